@@ -19,12 +19,14 @@ from .growth import FORMS, LOADS
 from .ingest import measure_ingest
 from .measure import Row, write_table
 from .painting import measure_painting
+from .recorded import measure_recorded
 from .reliability import measure_reliability
 from .searching import measure_searching
 from .trees import measure_trees
 
 SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "codecs": lambda options: measure_codecs(),
+    "recorded": lambda options: measure_recorded(),
     "ingest": measure_ingest,
     "cost": measure_cost,
     "doors": measure_doors,

@@ -93,6 +93,10 @@ class Context:
             return next(reversed(held.values()), None)
         return held.get(speaker)
 
+    def find_each(self, kind: str, name: str) -> tuple[Entry, ...]:
+        """The latest entry of each speaker, the oldest first: they may contradict each other."""
+        return tuple(self._latest.get((kind, name), {}).values())
+
     def knows(self, kind: str) -> bool:
         """Whether anything of a kind was ever established."""
         return kind in self._kinds

@@ -172,7 +172,9 @@ def test_two_readings_are_both_named() -> None:
         ("!I nr av", "never"),
         ("!I no av", "not"),
         ("!I-c/la", "cannot"),
-        ("!cg- er", "no"),
+        ("!cg- er", "less or negative"),
+        ("!I-k/co&U-k/tr", "you do not know"),
+        (".U-rn/ta&-sp/nd", "do not stop"),
         ("!Hw-k", "less"),
         (".-sp nd", "not"),
         ("?U-k", "not"),
@@ -184,6 +186,15 @@ def test_two_readings_are_both_named() -> None:
 def test_no_negation_is_lost(wire: str, said: str) -> None:
     (message,) = dialects.decode(wire, dialect="lambda_lang").messages
     assert re.search(rf"\b{said}\b", message.sentence), message.sentence
+
+
+def test_bytes_that_mean_nothing_are_hardly_ever_taken() -> None:
+    """Single letters among signs, as in `>v>^I`: one of a hundred random texts may be taken, no more."""
+    rng = random.Random(24)
+    noise = ["".join(chr(rng.randrange(33, 127)) for _ in range(rng.randrange(2, 14))) for _ in range(2_000)]
+    taken = [text for text in [">v>^I", "~b]", "!6s,}", *noise] if dialects.detect(text)[0].dialect == "lambda_lang"]
+    assert not {">v>^I", "~b]", "!6s,}"} & set(taken)
+    assert len(taken) <= 20
 
 
 def told_in_order(*said: tuple[str, str]) -> list[dialects.Message]:
@@ -199,7 +210,7 @@ def told_in_order(*said: tuple[str, str]) -> list[dialects.Message]:
 
 def test_a_definition_is_shown_with_its_author_and_place() -> None:
     *_, last = told_in_order(("A", "!Ik"), ("B", '{def:ok="it failed"}'), ("A", "!nd ok"))
-    assert 'ok (means "it failed", as defined by B in message 2)' in last.sentence
+    assert 'ok (means "it failed", as defined by B in message 2; in the vocabulary "success")' in last.sentence
     (piece,) = (part for part in last.english if "it failed" in part.text)
     assert piece.source == ("r2", 1)
     assert piece.spans == ((0, 4, 6),)
@@ -207,8 +218,7 @@ def test_a_definition_is_shown_with_its_author_and_place() -> None:
 
 def test_the_latest_definition_holds() -> None:
     *_, last = told_in_order(("A", '{def:zz="one"}'), ("B", '{def:zz="two"}'), ("A", "!Iv/zz"))
-    assert 'means "two", as defined by B in message 2' in last.sentence
-    assert "one" not in last.sentence
+    assert 'means "two", as defined by B in message 2; A defined it as "one" in message 1' in last.sentence
 
 
 def test_a_definition_holds_within_its_own_record_from_its_part_on() -> None:
@@ -515,7 +525,7 @@ def test_every_note_of_the_table_can_be_made() -> None:
 
 
 _GIVEN = '{def:vf="count the files",inv="the invoices",eta="day of arrival"}'
-_VF = 'vf (means "count the files", as defined in message 1)'
+_VF = 'vf (means "count the files", as defined in message 1; in the vocabulary "verify")'
 _INV = 'inv (means "the invoices", as defined in message 1)'
 
 

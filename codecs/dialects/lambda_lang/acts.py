@@ -11,6 +11,7 @@ from .blocks import Node as Value
 from .blocks import parse_block
 from .clauses import Body, Said
 from .doubts import SUPPLIED_VERB, note_number, say_apart
+from .guesses import guess_reading
 from .lifting import read_table
 from .nodes import Node, read_lose
 from .notes import MINUS, WORD_BY_WORD
@@ -21,6 +22,7 @@ from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, 
 from .settings import Setting
 from .statements import Part
 from .values import say_item
+from .wording import say_elsewhere, say_text
 from .words import Scope
 
 _MOODS = {"?": "query", ".": "request"}
@@ -90,15 +92,17 @@ class Acts:
 
     def _body(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...]) -> Said:
         said = Body(self.text, mood, lead, self._define, self._explain).tell(nodes)
-        if said.shape == "words":
+        if said.shape in ("words", "paired"):
             span = (0, nodes[0].span[1], nodes[-1].span[2])
+            if guess := guess_reading(nodes, mood):
+                said.pieces.append(Piece(f"; possibly: {guess}", (span,), "inferred"))
             self.notes.extend(filter(None, (note_number(nodes),)))
             self.notes.append(WORD_BY_WORD.note(say_apart(nodes, mood), span))
         supplied = next((piece for piece in said.pieces if piece.text.endswith("(use)")), None)
         if supplied is not None:
             text = "no verb stands after “can”: “(use)” is supplied, as the specification's own translation does"
             self.notes.append(SUPPLIED_VERB.note(text, supplied.spans[0]))
-        lose = read_lose(nodes) if said.shape in ("words", "word", "thing") else None
+        lose = read_lose(nodes) if said.shape in ("words", "paired", "word", "thing") else None
         if lose is not None:
             said = said._replace(pieces=[*said.pieces, *self._say_lose(lose[0], mood)])
             text = "“-” is either a part of “lo-” or a “not” (“less”) of its own: it cannot be both"
@@ -106,7 +110,7 @@ class Acts:
         taken = lose[1] if lose else None
         minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-" and node is not taken), None)
         if minus is not None and said.shape != "sentence":
-            text = "“-” is read as “not” before a word and as “less” before a number; it could be either"
+            text = "“-” is read as “not” before a word, “less” before a number, “less or negative” behind either"
             self.notes.append(MINUS.note(text, minus.span))
         return said
 
@@ -270,7 +274,9 @@ class Acts:
         entry = node.entry
         if entry is None:
             return [Piece(f" {node.text}", (node.span,))]
-        text = f' {node.text} (means "{entry.value}", {self.say_origin(entry)})'
+        usual = node.meaning.elsewhere if node.meaning is not None else ()
+        beside = f"; {say_elsewhere(usual)}" if usual else ""
+        text = f" {node.text} (means {say_text(entry.value)}, {self.say_origin(entry)}{beside})"
         return [Piece(text, (node.span,), "exact", entry.source)]
 
     def _explain(self, item: Value) -> list[Piece]:

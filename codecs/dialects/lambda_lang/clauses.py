@@ -9,20 +9,19 @@ from .._record import Span
 from .blocks import DEEPEST, parse_block
 from .nodes import Node
 from .pieces import Define, Piece
-from .sentences import Sentence, ask_about
+from .sentences import ask_about
 from .values import Explain, say_block
 from .voices import tell_clause
-from .wording import say_arrow
+from .wording import ARROWS, is_if, read_arrow, say_arrow
 from .wordlists import WordList
 
-# How a body is told: as a sentence, word by word, as the one word or thing that it is, or not at all.
-Shape = Literal["sentence", "words", "word", "quote", "thing", "nothing"]
+# How a body is told: as a sentence, word by word, with what keys give before the words, as the one word or thing that
+# it is, or not at all.
+Shape = Literal["sentence", "words", "paired", "word", "quote", "thing", "nothing"]
 
 # What is said between two clauses.
 _BETWEEN = {
-    ">": ", therefore",
     "=>": ", therefore",
-    "<": " because",
     "<>": ", however,",
     "..": ", furthermore,",
     ">>": ", consider",
@@ -31,7 +30,10 @@ _BETWEEN = {
     ";": ",",
     ",": ",",
     "!": "; and states:",
+    "&": " and",
+    "|": " or",
 }
+_STOPS = frozenset({".", ";", ","})
 # A clause of more tokens than this is no sentence.
 LONGEST_SENTENCE = 60
 
@@ -69,46 +71,86 @@ class Body:
         held = [node for node in nodes if node.kind != "space"]
         if not held:
             return Said([], "nothing")
+        stops: tuple[Span, ...] = ()
+        while len(held) > 1 and held[-1].kind == "joiner" and held[-1].text in _STOPS:
+            # Nothing is joined by a sign that stands last: it ends the statement, as it does in English.
+            stops = (held.pop().span, *stops)
+        said = self._tell_held([node for node in nodes if node.span[1] < held[-1].span[2]] if stops else nodes, held)
+        if stops and said.pieces:
+            said.pieces[-1] = said.pieces[-1]._replace(spans=(*said.pieces[-1].spans, *stops))
+        return said
+
+    def _tell_held(self, nodes: Sequence[Node], held: list[Node]) -> Said:
+        """A body that does not end with a sign; `held` are its nodes without the spaces."""
         sentence = self._tell_sentence(held)
         if sentence is not None:
             return Said(sentence, "sentence")
+        if (told := self._tell_condition(nodes)) is not None:
+            return told
         words = WordList(nodes, self.mood, self._tell_group, self.define)
         pieces = words.tell()
         if len(held) == 1 and held[0].kind == "quote":
             return Said(pieces, "quote")
         if len(held) - (held[0].kind == "domain") == 1:
             return Said(pieces, "word" if held[-1].kind == "word" and held[-1].entry is None else "thing")
-        return Said(pieces, "words" if words.count > 1 else "thing")
+        if words.count > 1:
+            return Said(pieces, "paired" if words.pairs else "words")
+        return Said(pieces, "thing")
+
+    def _tell_condition(self, nodes: Sequence[Node]) -> Said | None:
+        """`.sp nd if nd er`: a sentence and the condition it stands with; None for any other body."""
+        depth = 0
+        for place, node in enumerate(nodes if len(nodes) < 2 * LONGEST_SENTENCE else ()):
+            depth += (node.kind == "open") - (node.kind == "close")
+            if depth or not is_if(node) or not place or nodes[place - 1].kind != "space":
+                continue
+            main = self._tell_sentence([node for node in nodes[:place] if node.kind != "space"])
+            behind = nodes[place + 1 :]
+            if main is None or not any(node.kind != "space" for node in behind):
+                return None
+            mood, self.mood = self.mood, "inform"
+            condition = self.tell(behind)
+            self.mood = mood
+            lead = " if" if condition.shape == "sentence" else ", on the condition:"
+            return Said([*main, Piece(lead, (node.span,)), *condition.pieces], "sentence")
+        return None
 
     def _tell_sentence(self, nodes: list[Node]) -> list[Piece] | None:
         """All clauses as sentences; None where one of them is none."""
         if self.mood == "query" and (asked := ask_about(nodes, self.lead)) is not None:
             return asked
         pieces: list[Piece] = []
-        for joiner, clause in _split(nodes):
+        person: str | None = None
+        is_negated = False
+        for joiner, between, clause in _split(nodes, self.mood):
             if len(clause) > LONGEST_SENTENCE:
                 return None
-            said = self._tell_clause(joiner, clause)
-            if said is None:
+            told = self._tell_clause(joiner, between, clause, person)
+            if told is None:
                 return None
+            said, person, has_negation = told
+            if is_negated and not has_negation and between in (" and", " or"):
+                # What was negated before ends here: the sign negates its own clause alone.
+                said[0] = said[0]._replace(text=f";{between}")
+            is_negated = has_negation
             pieces += said
         return pieces
 
-    def _tell_clause(self, joiner: Node | None, clause: list[Node]) -> list[Piece] | None:
+    def _tell_clause(
+        self, joiner: Node | None, between: str, clause: list[Node], person: str | None
+    ) -> tuple[list[Piece], str | None, bool] | None:
+        """(what is said, the person of its subject, whether it is negated); None where it is no sentence."""
         mood, lead = self.mood, self.lead
         said: list[Piece] = []
+        if joiner is None or joiner.text not in "&|":
+            person = None
         if joiner is not None:
             lead = ()
-            if joiner.text not in (";", ",") and not (mood == "request" and joiner.text in (">", "=>")):
+            if joiner.text not in (";", ",", "&", "|") and not (mood == "request" and joiner.text in (">", "=>")):
                 mood = "inform"
-            returns = self.mood == "offer" and joiner.text == "<"
-            others = "" if returns else say_arrow([joiner, *clause], 0)
-            said.append(Piece(" in return for:" if returns else f"{_BETWEEN[joiner.text]}{others}", (joiner.span,)))
-        told = tell_clause(clause, mood, lead, self._tell_group, self.define)
-        if told is None and joiner is not None and joiner.text == "<" and len(clause) < 3:
-            told = Sentence(clause, mood, (), self._tell_group, self.define).tell_thing()
-            said = [Piece(f" because of{say_arrow([joiner, *clause], 0)}", (joiner.span,))]
-        return None if told is None else said + told
+            said.append(Piece(between, (joiner.span,)))
+        told = tell_clause(clause, mood, lead, self._tell_group, self.define, person)
+        return None if told is None else (said + told.pieces, told.person, told.is_negated)
 
     def _tell_group(self, nodes: Sequence[Node]) -> list[Piece]:
         """What stands in brackets or in a block."""
@@ -125,7 +167,8 @@ class Body:
         closer = inner.pop() if inner and inner[-1].kind == "close" else None
         if self.depth >= DEEPEST:
             start, end = opener.span[1], nodes[-1].span[2]
-            return [Piece(f' "{self.text[start:end]}"', ((0, start, end),), "unknown")]
+            unread = f' (nested deeper than {DEEPEST}, not read: "{self.text[start:end]}")'
+            return [Piece(unread, ((0, start, end),), "unknown")]
         self.depth += 1
         mood, self.mood = self.mood, "inform"
         said = self.tell(inner).pieces
@@ -139,23 +182,57 @@ class Body:
         return said or [Piece(" (an empty list)", (opener.span,))]
 
 
-def _split(nodes: Sequence[Node]) -> list[tuple[Node | None, list[Node]]]:
-    """The clauses of a body with the joiner before each; what stands in brackets is not split."""
-    clauses: list[tuple[Node | None, list[Node]]] = [(None, [])]
+def _split(nodes: Sequence[Node], mood: str) -> list[tuple[Node | None, str, list[Node]]]:
+    """The clauses of a body, with the joiner before each and what it says; what stands in brackets is not split."""
+    clauses: list[tuple[Node | None, str, list[Node]]] = [(None, "", [])]
     depth = 0
+    has_verb = False
     before: Node | None = None
-    for node in nodes:
+    for place, node in enumerate(nodes):
         depth += (node.kind == "open") - (node.kind == "close")
-        if node.text == "!" and before is not None and before.text == "." and clauses[-1][1][-1:] == [before]:
+        clause = clauses[-1][2]
+        if node.text == "!" and before is not None and before.text == "." and clause[-1:] == [before]:
             # A type symbol behind a dot: what follows is a statement of its own.
-            clauses[-1][1].pop()
-            clauses.append((node, []))
-        elif depth == 0 and node.kind == "joiner" and node.text != "!" and node.text in _BETWEEN:
-            clauses.append((node, []))
+            clause.pop()
+            clauses.append((node, _BETWEEN["!"], []))
+        elif depth or node.kind != "joiner" or not (between := _find_between(nodes, place, mood, has_verb)):
+            clause.append(node)
         else:
-            clauses[-1][1].append(node)
+            clauses.append((node, between, []))
+        has_verb = bool(clauses[-1][2]) and (has_verb or "v" in node.uses)
         before = node
     return clauses
+
+
+def _find_between(nodes: Sequence[Node], place: int, mood: str, has_verb: bool) -> str:
+    """What a sign says between two clauses; empty where it joins none. Before `&` a verb must have been."""
+    sign = nodes[place].text
+    if sign == "<" and mood == "offer":
+        return " in return for:"
+    if sign in ARROWS:
+        is_clause = read_arrow(nodes, place)[2]
+        return f"{', ' if sign == '>' else ' '}{say_arrow(nodes, place)}" if is_clause else ""
+    if sign in ("&", "|") and not (has_verb and _begins_clause(nodes, place + 1)):
+        return ""
+    return "" if sign == "!" else _BETWEEN.get(sign, "")
+
+
+def _begins_clause(nodes: Sequence[Node], place: int) -> bool:
+    """Whether somebody who does something stands there, or a verb that is negated or has an object."""
+    held = [node for node in nodes[place : place + 6] if node.kind != "domain"]
+    has_front = has_person = False
+    for at, node in enumerate(held):
+        if node.uses in ("t", "m", "x") or node.text in ("-", "!"):
+            has_front = True
+        elif node.kind in ("entity", "star", "quantity") and not (has_person and has_front):
+            has_person = True
+        else:
+            after = held[at + 1].text if at + 1 < len(held) else ""
+            is_verb = node.kind == "word" and node.entry is None and after != "="
+            if has_person:
+                return is_verb and "v" in node.uses
+            return is_verb and node.uses[:1] == "v" and (has_front or after == "/")
+    return False
 
 
 Telling = Callable[[Sequence[Node]], Said]

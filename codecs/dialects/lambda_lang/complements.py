@@ -10,7 +10,7 @@ from .nodes import Node
 from .pieces import Define, Tell
 from .things import Things
 from .verbs import TAKES_TO
-from .wording import ASIDES, say_degree
+from .wording import ARROWS, ASIDES, is_percentage, say_arrow, say_degree
 
 
 class Complements(Things):
@@ -58,13 +58,20 @@ class Complements(Things):
         text = node.text
         self.at += 1
         after = self._peek()
-        if text[0] in "^_":
+        is_behind = text in "+-" and (after is None or after.kind == "joiner") and not self._is_lose(node)
+        if text[0] in "^_" or is_behind:
             self._say(f" ({say_degree(text)})", node.span)
             return True
         if text == "?" and after is None:
             return self.mood == "query"
         if after is None:
             return False
+        if text in ARROWS:
+            self._say(f" {say_arrow(self.nodes, self.at - 1)}", node.span)
+            return self._take_object()
+        if text == "/" and is_percentage(after):
+            self._say(",", node.span)
+            return self._take_object()
         if text == "/":
             about = self.verb.about if self.verb is not None and self._is_after_verb() else ""
             if after.kind == "word" and self._chains(after):

@@ -9,6 +9,7 @@ from .._context import Context
 from .._record import Entry, Message
 from .settings import Setting
 from .vocabulary import NEWEST, load_vocabulary
+from .wording import say_text
 from .words import Scope
 
 
@@ -80,14 +81,21 @@ class Standing:
             self.entries = [entry for entry in self.entries if entry.kind != kind]
 
     def say_origin(self, entry: Entry, part: int) -> str:
-        """Whose definition a word has and where it was given: `as defined by oscar in message 3`."""
+        """Whose definition a word has and where it was given: `as defined by oscar in message 3`.
+
+        Another speaker's definition that says otherwise is told beside it, though it holds no longer.
+        """
         who = f" by {entry.speaker}" if entry.speaker else ""
         if entry.source == (self.context.record, part):
-            return "as defined here"
-        if entry.source is not None and entry.source[0] == self.context.record:
-            return f"as defined{who} in part {entry.source[1]} of this record"
-        where = f"in message {entry.position}" if entry.position is not None else "earlier"
-        return f"as defined{who} {where}"
+            said = "as defined here"
+        elif entry.source is not None and entry.source[0] == self.context.record:
+            said = f"as defined{who} in part {entry.source[1]} of this record"
+        else:
+            said = f"as defined{who} {_say_place(entry)}"
+        for other in self.context.find_each(entry.kind, entry.name):
+            if other.speaker != entry.speaker and other.value != entry.value:
+                said += f"; {other.speaker or 'somebody'} defined it as {say_text(other.value)} {_say_place(other)}"
+        return said
 
     def scope(self, inline: str | None) -> Scope:
         """What words mean now: the domain of the statement itself first, then `@D`, then the namespaces."""
@@ -105,6 +113,10 @@ class Standing:
         if not self._has_definitions:
             return Scope(self.vocabulary, domains)
         return Scope(self.vocabulary, domains, self.find_definition)
+
+
+def _say_place(entry: Entry) -> str:
+    return f"in message {entry.position}" if entry.position is not None else "earlier"
 
 
 @lru_cache(maxsize=64)

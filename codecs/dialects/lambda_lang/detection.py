@@ -24,7 +24,7 @@ _STRONG = re.compile(
     r"|\{(?:def|ns|topic|grp|vocab):[^}]|\{(?:ctx|v):[^}\s]*[,}]|\{(?:enc|auth|trust):[A-Za-z0-9/_\-]+\}"
 )
 _ADDRESSED = re.compile(
-    r"(?:@(?:[A-Za-z][\w\-]*\*?|\*)(?:,@?[A-Za-z][\w\-]*\*?){0,99}:"
+    r"(?:@v[\w.]*#(?:h<?|id:?[\w.\-]*)(?=\s+[?!.~])|@(?:[A-Za-z][\w\-]*\*?|\*)(?:,@?[A-Za-z][\w\-]*\*?){0,99}:"
     r"|[A-Z][\w\-]*(?:>[A-Z][\w\-]*){1,99}:|@[a-z][a-z0-9]{0,11}(?=\s+[?!.~])|@\*(?=\s)|(?:>>|<<|><)(?=\s+[?!.~@{])"
     r"|(?:pub|prv|sig|[acemosv]|cd|sc|em|so|vb|emo|soc|evo|a2a):(?=[?!.~]))\s*"
 )
@@ -47,9 +47,12 @@ _EXACT = {
     "--": 0.4,
 }
 _NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)(?:\s+<[+\-?!]?)?\Z")
-_OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$^_\-+@\"'(\[{&]|~v~)")
+_OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$%^_\-+@\"'(\[{&]|~v~)")
+# What stands in quotes is not the dialect's, whatever it looks like.
+_QUOTATION = r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])"
+_QUOTED = re.compile(_QUOTATION)
 _TOKEN = re.compile(
-    r"\"(?:[^\"\\]|\\.)*\"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
+    _QUOTATION + r"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
     r"|=[A-Za-z0-9_./:\-]+|#id:[\w.\-]+|\{[^{}]*\}"
     r"|(?P<domain>(?:a2a|[a-z]{1,3}):)?(?P<word>[a-z]+)(?P<rest>[0-9][A-Za-z0-9]*)?|(?P<entity>[IUHAX](?![A-Z0-9]))|(?P<capital>[A-Z][A-Za-z0-9]*)"
 )
@@ -102,6 +105,7 @@ _OPENS_ENGLISH = re.compile(
 _SWITCH = re.compile(r"@([a-z][a-z0-9]{0,11}|\*)(?:\s+[a-z]{1,3}){0,9}\s*\Z")
 _HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
 _FLAG = re.compile(r"\s--?[a-z]")
+_LONGER = re.compile(r"[a-z]{2}|[a-z][IUHA](?![A-Za-z0-9])|[IUHA]'[a-z]")
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
 
@@ -215,7 +219,8 @@ def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[fl
         opener = re.match(r"<(?=[a-z]{1,3}\Z)", text)
     if _OPENS_ENGLISH.match(text):
         return 0.2, "possibly lambda: it opens as an English sentence does"
-    if "](" in text[:80] or _FLAG.search(text) or "</" in text or "/>" in text:
+    bare = _QUOTED.sub('""', text) if '"' in text or "'" in text else text
+    if "](" in bare[:80] or _FLAG.search(bare) or "</" in bare or "/>" in bare:
         return 0.0, ""
     if opener is None and bonus and (floor := _EXACT.get(text)):
         return floor, "exactly a protocol form"
@@ -238,6 +243,9 @@ def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[fl
     if not structured and exact <= plain:
         # Only words that are English too: a sentence or a command, not evidence.
         return 0.2, "possibly lambda: its atoms are also English words"
+    if not structured and not _LONGER.search(text):
+        # Single letters among signs are what any bytes come to.
+        return 0.25, "possibly lambda: single letters, and nothing joins them"
     percent = round(100 * share)
     score = 0.55 + 0.3 * (share - 0.6) / 0.4 + (0.1 if structured else 0.0) + bonus
     if not structured and exact - plain < 2:

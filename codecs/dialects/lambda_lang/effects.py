@@ -7,7 +7,7 @@ from typing import Any
 from .._record import Definition, Note, Reference, Security
 from .._time import instant_of_seconds, instant_of_text
 from .form_notes import LONG_ID
-from .notes import BAD_CHUNK, NOT_FETCHED, NOT_VERIFIED
+from .notes import BAD_CHUNK, BROKEN_HEADER, NOT_FETCHED, NOT_VERIFIED
 from .protocol import HANDSHAKES, TRUST
 from .settings import Setting
 from .statements import Part
@@ -42,6 +42,10 @@ def apply_settings(
             defines.append(Definition(kind=_DEFINED[kind], name=name or "active", value=value))
         elif kind == "version" and isinstance(value, str):
             attributes["version"] = value
+        elif kind == "broken-header":
+            attributes.setdefault("broken_headers", []).append(value)
+            text = f"{value} opens as a header and is none: it sets no version, no id and no domain"
+            notes.append(BROKEN_HEADER.note(text, span))
         elif kind == "handshake":
             _read_handshake(part, setting, given)
         elif kind == "id" and isinstance(value, str):

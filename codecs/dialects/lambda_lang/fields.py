@@ -35,6 +35,7 @@ _LEAVES = {
     "nothing": ("entity", "nothing"),
     "star": ("all", "all"),
     "quote": ("quote", "quoted text"),
+    "paraphrase": ("quote", "paraphrase"),
     "escape": ("escape", "escaped character"),
     "domain": ("domain", "domain"),
     "joiner": ("joiner", "joiner"),
@@ -104,6 +105,8 @@ def _explain_item(item: Item) -> tuple[str, str | None]:
             f"message id {identity}" if identity else "",
         ]
         return "header", ", ".join(word for word in said if word)
+    if item.kind == "broken-header":
+        return "broken header", "sets nothing"
     if item.kind == "speaker":
         return "speaker", f"said by {data[0]}" + (f" to {data[1]}" if data[1] else "")
     if item.kind == "address":

@@ -17,7 +17,7 @@ _TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
 _STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
 _SECONDS = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)?\Z")
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-_PERCENT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)%\Z")
+_PERCENT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)%[+\-^_]?\Z")
 
 
 def lift_keys(wire: str, part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
@@ -45,6 +45,7 @@ def lift_keys(wire: str, part: Part, body: str, given: dict[str, Any], notes: li
 
 def _lift_key(key: str, raw: str, given: dict[str, Any]) -> None:
     percent = _PERCENT.match(raw)
+    # A modifier behind it leaves the number whole.
     if key == "pr" and percent:
         number = float(percent[1])
         given["progress"] = int(number) if number.is_integer() else number

@@ -223,6 +223,7 @@ _USES = {
     "mixed": "n",
     "name": "n",
     "quote": "n",
+    "paraphrase": "n",
     "term": "n",
     "error": "n",
     "escape": "n",

@@ -25,6 +25,13 @@ NOTHING_KNOWN = NoteKind(
     about="No type, header or protocol form opens the text, and nothing in it is of this dialect.",
     cites="v0.6 §1.1",
 )
+BROKEN_HEADER = NoteKind(
+    code="lambda_lang.broken-header",
+    severity="warning",
+    group="protocol",
+    about="What opens as a header is none: it sets no version, no id and no domain.",
+    cites="v0.6 §1.2",
+)
 NO_TYPE = NoteKind(
     code="lambda_lang.no-type",
     severity="warning",
@@ -120,7 +127,7 @@ MINUS = NoteKind(
     code="lambda_lang.minus",
     severity="notice",
     group="assumption",
-    about="A minus is “not” or “less”: the sender may mean the other one.",
+    about="A minus is “not” before a word and “less or negative” after one: the sender may mean the other.",
     cites="v0.1",
 )
 WORD_BY_WORD = NoteKind(
@@ -134,7 +141,7 @@ THEREFORE = NoteKind(
     code="lambda_lang.arrow",
     severity="notice",
     group="assumption",
-    about="An arrow is read as “therefore” or “because”; senders also use it for “to”, “from”, “more” or “less than”.",
+    about="An arrow is “therefore” or “because” between clauses, “to” or “from” between things; it could be the other.",
     cites="v0.1",
 )
 TWO_MEANINGS = NoteKind(
@@ -219,6 +226,7 @@ NOTES = (
     UNCLOSED,
     EMPTY,
     NOTHING_KNOWN,
+    BROKEN_HEADER,
     NO_TYPE,
     EMPTY_BODY,
     STRAY_BRACKET,

@@ -34,6 +34,7 @@ _FRAMED = {
 _SHAPES = {
     "sentence": "",
     "words": "word by word",
+    "paired": "",
     "word": "one word",
     "quote": "the literal text",
     "thing": "",

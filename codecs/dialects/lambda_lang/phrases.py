@@ -64,6 +64,7 @@ def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[
 
 _SIMPLE = {
     "topic": ("set", "sets", "the topic to {}" + _LASTS),
+    "broken-header": ("begin", "begins", "with “{}”, a broken header that sets nothing"),
     "version": ("speak", "speaks", "Lambda v{}"),
     "id": ("give this", "has", "the message id {}"),
     "ctx": ("refer to", "refers to", "the context {}"),

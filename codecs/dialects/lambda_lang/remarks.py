@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._record import Note
+from .blocks import DEEPEST, parse_block
 from .domain_atoms import TITLES
 from .marks import note_mark
 from .nodes import Node
@@ -27,7 +28,7 @@ from .notes import (
 from .settings import Setting
 from .statements import Part
 from .vocabulary import other_domains, other_meanings, title_domain
-from .wording import ARROWS, find_marked, fits_marker, say_arrow, say_marked
+from .wording import ARROWS, find_marked, fits_marker, read_arrow, say_marked
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
@@ -49,8 +50,11 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
             break
         depth += (node.kind == "open") - (node.kind == "close")
         if depth == 11 and node.kind == "open":
-            notes.append(TOO_DEEP.note("content deeper than ten brackets is shown as text", node.span))
+            notes.append(TOO_DEEP.note(_DEEP, node.span))
         if node.kind == "space":
+            continue
+        if node.kind == "block":
+            notes.extend(note_depth(node.text, node.span[1]))
             continue
         if node.kind == "domain":
             domain = node.text[:-1]
@@ -66,7 +70,7 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
                 seen.add((degree, None))
                 notes.append(TWO_MEANINGS.note(degree, node.span))
             returns = node.text == "<" and part.symbol in (">", "<->")
-            if node.text in ARROWS and not returns and say_arrow(nodes, place):
+            if node.text in ARROWS and not returns and read_arrow(nodes, place)[1]:
                 notes.append(_note_arrow(nodes, place))
             continue
         if node.kind == "marker" and place:
@@ -89,6 +93,22 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
     return notes
 
 
+_DEEP = "content deeper than ten brackets is shown as text"
+
+
+def note_depth(text: str, start: int) -> list[Note]:
+    """That a block, which starts at `start`, is nested deeper than is read."""
+    if text.count("{") + text.count("[") <= DEEPEST:
+        return []
+    held = [parse_block(text, 0, len(text))]
+    while held:
+        node = held.pop()
+        if node.kind == "deep":
+            return [TOO_DEEP.note(_DEEP, (0, start + node.start, start + node.end))]
+        held.extend(node.items)
+    return []
+
+
 _DEGREES = {
     "^": "“^” means “high” or “important”: nothing written says which",
     "_": "“_” means “low” or “trivial”: nothing written says which",
@@ -98,9 +118,10 @@ _DEGREES = {
 def _note_arrow(nodes: Sequence[Node], place: int) -> Note:
     """What an arrow stands for and between which words, since it may join these two alone."""
     sign = nodes[place]
-    said, others = ARROWS[sign.text]
+    said, others, is_between = read_arrow(nodes, place)
     *more, last = others.split(", ")
-    text = f"inside a statement “{sign.text}” stands for “{said}”; senders also write it for "
+    where = "between clauses" if is_between else "before a number" if said.endswith("than") else "between things"
+    text = f"{where} “{sign.text}” is read as “{said}”; senders also write it for "
     text += f"{', '.join(f'“{other}”' for other in more)} or “{last}”"
     before = next((node for node in reversed(nodes[:place]) if node.kind != "space"), None)
     after = next((node for node in nodes[place + 1 :] if node.kind != "space"), None)
@@ -213,7 +234,11 @@ def _note_unknown(node: Node, domain: str | None, scope: Scope) -> Note:
     atom = node.text.rpartition(":")[2]
     core = scope.vocabulary.find(atom) if name else ()
     in_core = (f"“{' or '.join(core)}” outside the domains",) if core else ()
-    elsewhere = (*find_ever(atom, name), *in_core, *find_elsewhere(atom, release))
+    elsewhere = (
+        *find_ever(atom, name),
+        *in_core,
+        *(f"“{said}” {where}" for said, where in find_elsewhere(atom, release)),
+    )
     hint = f"; elsewhere it is {', '.join(elsewhere[:4])}" if elsewhere else ""
     where = f"the {TITLES.get(name, name)} words" if name else "the vocabulary"
     return UNKNOWN_WORD.note(f"“{node.text}” is not in {where} of v{release}: its meaning is unknown{hint}", node.span)

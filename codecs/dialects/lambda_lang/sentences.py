@@ -29,11 +29,22 @@ class Sentence(Complements):
         lead: where the type symbol stands, for the helping words that it alone accounts for.
         tell: tells what stands in brackets or in a block.
         define: tells a word that a sender defined.
+        follows: the person of the clause before, whose subject one without its own shares.
     """
 
-    def __init__(self, nodes: Sequence[Node], mood: str, lead: tuple[Span, ...], tell: Tell, define: Define) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        mood: str,
+        lead: tuple[Span, ...],
+        tell: Tell,
+        define: Define,
+        follows: str | None = None,
+    ) -> None:
         super().__init__(nodes, mood, tell, define)
         self.lead = lead
+        self.follows = follows
+        self.is_negated = False
         self.tense = "now"
         self.tense_at: tuple[Span, ...] = ()
         self.can: tuple[Span, ...] = ()
@@ -86,7 +97,7 @@ class Sentence(Complements):
             node = self._peek()
             if node is None:
                 return None
-            if node.kind not in ("entity", "star", "quantity"):
+            if not self._is_person(node):
                 break
             said.append(self._take_person())
             if not self._is_sign("&|") or not self._is_person(self._peek(1)):
@@ -94,15 +105,21 @@ class Sentence(Complements):
             self.person = "plural"
             said.append(Piece(f" {self.nodes[self.at].says}", (self.nodes[self.at].span,)))
             self.at += 1
+        if not said and self.follows is not None and self.mood == "inform":
+            self.person = self.follows
+            return []
         if not said:
             return [] if self.mood == "request" or self._is_done() else None
         if self._is_sign("&|'"):
             return None
         return said
 
-    @staticmethod
-    def _is_person(node: Node | None) -> bool:
-        return node is not None and node.kind in ("entity", "star", "quantity")
+    def _is_person(self, node: Node | None) -> bool:
+        if node is None:
+            return False
+        after = self._peek(1)
+        is_some = node.text in ("%", "@") and after is not None and after.kind == "entity" and after.text in "HA"
+        return is_some or node.kind in ("entity", "star", "quantity")
 
     def _is_done(self) -> bool:
         """`fd/X`: without a subject, what was done is told as done."""
@@ -145,12 +162,13 @@ class Sentence(Complements):
         spans = (*self.pending, *self.can, *self.tense_at, *self.negation[1], node.span)
         self.pending = ()
         basis = node.basis
+        self.is_negated = bool(self.negation[0])
         mode = self._mode(
             meaning.aspect if meaning else None, meaning.tense if meaning else None, asks=self.mood == "query"
         )
         if self.mood == "request":
             self._say_command(subject, verb, spans, basis)
-        elif not subject:
+        elif not subject and self.follows is None:
             self._say(f" {'not ' if mode.negation else ''}{verb.participle}", *self.lead, *spans, basis=basis)
         else:
             front, rest = conjugate(verb, mode)

@@ -36,6 +36,8 @@ def read_settings(text: str, part: Part) -> list[Setting]:
                 found.append(Setting("handshake", act, version, act, item.start, item.end))
             if identity:
                 found.append(Setting("id", "", identity, identity, item.start, item.end))
+        elif item.kind == "broken-header":
+            found.append(Setting(item.kind, "", item.data, item.data, item.start, item.end))
         elif item.kind in _ITEM_KINDS:
             kind = "reference" if item.kind == "vocabulary" else item.kind
             found.append(Setting(kind, "", item.data, text[item.start : item.end], item.start, item.end))

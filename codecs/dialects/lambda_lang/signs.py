@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from .._record import Basis, Span
 from .nodes import Node
 from .pieces import Piece
-from .wording import say_arrow, say_degree, say_person, say_plural, say_word
+from .wording import ARROWS, is_percentage, read_arrow, say_arrow, say_degree, say_person, say_plural, say_word
 
 _CLAUSES = {
-    ">": "; therefore:",
     "=>": "; therefore:",
-    "<": "; because:",
     "<>": "; however:",
     "..": "; furthermore:",
     ">>": "; consider:",
@@ -36,7 +34,9 @@ _SIGNS = {
     "%": " most",
     "$": " number of",
 }
-THINGS = frozenset({"word", "entity", "name", "mixed", "quote", "number", "term", "star", "quantity", "nothing"})
+THINGS = frozenset(
+    {"word", "entity", "name", "mixed", "quote", "paraphrase", "number", "term", "star", "quantity", "nothing"}
+)
 
 
 class Signs:
@@ -92,7 +92,7 @@ class Signs:
     def _take_sign(self, node: Node) -> None:
         text, before, after = node.text, self._before(), self._next()
         self.is_joined = bool(self.pieces)
-        if text in "-!" and len(text) == 1:
+        if text in ("-", "!"):
             self._take_minus(node, after)
         elif text == "." and self._is_compound(before, after):
             self._attach(" joined by a dot to", node.span)
@@ -100,8 +100,10 @@ class Signs:
             self._say('"..." (something left out)', node.span)
             self._attach("", after.span)
             self.at += 1
-        elif text in _CLAUSES:
-            self._take_clause(node, after)
+        elif text in ARROWS and not (text == "<" and self.mood == "offer"):
+            self._take_arrow(node, after)
+        elif text in _CLAUSES or text == "<":
+            self._take_clause(node, after, _CLAUSES.get(text, " in return for:"))
         elif text == "/":
             self._attach(_say_slash(before, after), node.span)
         elif text[0] in "^_" or (text[0] == "+" and not self._leads(after)):
@@ -130,8 +132,10 @@ class Signs:
         return before is not None and after is not None and before.kind in THINGS and after.kind in (*THINGS, "domain")
 
     def _take_minus(self, node: Node, after: Node | None) -> None:
-        if after is None or after.kind in ("space", "close"):
-            self._attach(" (negative)", node.span)
+        if after is None or after.kind in ("space", "close", "joiner"):
+            # Behind a word a minus never says "no": the table has it beside the plus.
+            said = say_degree("-") if node.text == "-" else "negative"
+            self._attach(f" ({said})" if self.pieces else f" {said}", node.span)
         elif after.kind == "number" and self.pieces:
             self._attach(" less", node.span)
         else:
@@ -141,10 +145,15 @@ class Signs:
             self._say("not", node.span)
             self.is_joined = True
 
-    def _take_clause(self, node: Node, after: Node | None) -> None:
-        said = " in return for:" if node.text == "<" and self.mood == "offer" else _CLAUSES[node.text]
-        if self.mood != "offer" or node.text != "<":
-            said = f"{said.rstrip(':')}{say_arrow(self.nodes, self.at - 1)}{':' if said.endswith(':') else ''}"
+    def _take_arrow(self, node: Node, after: Node | None) -> None:
+        said = say_arrow(self.nodes, self.at - 1)
+        if read_arrow(self.nodes, self.at - 1)[2]:
+            self._take_clause(node, after, f"; {said}:")
+        else:
+            self._attach(f" {said}", node.span)
+            self.is_apart, self.is_joined = False, True
+
+    def _take_clause(self, node: Node, after: Node | None, said: str) -> None:
         if after is not None and after.kind == "joiner" and after.text in (".", "!"):
             # A type symbol stands after the sign: what follows is an order or a statement of its own.
             said = f"{said.rstrip(':')}{' states' if after.text == '!' else ', an order'}:"
@@ -183,6 +192,8 @@ class Signs:
 
 def _say_slash(before: Node | None, after: Node | None) -> str:
     """What `/` is between two words: "of" between things, nothing or its own word after a verb, else "about"."""
+    if is_percentage(after):
+        return ","
     if before is None or before.is_action:
         return " about"
     verb = before.verb() if before.uses[:1] == "v" else None

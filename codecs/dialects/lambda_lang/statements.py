@@ -2,7 +2,7 @@
 
     [HEADER]{CONTEXT}[TYPE]<BODY>[CHECKSUM]
 
-Several statements may share a record: a space or a line break separates them where a type symbol follows.
+Several statements may share a record: a space, a line break or a semicolon separates them where a type symbol follows.
 Cutting is one pass; the only thing that stops it is a quote or bracket that never closes.
 """
 
@@ -48,6 +48,8 @@ _SPEAKER = re.compile(rf"({_NAME})(?:[ \t]*->[ \t]*({_NAME}|\*))?:(?=[ \t]+[?!.~
 _HEADER = re.compile(
     r"@v(\d{1,8}(?:\.\d{1,8}){0,3})(#h<|#h(?![A-Za-z0-9]))?(?:#id:([\w.\-]+))?(#h<|#h(?![A-Za-z0-9]))?"
 )
+# What opens as a header does; one that is not a whole header is broken, and sets nothing.
+_HEADLIKE = re.compile(r"@v[\w.]*#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*)(?:#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*))*")
 _CHUNK = re.compile(r"@msg:([\w.\-]+)#(\d{1,9})/(\d{1,9})")
 _SIGNATURE = re.compile(r"@sig:([A-Za-z0-9\-]+):(\S+)")
 _VOCABULARY = re.compile(r"@vocab:(\S+)")
@@ -63,11 +65,11 @@ _ACK_AGAIN = re.compile(r"\s+(?=<(?:[+\-?!]|->|#\d{1,9}|ctx)?(?:\s|\Z))")
 _TYPE = re.compile(r"\?+!?|!+|(?:~(?!v~))+|\.(?!\.)|#(?!#)")
 _ERROR = re.compile(r"!er:([a-z]{2})(?![a-z0-9])")
 _CHECKSUM = re.compile(r"\[n(\d{1,9})\]\Z")
-_INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|\s+', re.DOTALL)
+_INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|;(?=[?!.~][A-Za-z*$])|\s+', re.DOTALL)
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
-    r"|@(?:v\d|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
+    r"|@(?:v\d|v[\w.]*#(?:h|id)\b|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
 )
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
@@ -188,6 +190,9 @@ def _find_item(text: str, at: int, *, is_first: bool) -> Item | None:
 
 def _find_at_item(text: str, at: int) -> Item | None:
     header = _HEADER.match(text, at)
+    headlike = _HEADLIKE.match(text, at)
+    if headlike and (header is None or header.end() < headlike.end()):
+        return Item("broken-header", at, headlike.end(), headlike[0])
     if header:
         return Item("header", at, header.end(), (header[1], header[2] or header[4], header[3]))
     chunk = _CHUNK.match(text, at)
@@ -258,6 +263,9 @@ def _find_end(text: str, at: int, strays: list[int]) -> int:
                 stack.pop()
             else:
                 strays.append(found.start())
+        elif mark == ";":
+            if not stack:
+                return found.end()
         elif mark[0].isspace() and not stack and starts_statement(text, place, is_new_line="\n" in mark):
             return found.start()
     if stack:

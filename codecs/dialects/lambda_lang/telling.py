@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from .._context import Context, Keys
@@ -13,16 +14,18 @@ from .form_notes import DOMAIN_LETTER
 from .frames import frame, say_beside, say_lasting
 from .glosses import gloss_part
 from .json_layers import wrap_told
-from .reading import Parsed, read
-from .remarks import note_settings
+from .notes import EMPTY_BODY, UNCLOSED
+from .reading import LARGEST, Parsed, read
+from .remarks import note_depth, note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
 from .statements import Part
 from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope
 
-# What holds for the rest of the conversation is said in the sentence, not beside it.
-_LASTING = frozenset({"def", "ns", "domain", "topic"})
+# What holds for the rest of the conversation, and what is broken, is said in the sentence, not beside it.
+_STATES = "!~"
+_LASTING = frozenset({"def", "ns", "domain", "topic", "broken-header"})
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -45,15 +48,41 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     told = []
     # A header, an address or another form of the protocol before the first statement is evidence enough.
     has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
+    conditions = _pair_conditions(parsed) if len(parsed.parts) > 1 else {}
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
-        told.append(_tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form))
+        message = _tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form)
+        if conditions and (said := conditions.get(message.part)):
+            message = message.replace(english=(*message.english, Segment(text=f" This is {said}.")))
+        told.append(message)
     settled = _with_tree(reading, parsed, scopes, standing.vocabulary)
     if reading.version or standing.is_declared:
         settled = settled.replace(vocabulary=standing.vocabulary.release)
     return Told.trust({"reading": settled, "messages": tuple(told), "entries": tuple(standing.entries)})
+
+
+_IF = re.compile(r"if(?=[\s\[(])")
+_THEN = re.compile(r"(?<![a-z:])(?:th|tn)(?![a-z])")
+
+
+def _pair_conditions(parsed: Parsed) -> dict[int, str]:
+    """What a part that is a condition alone, and the order that it belongs to, say of each other, by part.
+
+    A condition behind an order belongs to that one, any other to the order that follows it.
+    """
+    said: dict[int, str] = {}
+    parts = parsed.parts
+    for place, part in enumerate(parts):
+        body = parsed.text[part.body[0] : part.body[1]] if part.symbol[:1] in _STATES and part.symbol else ""
+        if not _IF.match(body) or _THEN.search(body):
+            continue
+        order = next((at for at in (place - 1, place + 1) if 0 <= at < len(parts) and parts[at].symbol == "."), None)
+        if order is not None and order + 1 not in said:
+            said[place + 1] = f"the condition of the order in part {order + 1}"
+            said[order + 1] = f"ordered on the condition of part {place + 1}"
+    return said
 
 
 def _with_tree(reading: Reading, parsed: Parsed, scopes: list[Scope], vocabulary: Vocabulary) -> Reading:
@@ -69,11 +98,26 @@ def _tell_malformed(message: Message, parsed: Parsed) -> Message:
     if note is not None:
         said.append(Segment(text=f": {note.text}", spans=(note.span,) if note.span else ()))
     said.append(Segment(text="."))
+    said.extend(_tell_before(wire, note))
     if wire:
         whole = (0, 0, len(wire))
         also = (Segment(text=wire, spans=(whole,), basis="unknown"),)
         return message.replace(english=tuple(said), also=also, gloss=also)
     return message.replace(english=tuple(said))
+
+
+def _tell_before(wire: str, note: Note | None) -> Iterator[Segment]:
+    """What can be read of a text that is cut off: all before the quote or bracket that never closes."""
+    end = note.span[1] if note is not None and note.span is not None and note.code == UNCLOSED.code else 0
+    head = read(wire[:end]) if 0 < end <= LARGEST else None
+    if head is None or not isinstance(head.parsed, Parsed) or head.parsed.malformed or head.parsed.form:
+        return
+    lead = " Before that it reads, cut off as it is: "
+    for message in _tell_text(head, head.parsed, Context()).messages:
+        if all(one.code != EMPTY_BODY.code for one in message.notes):
+            yield Segment(text=lead)
+            yield from message.english
+            lead = " "
 
 
 def _tell_message(
@@ -105,6 +149,9 @@ def _tell_message(
             notes = (note_block(part, is_data=message.native_act == "data"), *notes)
     elif saying.weakness is not None and not has_form:
         notes = (saying.weakness, *notes)
+    for item in part.items:
+        if item.kind == "block":
+            notes = (*notes, *note_depth(text[item.start : item.end], item.start))
     if notes:
         told["notes"] = notes
     return Message.trust(told)

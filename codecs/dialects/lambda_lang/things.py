@@ -9,7 +9,7 @@ from .nodes import Node
 from .pieces import Piece
 from .wording import say_amount, say_id, say_key, say_person, say_plural, say_value, say_word
 
-_LITERALS = frozenset({"name", "mixed", "quote", "term", "escape", "error", "nothing"})
+_LITERALS = frozenset({"name", "mixed", "quote", "paraphrase", "term", "escape", "error", "nothing"})
 
 
 class Things(Cursor):
@@ -21,7 +21,7 @@ class Things(Cursor):
         node = self._next()
         after = self._peek()
         if node.kind != "entity":
-            is_one = node.text == "1"
+            is_one = node.text in ("1", "@")
             self.person = "third" if is_one else "plural"
             if after is None or after.kind != "entity" or after.text not in "HA":
                 return Piece(f" {node.says}", (node.span,))
@@ -97,18 +97,10 @@ class Things(Cursor):
         noun = node.noun()
         if noun is None:
             return False
-        if self._joins_minus():
-            self._say(" no", self.nodes[self.at].span)
-            self.at += 1
-            self._say(f" {noun.one}", node.span)
-            return True
         article = " the" if has_article and noun.is_counted and not self._is_id() else ""
         self._say(f"{article} {say_plural(node) if is_plural else noun.one}", node.span)
         self._tell_doubt(node, "n")
         return self._take_id() and self._take_dot()
-
-    def _joins_minus(self) -> bool:
-        return self._is_sign("-") and self._peek(1) is None
 
     def _is_id(self, by: int = 0) -> bool:
         key = self._peek(by)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from .blocks import DEEPEST
 from .blocks import Node as Value
 from .pieces import Piece
 from .protocol import TASK_KEYS
+from .wording import say_degree
 
 # What the parts of a value mean, in words, where they mean something: said in brackets after the value.
 Explain = Callable[[Value], list[Piece]]
@@ -33,7 +35,7 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
         key_span = (0, item.key_at[0], item.key_at[1])
         name = TASK_KEYS.get(item.key, item.key)
         inner = item.items[0]
-        if item.key == "pr" and inner.text.endswith("%"):
+        if item.key == "pr" and inner.text.rstrip("+-^_").endswith("%"):
             name = "progress"
         if item.key == "ti" and (length := _say_length(inner.text)):
             return [Piece(f" {name}", (key_span,)), Piece(f" {length}", ((0, inner.start, inner.end),))]
@@ -47,7 +49,7 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
         said[0] = said[0]._replace(text=f" ({said[0].text.lstrip()}")
         return [*said, Piece(")", ())]
     if item.kind == "deep":
-        return [Piece(f' "{item.text}"', (span,), "unknown")]
+        return [Piece(f' (nested deeper than {DEEPEST}, not read: "{item.text}")', (span,), "unknown")]
     return [Piece(f" {_say_text(item.text)}", (span,)), *explain(item)]
 
 
@@ -71,7 +73,12 @@ def _say_length(text: str) -> str | None:
     return f"{length[1]} {_UNITS[length[2]]}{'' if length[1] == '1' else 's'}" if length else None
 
 
+_MODIFIED = re.compile(r"(\$?\d[\d.:]*(?:%|[A-Za-z]{1,3})?)([+\-^_])\Z")
+
+
 def _say_text(text: str) -> str:
     if text in _SYMBOLS:
         return _SYMBOLS[text]
+    if modified := _MODIFIED.match(text):
+        return f"{_say_text(modified[1])} ({say_degree(modified[2])})"
     return text[1:] if text.startswith("$") and text[1:2].isdigit() else text

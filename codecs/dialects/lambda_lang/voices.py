@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .._record import Span
 from .marks import MODALS
@@ -13,22 +14,36 @@ from .things import Things
 from .verbs import conjugate_be
 
 
+class Clause(NamedTuple):
+    """A clause that is told: the person of its subject, and whether it is negated."""
+
+    pieces: list[Piece]
+    person: str | None = None
+    is_negated: bool = False
+
+
 def tell_clause(
-    nodes: Sequence[Node], mood: str, lead: tuple[Span, ...], tell: Tell, define: Define
-) -> list[Piece] | None:
-    """A clause as a sentence, behind its mark if it has one; None where it is of a shape that is not told."""
+    nodes: Sequence[Node], mood: str, lead: tuple[Span, ...], tell: Tell, define: Define, follows: str | None = None
+) -> Clause | None:
+    """A clause as a sentence, behind its mark if it has one; None where it is of a shape that is not told.
+
+    `follows` is the person of the clause before, whose subject one without its own shares.
+    """
     first = nodes[0] if nodes else None
     if first is None or first.kind not in ("modality", "passive"):
-        return Sentence(nodes, mood, lead, tell, define).tell()
+        sentence = Sentence(nodes, mood, lead, tell, define, follows)
+        told = sentence.tell()
+        return None if told is None else Clause(told, sentence.person, sentence.is_negated)
     if mood == "request":
         return None
     if first.kind == "passive":
-        return Passive(nodes[1:], tell, define).tell(first, mood, lead)
+        told = Passive(nodes[1:], tell, define).tell(first, mood, lead)
+        return None if told is None else Clause(told)
     told = Sentence(nodes[1:], "inform", (), tell, define).tell()
     if told is None:
         return None
     said = f" {MODALS[first.text][2 if mood == 'query' else 1]}"
-    return [Piece(said, (*lead, first.span), "inferred"), *told]
+    return Clause([Piece(said, (*lead, first.span), "inferred"), *told])
 
 
 class Passive(Things):

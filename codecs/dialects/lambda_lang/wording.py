@@ -7,14 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .._english import join_words
 from .lexicon import find_word
 from .nodes import Node
-from .protocol import MARKERS
+from .protocol import CONTEXT_KEYS, MARKERS, TASK_KEYS
 from .vocabulary import list_meanings
 
 _FITS = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
 _PLACES = {"'2": 1, "'3": 2}
-_DEGREES = {"^": ("high or important", "very high or important"), "_": ("low or trivial", "very low or trivial")}
+_DEGREES = {
+    "^": ("high or important", "very high or important"),
+    "_": ("low or trivial", "very low or trivial"),
+    "+": ("more or positive", "much more or positive"),
+    "-": ("less or negative", "much less or negative"),
+}
 PERSONS = {"I": "I", "U": "you", "X": "X", "0": "nothing"}
 
 
@@ -23,14 +29,23 @@ def say_word(node: Node) -> str:
     meaning = node.meaning
     if node.kind == "mixed":
         return f'unknown "{node.text}"'
-    if meaning is None or meaning.basis == "unknown" or meaning.entry is not None:
+    if meaning is not None and meaning.basis == "unknown":
+        return f"{node.says} (perhaps {say_elsewhere(meaning.elsewhere)})" if meaning.elsewhere else node.says
+    if meaning is None or meaning.entry is not None:
         return node.says
     if not meaning.senses:
         return {"past": "in the past", "future": "in the future"}.get(meaning.tense or "", "now")
     said = " or ".join(meaning.senses)
     if meaning.basis == "exact":
         return said
-    return f'"{node.text}" (perhaps {", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)})'
+    divided = ", ".join(word for word in (said, meaning.tense, meaning.aspect) if word)
+    others = f", or {say_elsewhere(meaning.elsewhere)}" if meaning.elsewhere else ""
+    return f'"{node.text}" (perhaps {divided}{others})'
+
+
+def say_elsewhere(elsewhere: Sequence[tuple[str, str]]) -> str:
+    """What a word is elsewhere, with where: `"test" in code or "trust" in social`."""
+    return join_words([f'"{said}" {where}' for said, where in elsewhere], last="or")
 
 
 def say_others(node: Node, letter: str) -> str:
@@ -65,24 +80,33 @@ ASIDES: dict[str, Callable[[Node], str]] = {
     ),
 }
 _KINDS = {"H": "human", "A": "agent"}
-# arrow: (what it stands for, what senders also use it for)
-ARROWS = {">": ("therefore", "to, into, greater than"), "<": ("because", "from, on, less than")}
+# arrow: what it stands for and may stand for else, between clauses, before a number, and between anything else.
+ARROWS = {
+    ">": (("therefore", "to, into, greater than"), ("greater than", "to, therefore"), ("to", "into, therefore")),
+    "<": (("because", "from, of, on, less than"), ("less than", "from, because"), ("from", "of, on, because")),
+}
+# Signs that end what an arrow joins.
+_ENDS = frozenset({">", "<", "=>", "<>", "..", ">>", "<<", ";", ",", "."})
 # Tense, "can" and "not" stand before what somebody does.
 _FRONTS = ("t", "m", "x")
 
 
 def say_degree(text: str) -> str:
     """`^` is "high or important"; twice or thrice is "very"."""
-    if text[0] == "+":
-        return "more or positive"
     plain, strong = _DEGREES[text[0]]
     return strong if len(text) > 1 else plain
 
 
+def say_text(value: object) -> str:
+    """What a sender gave as a meaning, in quotes that it cannot end."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def say_amount(text: str) -> str:
-    """`5+` is "5 or more", `5-` is "5 or less"."""
+    """`5+` is "5 (more or positive)": a modifier leaves the number whole."""
     if text[-1:] in ("+", "-"):
-        return f"{text[:-1]} or {'more' if text[-1] == '+' else 'less'}"
+        return f"{text[:-1]} ({say_degree(text[-1])})"
     return text
 
 
@@ -103,8 +127,28 @@ _LONGEST_LIKE_A_WORD = 3
 def say_key(node: Node) -> str:
     """The key of `key=…`. It is never divided: what has a tense is no name of a value."""
     if is_literal_key(node):
-        return f'"{node.text}"'
-    return f'unknown "{node.text}"' if node.basis == "inferred" else say_word(node)
+        return say_literal_key(node)
+    if node.basis == "inferred":
+        return f'unknown "{node.text}"'
+    said, named = say_word(node), TASK_KEYS.get(node.text, "")
+    # The forms of v0.6 use some atoms as keys with a name of their own.
+    return said if node.entry or node.basis != "exact" or named.startswith(said) or not named else f"{said} or {named}"
+
+
+def is_if(node: Node) -> bool:
+    """Whether a word opens a condition."""
+    return node.kind == "word" and node.meaning is not None and node.meaning.senses == ("if",)
+
+
+def is_percentage(node: Node | None) -> bool:
+    """Whether a slash before the node joins it, as in `ta/50%`: "task, 50%"."""
+    return node is not None and node.kind == "number" and node.text.rstrip("+-").endswith("%")
+
+
+def say_literal_key(node: Node) -> str:
+    """A key as it is written, with what the protocol's own blocks mean by it, if they do: `t` is a time."""
+    named = CONTEXT_KEYS.get(node.text) if len(node.text) == 1 else None
+    return f'"{node.text}" (perhaps "{named}")' if named else f'"{node.text}"'
 
 
 def is_literal_key(node: Node) -> bool:
@@ -133,17 +177,35 @@ def is_number_beside(nodes: Sequence[Node], place: int) -> bool:
     return len(after) < 3 or after[2].kind != "joiner" or after[2].text not in ("=", "-")
 
 
-def say_arrow(nodes: Sequence[Node], place: int) -> str:
-    """What else an arrow may mean: ` (or: to, into, …)`; empty before somebody who does something, or a type symbol."""
+def read_arrow(nodes: Sequence[Node], place: int) -> tuple[str, str, bool]:
+    """(what an arrow stands for, what else it may, whether it joins clauses that each have a verb)."""
     sign = nodes[place]
-    if sign.text not in ARROWS:
-        return ""
-    after = [node for node in nodes[place + 1 : place + 6] if node.kind != "space" and node.uses not in _FRONTS][:2]
+    after = [node for node in nodes[place + 1 : place + 7] if node.kind not in ("space", "domain")][:3]
     if after and after[0].kind == "joiner" and after[0].text in (".", "!"):
-        return ""
-    if len(after) > 1 and after[0].kind == "entity" and after[1].kind not in ("joiner", "close", "open"):
-        return ""
-    return f" (or: {ARROWS[sign.text][1]})"
+        return ARROWS[sign.text][0][0], "", True
+    if _has_verb(nodes, place, -1) and _has_verb(nodes, place, 1):
+        said, others = ARROWS[sign.text][0]
+        does = [node for node in after if node.uses not in _FRONTS and node.text not in ("-", "!")]
+        is_clear = len(does) > 1 and does[0].kind == "entity" and does[1].kind not in ("joiner", "close", "open")
+        return said, "" if is_clear else others, True
+    return *ARROWS[sign.text][1 if after and after[0].kind == "number" else 2], False
+
+
+def _has_verb(nodes: Sequence[Node], place: int, step: int) -> bool:
+    """Whether a word of the clause before or behind a place, as far as the next sign of its kind, is a verb."""
+    while 0 <= (place := place + step) < len(nodes):
+        node = nodes[place]
+        if node.kind == "joiner" and node.text in _ENDS:
+            return False
+        if node.kind == "word" and (node.is_action or (node.entry is None and node.uses[:1] in ("v", "m"))):
+            return True
+    return False
+
+
+def say_arrow(nodes: Sequence[Node], place: int) -> str:
+    """An arrow and what else it may stand for: `to (or: into, therefore)`."""
+    said, others, _ = read_arrow(nodes, place)
+    return f"{said} (or: {others})" if others else said
 
 
 def say_marker(node: Node, marker: str) -> str:

@@ -12,12 +12,15 @@ from .nodes import Node
 from .pieces import Define, Piece, Tell
 from .signs import Signs
 from .wording import (
+    ARROWS,
     ASIDES,
     is_compared,
     is_number_beside,
     say_amount,
+    say_degree,
     say_id,
     say_key,
+    say_literal_key,
     say_marked,
     say_marker,
     say_person,
@@ -40,6 +43,9 @@ class WordList(Signs):
         super().__init__(nodes, mood)
         self.tell_group = tell
         self.define = define
+        # Where spaces alone part the words, what a key gives is certain, and is told before them.
+        self.is_plain = all(node.kind != "joiner" or node.text == "=" for node in nodes)
+        self.pairs: list[Piece] = []
 
     def tell(self) -> list[Piece]:
         """The words in the order of the wire; each piece carries its own space before it."""
@@ -47,21 +53,34 @@ class WordList(Signs):
             node = self.nodes[self.at]
             self.at += 1
             if node.kind == "space":
-                self.is_apart = bool(self.pieces) and not is_number_beside(self.nodes, self.at - 2)
+                before = self._before()
+                is_to = before is not None and before.text in ARROWS
+                self.is_apart = bool(self.pieces) and not is_to and not is_number_beside(self.nodes, self.at - 2)
             elif node.kind == "domain":
                 self.pending = (node.span,)
             elif node.kind == "joiner":
                 self._take_sign(node)
             else:
                 self._take_thing(node)
-        return self.pieces
+        return self._put_pairs_first()
+
+    def _put_pairs_first(self) -> list[Piece]:
+        if not self.pairs or not self.pieces:
+            return self.pairs or self.pieces
+        first = self.pieces[0]
+        words = [first._replace(text=f" {first.text.lstrip(' ,')}"), *self.pieces[1:]]
+        return [*self.pairs, Piece("; word by word:" if len(words) > 1 else ";"), *words]
 
     # Words, names, numbers and brackets.
 
     def _take_thing(self, node: Node) -> None:
         kind = node.kind
         if kind in ("word", "mixed", "name", "term") and self._is_key(self.at):
-            self._take_pair(node)
+            start = len(self.pieces)
+            if not self._take_pair(node) and self.is_plain:
+                pair, self.pieces = self.pieces[start:], self.pieces[:start]
+                pair[0] = pair[0]._replace(text=f"{',' if self.pairs else ''} {pair[0].text.lstrip(' ,')}")
+                self.pairs.extend(pair)
         elif kind == "word":
             self._take_word(node)
         elif kind == "entity":
@@ -108,17 +127,15 @@ class WordList(Signs):
             self._attach("", marker.span)
             self.at += 1
             return
-        said = f'"{node.text}"' if is_compared(self.nodes, self.at - 1) else say_word(node)
+        said = say_literal_key(node) if is_compared(self.nodes, self.at - 1) else say_word(node)
         if node.basis == "unknown" and (value := self._find_value()) is not None:
             self.is_apart = False
             said = f'"{node.text}" (unknown; perhaps the unit of {value.says})'
+            if self.is_plain and self.pairs:
+                self.pairs.append(Piece(f" {said}", (node.span,), node.basis))
+                self.is_apart = bool(self.pieces)
+                return
         self._set_unknown_apart(node)
-        if self._joins("-") and not self._has_after(1) and node.meaning is not None and node.basis == "exact":
-            # A minus after a word, with nothing behind it, negates that word.
-            self._say(f"no {said}", node.span, node.basis)
-            self._attach("", self.nodes[self.at].span)
-            self.at += 1
-            return
         if said == "not" and self._joins("/"):
             said = "no"
         self._say(said, node.span, node.basis)
@@ -178,7 +195,8 @@ class WordList(Signs):
 
     # Key and value.
 
-    def _take_pair(self, key: Node) -> None:
+    def _take_pair(self, key: Node) -> bool:
+        """Takes `key=value`; says whether it was an id, which belongs to the word before it."""
         is_negated = self.nodes[self.at].text == "-"
         equals = self.nodes[self.at + is_negated]
         self.at += 1 + is_negated
@@ -186,7 +204,7 @@ class WordList(Signs):
         is_value = value is not None and value.kind.startswith("value-")
         if key.text == "id" and key.entry is None and is_value and not is_negated and value is not None:
             self._take_id(key, value)
-            return
+            return True
         if key.entry is not None:
             self._say(self.define(key)[0].text.lstrip(), key.span)
         else:
@@ -204,12 +222,14 @@ class WordList(Signs):
             self.pieces.extend(told)
             self.at += 1
             if value.kind == "value-number" and (self._joins("+") or self._joins("-")) and not self._has_after(1):
-                # `=3+` is "3 or more", as a number by itself would be.
                 sign = self.nodes[self.at]
-                self._attach(" or more" if sign.text == "+" else " or less", sign.span)
+                self._attach(f" ({say_degree(sign.text)})", sign.span)
                 self.at += 1
         elif value is None or value.kind not in ("open", "block"):
             self._attach(" and nothing after it", equals.span)
+        else:
+            return True
+        return False
 
     def _take_id(self, key: Node, value: Node) -> None:
         """`ta id=alpha` is "task alpha"."""

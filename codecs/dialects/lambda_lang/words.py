@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .._record import Basis, Entry
 from .lexicon import find_word
-from .protocol import ASPECTS, OLD_ASPECTS, TENSES
+from .protocol import ASPECTS, CONTEXT_KEYS, OLD_ASPECTS, TASK_KEYS, TENSES, TRUST
 from .vocabulary import Vocabulary, histories, load_vocabulary, order_release, title_domain
 
 # A word longer than this is no atom with letters around it.
@@ -34,6 +34,8 @@ class Meaning(NamedTuple):
         readings: where two readings were possible, both in words.
         entry: the definition a sender gave.
         is_action: whether the vocabulary has the defined word as a verb.
+        elsewhere: what a word that is no atom here is in the domains not in force, or in the protocol, and where; what
+            one that a sender defined is in the vocabulary.
     """
 
     basis: Basis
@@ -44,6 +46,7 @@ class Meaning(NamedTuple):
     readings: tuple[str, ...] = ()
     entry: Entry | None = None
     is_action: bool = False
+    elsewhere: tuple[tuple[str, str], ...] = ()
 
 
 def _find_nothing(word: str) -> Entry | None:
@@ -69,7 +72,9 @@ class Scope(NamedTuple):
             if entry is not None:
                 usual = _resolve(word, self.vocabulary.release, self.domains, False)
                 is_action = bool(usual.senses) and find_word(usual.senses[0]).order[:1] == "v"
-                return Meaning("exact", entry=entry, is_action=is_action)
+                is_other = usual.basis == "exact" and str(entry.value) not in usual.senses
+                others = tuple((sense, "in the vocabulary") for sense in usual.senses) if is_other else ()
+                return Meaning("exact", entry=entry, is_action=is_action, elsewhere=others)
             usual = _resolve(word, self.vocabulary.release, self.domains, False)
             return usual if usual.basis != "inferred" else self._heed_definitions(word, usual)
         return _resolve(word, self.vocabulary.release, (domain,), True)
@@ -91,12 +96,13 @@ def _resolve(word: str, release: str, domains: tuple[str, ...], is_named: bool) 
         return exact
     if not is_named and word in TENSES:
         return Meaning("exact", tense=TENSES[word])
+    elsewhere = () if is_named else find_elsewhere(word, release)
     if len(word) > LONGEST_DIVIDED:
-        return Meaning("unknown")
+        return Meaning("unknown", elsewhere=elsewhere)
     found = list(_divide(vocabulary, word, domains, is_named=is_named))
     if len(found) == 1:
-        return found[0]
-    return Meaning("unknown", readings=tuple(_say_reading(reading) for reading in found))
+        return found[0]._replace(elsewhere=elsewhere)
+    return Meaning("unknown", readings=tuple(_say_reading(reading) for reading in found), elsewhere=elsewhere)
 
 
 def _find_exact(vocabulary: Vocabulary, word: str, domains: tuple[str, ...], *, is_named: bool) -> Meaning | None:
@@ -134,13 +140,20 @@ def _say_reading(meaning: Meaning) -> str:
 
 
 @lru_cache(maxsize=4096)
-def find_elsewhere(word: str, release: str) -> tuple[str, ...]:
-    """The domains in which a word is an atom of this release, in words: `“transport” in agent to agent`."""
+def find_elsewhere(word: str, release: str) -> tuple[tuple[str, str], ...]:
+    """What a word is in a release's domains and in the protocol, and where: `("transport", "in agent-to-agent")`."""
     vocabulary = load_vocabulary(release)
-    found = []
-    for domain, table in vocabulary.domains.items():
-        if word in table:
-            found.append(f"“{'/'.join(table[word])}” in the {title_domain(domain)} domain")
+    found = [
+        ("/".join(table[word]), f"in {title_domain(domain)}")
+        for domain, table in vocabulary.domains.items()
+        if word in table
+    ]
+    if word in CONTEXT_KEYS:
+        found.append((CONTEXT_KEYS[word], "as a key of the protocol"))
+    elif word in TASK_KEYS:
+        found.append((TASK_KEYS[word], "as a key of a task"))
+    if word in TRUST:
+        found.append((TRUST[word][0], "as a mark of the protocol"))
     return tuple(found)
 
 
