@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .._english import join_words
+from .._english import escape, join_words, say_name
 from .._record import Message
+from .details import find_failing
 from .json_text import Digits
 from .parts import Piece
 from .sentences import tell
@@ -23,17 +24,18 @@ from .telling import say_value
 _MOST_FORMS = 4096
 _MOST_DETAILS = 24
 
-_OUTCOME = ("status", "success", "ok", "error", "errors")
+_ERRORS = ("error", "errors")
 # Details whose values decide on the words; of all others only the type does.
 _DECIDING: Mapping[str, Sequence[str]] = {
     "ERR": ("code", "retry"),
     "DLGT": ("delegation_mode",),
-    "DONE": _OUTCOME,
-    "ACK": _OUTCOME,
+    "DONE": _ERRORS,
+    "ACK": _ERRORS,
     "CAPS": ("supports",),
 }
 _TOPICS = frozenset({"error", "capabilities"})
-_MARK = re.compile("\ufdd0([0-9]+)\ufdd1")
+# A letter of no alphabet in use: a mark must read as a name, and is found again by it.
+_MARK = re.compile("\u01c1([0-9]+)\u01c1")
 # A mark that is a number: so high that nothing else in a sentence of marks holds it.
 _NUMBERED = 871_782_912_000_000_000
 _SENDER, _RECEIVERS, _TOPIC, _PARENT, _FIRST_DETAIL = range(5)
@@ -65,6 +67,8 @@ def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
+    if act == "ACK" and find_failing(details) is not None:
+        return None
     values = details.values()
     receivers = held.get("receivers")
     key = (
@@ -84,11 +88,11 @@ def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
     words, choose = form
     filled: str = words % choose(
         [
-            sender,
-            receivers and (receivers[0] if len(receivers) == 1 else join_words(receivers)),
-            topic,
-            parent,
-            *[value if type(value) is str else say_value(value) for value in values],
+            say_name(sender),
+            receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
+            escape(topic),
+            parent and say_name(parent),
+            *[escape(value) if type(value) is str else say_value(value) for value in values],
         ]
     )
     return filled
@@ -139,7 +143,7 @@ def _mark(place: int, value: Any) -> Any:
 
 
 def _write(place: int) -> str:
-    return f"\ufdd0{place}\ufdd1"
+    return f"\u01c1{place}\u01c1"
 
 
 def _places_of(given: Mapping[str, Any], details: Mapping[str, Any]) -> Iterable[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys
-from .._english import quote
+from .._english import escape, quote, say_name
 from .._record import Basis, Message, Reading, Segment, Told
 from .fields import Read, TagRead
 from .gloss import gloss_tag
@@ -32,9 +32,9 @@ def _tell_part(
 ) -> Message:
     if isinstance(part, Prose):
         span = (0, part.start, part.end)
-        said = Segment(text=wire[part.start : part.end], spans=(span,))
+        said = Segment(text=escape(wire[part.start : part.end]), spans=(span,))
         english = (Segment(text=f"{_say_where(part, tags)}: “"), said, Segment(text="”."))
-        return message.replace(english=english, gloss=(said,))
+        return message.replace(english=english, gloss=(Segment(text="“"), said, Segment(text="”")))
     sentence = TagSentence(message, part, context)
     return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
 
@@ -91,7 +91,7 @@ _OPEN = {
 
 def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
     slot = field.slot
-    label = slot.label if slot else f"field {field.prefix}"
+    label = slot.label if slot else f"field {say_name(field.prefix)}"
     if field.role == "again":
         yield f"a second {label}, {quote(wire[field.start : field.end])}, is not used", "exact"
     elif field.role == "used" and slot and slot.prefix == "a" and field.value == _EVAL:
@@ -102,7 +102,7 @@ def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
         yield f"the {label} is written {quote(field.written)}, which is not understood", "unknown"
     elif slot and slot.prefix in _BESIDE:
         is_same = str(field.value) == field.written
-        written = "" if is_same else f" (base 62: {field.written})"
+        written = "" if is_same else f" (base 62: {say_name(field.written)})"
         yield f"{_BESIDE[slot.prefix].format(field.value)}{written}", "exact"
     if field.rest < field.end:
         yield f"{quote(wire[field.rest : field.end])} stands after the closing quote and is not read", "unknown"
