@@ -22,7 +22,7 @@ from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
-from ._hidden import HIDDEN_RANGES
+from ._hidden import HIDDEN_RANGES, note_hidden
 from ._log import (
     Item,
     LogOptions,
@@ -172,7 +172,7 @@ def read(wire: str, envelope: Envelope | None = None, *, dialect: str | None = N
     forced = dialect or _known(envelope.dialect if envelope else None)
     chosen = get_dialect(forced or candidates[0].dialect)
     reading = chosen.read(wire, envelope)
-    return apply_envelope(reading.replace(candidates=candidates), envelope)
+    return apply_envelope(note_hidden(reading.replace(candidates=candidates)), envelope)
 
 
 def _known(slug: str | None) -> str | None:

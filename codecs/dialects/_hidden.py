@@ -1,8 +1,10 @@
-"""Characters that a reader cannot see, or that turn the direction of writing, as closed ranges of code points."""
+"""Characters that a reader cannot see, or that turn the direction of writing: their ranges, and the note on them."""
 
 from __future__ import annotations
 
 import re
+
+from ._record import NoteKind, Reading
 
 # Line feed (0A) and tab (09) are laid out and not in it.
 HIDDEN_RANGES: tuple[tuple[int, int], ...] = (
@@ -37,3 +39,28 @@ HIDDEN_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDD
 HIDDEN = re.compile(HIDDEN_CLASS)
 # Letters that are written from right to left: what stands beside them moves.
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdfc\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff]")
+
+# What has no honest use inside a word, and its escapes in JSON; joiners and marks that scripts and emoji need are not.
+_DECEPTIVE = re.compile("[\u00ad\u115f\u1160\u180e\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\u3164]")
+_ESCAPED = re.compile(r"\\u(00ad|115f|1160|180e|200b|202[a-e]|206[0-46-f]|3164)", re.IGNORECASE)
+
+NOTE = NoteKind(
+    code="text.hidden",
+    severity="warning",
+    group="security",
+    about="Characters that cannot be seen, or that change the direction of what stands around them.",
+)
+
+
+def note_hidden(reading: Reading) -> Reading:
+    """The reading with a note on the hidden characters of its wire, where it holds some and does not say so itself."""
+    wire = reading.wire
+    is_json = "\\u" in wire and wire.lstrip().startswith(("{", "["))
+    found = _ESCAPED.search(wire) if is_json else None
+    if found is None and not wire.isascii():
+        found = _DECEPTIVE.search(wire)
+    if found is None or any(note.code.endswith(".invisible") for note in reading.notes):
+        return reading
+    point = int(found[1], 16) if found.re is _ESCAPED else ord(found[0])
+    text = f"it holds characters that cannot be seen or that change the direction of text, the first U+{point:04X}"
+    return reading.replace(notes=(*reading.notes, NOTE.note(text, (0, *found.span()))))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 
+from dialects import say_name
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
 from inspector.threads.messages import find_messages_by_ids, load_records
@@ -248,7 +249,7 @@ class _Builder:
         english = row.body["message"].get("english")
         if reply and not reply.why:
             # The arrow of the reply says it.
-            answer = f", in reply to message {name_cited(row.body['message'])}"
+            answer = f", in reply to message {say_name(name_cited(row.body['message']))}"
             english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
@@ -289,8 +290,8 @@ class _Builder:
 
     def _is_usual(self, message: Message, text: str) -> bool:
         """Whether the row or the page says it: id, conversation, its only trace, version, turn, a time of the wire."""
-        named = [f"message {message.native_id}", f"in conversation {self._conversation.native_id}"]
-        named += [f"in trace {self._trace}"] if self._trace else []
+        named = [f"message {say_name(message.native_id)}", f"in conversation {say_name(self._conversation.native_id)}"]
+        named += [f"in trace {say_name(self._trace)}"] if self._trace else []
         is_time = message.order_basis == "wire" and _SENT.fullmatch(text)
         return text in named or bool(is_time or _USUAL.fullmatch(text))
 

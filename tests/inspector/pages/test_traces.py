@@ -184,7 +184,7 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
     tree = reverse("pages:conversation-tree", args=["acme", message.conversation_id])
     page = viewer.get(tree).content.decode()
     assert message.english.startswith("oscar asks radar to carry out the task")
-    assert "carry out the task “search”, with the query “MCP vs A2A”." in names_of(page)
+    assert "carry out the task “search”, with query = “MCP vs A2A”." in names_of(page)
     # Its tiles have the names.
     assert re.search(r'title="oscar".*?title="radar".*?carry out the task', page, re.DOTALL)
 
