@@ -52,12 +52,13 @@ _forms: dict[tuple[Any, ...], Form | None] = {}
 _UNKNOWN = Form("", itemgetter(0))
 
 
-def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
+def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | None:
     """The sentence of a plain message by its form; None where its form is not kept.
 
     Args:
         message: a message that was read the short way.
         data: its object.
+        wire: its text; of one in ASCII without a backslash no value can hold a mark that ends its quotation.
     """
     held, body = message.__dict__, data["body"]
     details: Mapping[str, Any] = body["d"]
@@ -86,16 +87,25 @@ def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
     if form is None:
         return None
     words, choose = form
+    shown = _show_texts if wire.isascii() and "\\" not in wire else _show_marks
     filled: str = words % choose(
         [
             say_name(sender),
             receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
             escape(topic),
             parent and say_name(parent),
-            *[escape(value) if type(value) is str else say_value(value) for value in values],
+            *shown(values),
         ]
     )
     return filled
+
+
+def _show_texts(values: Iterable[Any]) -> list[str]:
+    return [value if type(value) is str else say_value(value) for value in values]
+
+
+def _show_marks(values: Iterable[Any]) -> list[str]:
+    return [escape(value) if type(value) is str else say_value(value) for value in values]
 
 
 def _decide(value: Any) -> Any:

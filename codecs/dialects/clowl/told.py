@@ -105,7 +105,7 @@ class PlainToldMessage(ToldMessage):
     def sentence(self) -> str:
         """The English as one string."""
         held = self.__dict__
-        said = say_plain(self, held[_DATA]) if _DATA in held and "english" not in held else None
+        said = say_plain(self, held[_DATA], held[_WIRE]) if _DATA in held and "english" not in held else None
         return super().sentence if said is None else said
 
     @property

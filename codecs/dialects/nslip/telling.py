@@ -11,7 +11,7 @@ from .fields import Read, TagRead
 from .gloss import gloss_tag
 from .parsing import Prose, Record, parse_record
 from .sentence import TagSentence, span_of
-from .tables import HEADER, MOST_FIELDS, SLOTS
+from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, SLOTS
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -53,10 +53,26 @@ def _tell_malformed(message: Message, record: Record, wire: str, context: Contex
     sentence = TagSentence(message, tag, context).tell_sending()
     if record.error:
         sentence.say(f" that cannot be read, because {record.error.text}", record.error.span)
-    sentence.say(": ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
+    for index, (words, field) in enumerate(_find_readable(tag)):
+        sentence.say(", " if index else "; what can be read of it: ").say(words, span_of(field))
+    sentence.say("; as it stands: ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
     gloss = gloss_tag(wire, tag) if tag else ()
     also = tuple(_tell_rest(wire, tag)) if tag else ()
     return message.replace(english=sentence.segments(), also=also, gloss=gloss)
+
+
+def _find_readable(tag: TagRead | None) -> Iterator[tuple[str, Read]]:
+    """What a broken tag still says beside its parties, in words."""
+    for prefix, field in (tag.used() if tag else {}).items():
+        value, slot = field.value, SLOTS[prefix]
+        if prefix in "Sd":
+            continue
+        if prefix == "a" and value in ACTS:
+            yield f"the act {ACTS[value].name.lower()}", field
+        elif prefix == "f" and value in FRAMES:
+            yield f"the frame {FRAMES[value].name.lower()}", field
+        else:
+            yield f"{slot.label} {quote(value) if isinstance(value, str) else value}", field
 
 
 def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:

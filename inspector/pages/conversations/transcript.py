@@ -49,6 +49,8 @@ _USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
 _SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
+# So is a remark that would stand beside nearly every message of its dialect.
+REMARKED_ONCE = "the specification does not define which end of the priorities is highest"
 GRAVE = ("error", "warning")
 
 
@@ -292,6 +294,9 @@ class _Builder:
         """Whether the row or the page says it: id, conversation, its only trace, version, turn, a time of the wire."""
         named = [f"message {say_name(message.native_id)}", f"in conversation {say_name(self._conversation.native_id)}"]
         named += [f"in trace {say_name(self._trace)}"] if self._trace else []
+        if text == REMARKED_ONCE:
+            is_told, self._told_once = text in self._told_once, self._told_once | {text}
+            return is_told
         is_time = message.order_basis == "wire" and _SENT.fullmatch(text)
         return text in named or bool(is_time or _USUAL.fullmatch(text))
 
