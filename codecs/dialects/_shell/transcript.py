@@ -75,7 +75,7 @@ class Transcript:
             here.count += 1
             line = Line(here.count, message, reading.wire)
             notes = [*message.notes, *(reading.notes if message is messages[0] else ())]
-            reply = next(_say_reply(line, reading, here.lines), "")
+            reply = next(_say_reply(line, reading, here.lines), "") or _say_unnamed(message)
             places = [reply, *_say_repetition(line, here.lines), *_say_time(line, here.lines, reply)]
             said = " ".join([_say_alone(message, reply) or "Nothing can be said of it.", *filter(None, places)])
             cautions = "".join(segment.text for segment in say_cautions(notes))
@@ -87,7 +87,7 @@ class Transcript:
 
 def _say_alone(message: Message, reply: str) -> str:
     """The sentence, without the id of the message that it answers where that is told with its number."""
-    if not reply or message.parent_id is None:
+    if message.parent_id is None:
         return message.sentence
     told = f", in reply to message {say_name(message.parent_id)}"
     return "".join(segment.text for segment in message.english if segment.text != told)
@@ -103,6 +103,15 @@ def _say_time(line: Line, lines: deque[Line], reply: str) -> Iterator[str]:
         yield f"Caution: its time is before that of message {before.number}, which stands before it."
     elif moment == earlier and not reply and before.wire != line.wire:
         yield f"Its time is that of message {before.number} too: which was first is not known."
+
+
+_ANSWERS = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
+
+
+def _say_unnamed(message: Message) -> str:
+    """That an answer answers nothing that is known, where its sentence does not say so."""
+    is_said = message.performative not in _ANSWERS or "not named" in message.sentence
+    return "" if is_said else "Which message it answers is not known."
 
 
 def _say_reply(line: Line, reading: Reading, lines: deque[Line]) -> Iterator[str]:
@@ -135,7 +144,8 @@ def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
         case "correlation-id":
             return reply.value in (earlier.correlation_id, earlier.object_id, earlier.message_id) and is_others
         case "latest-to-me":
-            return message.sender in earlier.receivers and earlier.task_id == message.task_id
+            is_between = not message.receivers or earlier.sender in message.receivers
+            return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
         case "latest-of-other":
             return is_others
         case "latest-unanswered-of-other":
