@@ -47,7 +47,7 @@ def unquoted(text: str) -> str:
     said: list[str] = []
     depth = at = 0
     for found in re.finditer(r"(\\*)([“”])", text):
-        if depth and len(found[1]) % 2:
+        if len(found[1]) % 2:
             continue
         assert (found[2] == "“") != bool(depth), f"quotation marks do not pair at {found.start()}: {text!r}"
         said.append(text[at : found.start()] if not depth else "“”")
