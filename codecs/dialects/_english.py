@@ -47,7 +47,7 @@ def join_words(words: Sequence[str], *, last: str = "and") -> str:
 
 # A mark that a reader may take for the end of a quotation, with the backslashes before it, or those at the very end.
 _ENDS_QUOTE = re.compile(r"(?<!\\)(\\*+)([“”‟❝❞〝〞＂″]|\Z)")
-_PLAIN_NAME = re.compile(r"\w++(?:[-/:@+~#&]\w++)*+\Z")
+_PLAIN_NAME = re.compile(r"\w++(?>(?:[-/:@+~#&]\w++)*)\Z")
 # A name that the program's own words would hide.
 _OWN_WORDS = frozenset({"someone", "everyone", "nobody", "itself", "and", "or", "not", "caution", "message"})
 _LONGEST_KEPT_NAME = 256

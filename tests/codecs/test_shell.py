@@ -85,7 +85,9 @@ def test_the_tree_adds_fields_and_layers() -> None:
 
 def test_english_and_gloss_are_lines_of_text() -> None:
     sentence = dialects.decode(TAG).messages[0].sentence
-    assert run("decode", "--format", "english", given=TAG.encode()) == f"Conversation 1:\n1. no time: {sentence}\n"
+    assert (
+        run("decode", "--format", "english", given=TAG.encode()) == f"Conversation 1:\n1. no time, turn 1: {sentence}\n"
+    )
     assert run("decode", "--format", "gloss", given=b"hello") == "Someone writes plain text: “hello”.\n"
 
 
@@ -313,10 +315,18 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
         {"raw": "@a6|f0|c1|S1|d0|T2|k1#", "at": "2026-11-21T08:00:00Z"},
         {"raw": "@a7|f0|c1|S1|d0|T2|k1#", "at": "2026-11-21T08:00:00Z"},
     )
-    assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC: The coordinator (agent 0) asks")
+    assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC, turn 1: The coordinator (agent 0) asks")
     assert "By order, in reply to message 1 (agent 0's request “x”); the message itself does not say so." in told[2]
     assert "Caution: its time is before that of message 1, which stands before it." in told[2]
     assert "Caution: turn 2 of this sender was message 2 already: a new run of the turns begins here." in told[3]
+
+
+def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
+    told = tell(
+        {"raw": "@a3|f0|c1|S0|d1|T1|k1|q2#"}, {"raw": "@a3|f0|c1|S0|d1|T2|k2|q2#"}, {"raw": "@a3|f0|c2|S0|d1|T1|q2#"}
+    )
+    remark = "Note: the specification does not define which end of the priorities is highest."
+    assert [remark in line for line in told] == [False, True, False, False, True]
 
 
 def test_equal_times_without_a_reply_decide_nothing() -> None:

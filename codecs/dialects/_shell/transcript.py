@@ -50,6 +50,15 @@ class _Conversation:
     def __init__(self) -> None:
         self.count = 0
         self.lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self.remarked: set[str] = set()
+
+    def remark(self, message: Message) -> str:
+        """What is not known beside the sentence, each once for the conversation."""
+        new = [segment.text for segment in message.also if segment.basis == "unknown"]
+        new = [text for text in dict.fromkeys(new) if text not in self.remarked]
+        if len(self.remarked) < MOST_LINES:
+            self.remarked.update(new)
+        return "".join(f" Note: {text}." for text in new)
 
 
 class Transcript:
@@ -80,7 +89,8 @@ class Transcript:
             said = " ".join([_say_alone(message, reply) or "Nothing can be said of it.", *filter(None, places)])
             cautions = "".join(segment.text for segment in say_cautions(notes))
             moment = say_instant(datetime.fromisoformat(message.sent_at)) if message.sent_at else "no time"
-            yield f"{line.number}. {moment}: {said}{cautions}"
+            turn = "" if message.turn is None else f", turn {message.turn}"
+            yield f"{line.number}. {moment}{turn}: {said}{cautions}{here.remark(message)}"
             self._held += len(here.lines) < MOST_LINES
             here.lines.append(line)
 

@@ -91,7 +91,7 @@ def _tell_shortened(place: _Place, held: list[Member], above: str | None, depth:
 def _is_shortened(member: Member) -> bool:
     if _is_key(member):
         return not is_partial(member.value)
-    return shorten(member.key, member.value) != member.value
+    return bool(shorten(member.key, member.value) != member.value)
 
 
 def _is_key(member: Member) -> bool:

@@ -62,7 +62,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
     """
     held, body = message.__dict__, data["body"]
     details: Mapping[str, Any] = body["d"]
-    topic = body["t"]
+    topic: Any = body["t"]
     act, sender, parent = held.get("native_act"), held.get("sender"), held.get("parent_id")
     if "references" in held or sender is None or len(details) > _MOST_DETAILS:
         return None
