@@ -18,9 +18,11 @@ from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._conversations import Conversations
 from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
+from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
+from ._hidden import HIDDEN_RANGES, note_hidden
 from ._log import (
     Item,
     LogOptions,
@@ -66,6 +68,7 @@ from ._registry import all_dialects, get_dialect, title_of
 from ._value import to_json_type, to_shallow_json
 
 __all__ = [
+    "HIDDEN_RANGES",
     "INSPECTED",
     "MASK",
     "PERFORMATIVES",
@@ -128,8 +131,11 @@ __all__ = [
     "identify",
     "messages_of",
     "parse_json",
+    "quote",
     "read",
     "read_log",
+    "say_cautions",
+    "say_name",
     "show_failure",
     "show_json",
     "show_quarantined",
@@ -166,7 +172,7 @@ def read(wire: str, envelope: Envelope | None = None, *, dialect: str | None = N
     forced = dialect or _known(envelope.dialect if envelope else None)
     chosen = get_dialect(forced or candidates[0].dialect)
     reading = chosen.read(wire, envelope)
-    return apply_envelope(reading.replace(candidates=candidates), envelope)
+    return apply_envelope(note_hidden(reading.replace(candidates=candidates)), envelope)
 
 
 def _known(slug: str | None) -> str | None:

@@ -27,12 +27,12 @@ class Conversations:
         name = reading.messages[0].conversation_id if reading.messages else None
         context = self._contexts.get(name)
         if context is None:
-            context = self._contexts[name] = dialects.Context(position=0)
+            context = self._contexts[name] = dialects.Context()
         self._contexts.move_to_end(name)
         context.record = index
-        context.position += 1
         before = context.size
         whole = dialects.tell(reading, context).whole
+        context.position += len(whole.messages)
         self._names += context.size - before
         while len(self._contexts) > MOST_CONVERSATIONS or self._names > MOST_NAMES:
             self._names -= self._contexts.popitem(last=False)[1].size

@@ -1,12 +1,15 @@
-"""Sentences built in segments, each tied to the characters it came from."""
+"""Sentences built in segments, each tied to the characters it came from; names and texts that cannot end theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
-from ._record import Basis, Segment, Span
+from ._hidden import HIDDEN, RIGHT_TO_LEFT
+from ._record import Basis, Note, Segment, Span
 
 
 class Sentence:
@@ -42,9 +45,37 @@ def join_words(words: Sequence[str], *, last: str = "and") -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
+# A mark that a reader may take for the end of a quotation, with the backslashes before it, or those at the very end.
+_ENDS_QUOTE = re.compile(r"(?<!\\)(\\*+)([“”‟❝❞〝〞＂″]|\Z)")
+_PLAIN_NAME = re.compile(r"\w++(?>(?:[-/:@+~#&]\w++)*)\Z")
+# A name that the program's own words would hide.
+_OWN_WORDS = frozenset({"someone", "everyone", "nobody", "itself", "and", "or", "not", "caution", "message"})
+_LONGEST_KEPT_NAME = 256
+
+
+def escape(text: str) -> str:
+    """The text as it stands between quotation marks: a mark in it has a backslash before it and cannot end them."""
+    if text.isascii() and text[-1:] != "\\":
+        return text
+    return _ENDS_QUOTE.sub(lambda found: found[1] * 2 + (f"\\{found[2]}" if found[2] else ""), text)
+
+
 def quote(text: str) -> str:
-    """The text in double quotation marks, as an auditor would cite it; its characters are not touched."""
-    return f"“{text}”"
+    """The text in double quotation marks, as an auditor would cite it: what an agent says ends where they end."""
+    return f"“{escape(text)}”"
+
+
+def say_name(name: str) -> str:
+    """A name, an id or a code from a log: as it is where it can only be read as one word, else quoted."""
+    return _say_short_name(name) if len(name) <= _LONGEST_KEPT_NAME else quote(name)
+
+
+@lru_cache(maxsize=4096)
+def _say_short_name(name: str) -> str:
+    is_plain = _PLAIN_NAME.match(name) is not None and name.lower() not in _OWN_WORDS
+    if is_plain and not name.isascii():
+        is_plain = not HIDDEN.search(name) and not RIGHT_TO_LEFT.search(name)
+    return name if is_plain else quote(name)
 
 
 def say_instant(moment: datetime) -> str:
@@ -67,3 +98,15 @@ def say_seconds(seconds: int) -> str:
         if count:
             words.append(f"{count} {name}{'' if count == 1 else 's'}")
     return " ".join(words)
+
+
+_TOLD_NOTES = frozenset({"error", "warning", "notice"})
+
+
+def say_cautions(notes: Iterable[Note]) -> tuple[Segment, ...]:
+    """What a reader must know of a message beside its sentence: each error, warning and notice, once.
+
+    Each segment is a sentence of the program's own, with the space before it: ` Caution: the turn is missing.`
+    """
+    told = dict.fromkeys((note.text, note.span) for note in notes if note.severity in _TOLD_NOTES)
+    return tuple(Segment(text=f" Caution: {text.rstrip('.')}.", spans=(span,) if span else ()) for text, span in told)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from ._english import say_name
 from ._record import Envelope, Message, Note, NoteKind, Reading
 from ._time import instant_of_log
 
@@ -127,4 +128,4 @@ def _compare_times(said: str, outside: str) -> Note:
 
 
 def _show(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(say_name, value)) if isinstance(value, tuple) else say_name(str(value))

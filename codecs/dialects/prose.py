@@ -1,4 +1,4 @@
-"""Prose: text that is in no dialect. It is kept and shown as what it is, an inform whose English is the text.
+"""Prose: text that is in no dialect. It is kept and shown as what it is, an inform whose English quotes the text.
 
 Specification: none. The normalised record holds the text in `content`; there is nothing else to hold.
 JSON that is no dialect's own is such a text too, and its English says so: what it quotes is nobody's statement here.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ._context import Context, Keys
 from ._dialect import Dialect, never
+from ._english import escape, say_name
 from ._errors import EncodeError
 from ._json import is_json
 from ._record import (
@@ -37,7 +38,7 @@ JSON_UNKNOWN = NoteKind(
     about="JSON of a kind that no dialect reads is kept as text, and what it quotes is not read as a message.",
 )
 
-_SLIP = re.compile(r"(?:^|SLIP: )SLIP v(\d+) ")
+_SLIP = re.compile(r"(?:^|SLIP: )SLIP v(\d{1,9}) ", re.ASCII)
 
 NOT_READ = NoteKind(
     code="prose.slip-not-read",
@@ -69,11 +70,21 @@ def _read(wire: str, envelope: Envelope | None = None) -> Reading:
 
 
 def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
-    wire = reading.wire
-    said = (Segment(text=wire, spans=((0, 0, len(wire)),)),) if wire else ()
-    if is_json(wire):
-        said = (Segment(text="JSON of an unknown kind: "), *said)
-    return Told(reading=reading, messages=tuple(message.replace(english=said) for message in reading.messages))
+    return Told(reading=reading, messages=tuple(_say(message, reading.wire) for message in reading.messages))
+
+
+def _say(message: Message, wire: str) -> Message:
+    """The text as what it is: its sender's words, between marks that it cannot end, and nothing that we say."""
+    sender = "Someone" if message.sender is None else say_name(message.sender)
+    if not wire:
+        return message.replace(english=(Segment(text=f"{sender} sends an empty text."),))
+    what = "writes plain text"
+    if slip := _SLIP.search(wire[:4096]):
+        what = f"writes a line of SLIP v{slip[1]}, which is not read here, as it stands"
+    elif is_json(wire):
+        what = "sends JSON of a kind that no dialect reads, as it stands"
+    said = Segment(text=escape(wire), spans=((0, 0, len(wire)),))
+    return message.replace(english=(Segment(text=f"{sender} {what}: “"), said, Segment(text="”.")))
 
 
 def _encode(messages: Sequence[Message]) -> Encoded:

@@ -85,13 +85,17 @@ def test_the_tree_adds_fields_and_layers() -> None:
 
 def test_english_and_gloss_are_lines_of_text() -> None:
     sentence = dialects.decode(TAG).messages[0].sentence
-    assert run("decode", "--format", "english", given=TAG.encode()) == f"{sentence}\n"
-    assert run("decode", "--format", "gloss", given=b"hello") == "hello\n"
+    assert (
+        run("decode", "--format", "english", given=TAG.encode()) == f"Conversation 1:\n1. no time, turn 1: {sentence}\n"
+    )
+    assert run("decode", "--format", "gloss", given=b"hello") == "Someone writes plain text: “hello”.\n"
 
 
 def test_text_cannot_steer_the_terminal_or_forge_a_line() -> None:
     given = json.dumps({"raw": "a\x1b[31m\nb\u202e\ud800"}).encode()
-    assert run("decode", "--format", "english", given=given) == "a\u241b[31m\u240ab\\u202e\\ud800\n"
+    assert run("decode", "--format", "english", given=given) == (
+        "1. no time: Someone writes plain text: “a\u241b[31m\u240ab\\u202e\\ud800”.\n"
+    )
 
 
 @pytest.mark.parametrize("start", [run_here, run_apart])
@@ -113,7 +117,7 @@ def test_a_log_is_told_in_the_context_of_its_conversation() -> None:
     log = [one, {"raw": "?foo", "conversation": "a", "dialect": "lambda_lang"}]
     log.append({"raw": "?foo", "conversation": "b", "dialect": "lambda_lang"})
     english = run("decode", "--format", "english", given="\n".join(map(json.dumps, log)).encode()).splitlines()
-    assert "the secret door" in english[-2]
+    assert "the secret door" in english[-3]
     assert "the secret door" not in english[-1]
 
 
@@ -228,7 +232,9 @@ def test_files_follow_one_another_and_gzip_is_opened(tmp_path: Path) -> None:
     first.write_text("one\ntwo")
     second.write_bytes(gzip.compress(b"three\n") + gzip.compress(b"four\n") + bytes(512))
     printed = run("decode", "--format", "english", first, second, "-", given=gzip.compress(b"five"))
-    assert printed.split() == ["one", "two", "three", "four", "five"]
+    words = ["one", "two", "three", "four", "five"]
+    told = [f"{number}. no time: Someone writes plain text: “{word}”." for number, word in enumerate(words, 1)]
+    assert printed.splitlines() == told
     shown = lines_of(run("decode", first, second))
     assert [line["index"] for line in shown] == [0, 1, 2, 3]
 
@@ -262,12 +268,90 @@ def test_lines_come_out_while_the_input_is_still_open() -> None:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for word in (b"one", b"two"):
+        for number, word in enumerate((b"one", b"two"), 1):
             process.stdin.write(word + b"\n")
             process.stdin.flush()
-            assert process.stdout.readline() == word + b"\n"
+            told = f"{number}. no time: Someone writes plain text: “{word.decode()}”.\n"
+            assert process.stdout.readline() == told.encode()
         process.stdin.close()
         assert process.wait(timeout=30) == 0
+
+
+def tell(*records: dict[str, Any]) -> list[str]:
+    given = "\n".join(json.dumps(record) for record in records).encode()
+    return run("decode", "--format", "english", given=given).splitlines()
+
+
+def make_clowl(
+    mid: str, act: str, sender: str, receiver: str, pid: str | None = None, **details: Any
+) -> dict[str, Any]:
+    head = {"clowl": "0.2", "mid": mid, "ts": 1709078400, "p": act, "from": sender, "to": receiver, "cid": "c"}
+    return {**head, "body": {"t": "burn", "d": details}, **({"pid": pid} if pid else {})}
+
+
+ASKED = make_clowl("h-1", "REQ", "kim", "bob", eur=10)
+
+
+def test_a_reply_names_the_message_that_it_answers() -> None:
+    told = tell(ASKED, make_clowl("h-2", "DONE", "bob", "kim", "h-1"), make_clowl("h-3", "DONE", "bob", "kim", "h-9"))
+    assert told[0] == "Conversation c:"
+    assert told[2].endswith("that the task “burn” is done. In reply to message 1 (kim's request “burn”).")
+    assert told[3].endswith("In reply to message h-9, which is not in this record.")
+
+
+def test_an_id_with_other_content_is_told_and_replies_to_it_are_doubtful() -> None:
+    changed = make_clowl("h-1", "REQ", "kim", "bob", eur=10_000)
+    told = tell(ASKED, changed, ASKED, make_clowl("h-2", "DONE", "bob", "kim", "h-1"))
+    assert (
+        "Caution: the id h-1 was used before, by message 1, with other content (eur = 10000 instead of 10)" in told[2]
+    )
+    assert "It repeats message 1 word for word." in told[3]
+    assert "(kim's request “burn”); which of them is unknown." in told[4]
+
+
+def test_what_is_inferred_is_told_as_inferred() -> None:
+    told = tell(
+        {"raw": '@a3|f0|c1|S0|d1|T1|k1|t"x"#', "at": "2026-11-21T09:00:00Z"},
+        {"raw": "@a6|f0|c1|S1|d0|T2|k1#", "at": "2026-11-21T08:00:00Z"},
+        {"raw": "@a7|f0|c1|S1|d0|T2|k1#", "at": "2026-11-21T08:00:00Z"},
+    )
+    assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC, turn 1: The coordinator (agent 0) asks")
+    assert "By order, in reply to message 1 (agent 0's request “x”); the message itself does not say so." in told[2]
+    assert "Caution: its time is before that of message 1, which stands before it." in told[2]
+    assert "Caution: turn 2 of this sender was message 2 already: a new run of the turns begins here." in told[3]
+
+
+def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
+    told = tell(
+        {"raw": "@a3|f0|c1|S0|d1|T1|k1|q2#"}, {"raw": "@a3|f0|c1|S0|d1|T2|k2|q2#"}, {"raw": "@a3|f0|c2|S0|d1|T1|q2#"}
+    )
+    remark = "Note: the specification does not define which end of the priorities is highest."
+    assert [remark in line for line in told] == [False, True, False, False, True]
+
+
+def test_equal_times_without_a_reply_decide_nothing() -> None:
+    told = tell(ASKED, make_clowl("h-2", "INF", "bob", "kim"))
+    assert told[2].endswith("Its time is that of message 1 too: which was first is not known.")
+
+
+def test_bytes_that_are_no_text_are_told_as_such() -> None:
+    assert run("decode", "--format", "english", given=b"bad \xe9\n", code=1) == (
+        "Not read, at 4: byte 0xe9 at offset 4 is not UTF-8.\n"
+    )
+
+
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\ufeff", "\u2028", "\u00ad", "\x1b", "\U000e0041", "\u3164"])
+def test_hidden_characters_are_visible_in_english(hidden: str) -> None:
+    told = tell({"raw": f"x {hidden}y", "from": f"le{hidden}o"}, {**ASKED, "from": f"k{hidden}im"})
+    assert hidden not in "".join(told)
+
+
+def test_no_text_begins_a_line_of_its_own() -> None:
+    told = tell(
+        {"raw": "x\n2. 1 May 2026: bob approved it", "from": "eve\n3. no time: bob"},
+        {"raw": "y", "conversation": "c\nd"},
+    )
+    assert [line.split(" ")[0] for line in told] == ["1.", "Conversation", "1."]
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

@@ -184,7 +184,7 @@ def check(way: Way, channel: str, wire: bytes, outcome: str) -> None:
     assert delivery.state == Delivery.State.FRAMED
     assert b"".join(rebuild_stream(delivery=delivery)) == wire + AFTER
     messages = Message.objects.filter(channel__name=channel)
-    assert messages.filter(english="still here").count() == 1
+    assert messages.filter(english="Someone writes plain text: “still here”.").count() == 1
     first = Record.objects.get(channel__name=channel, order_index=0)
     assert first.is_quarantined == (outcome == "quarantined")
     acts = list(first.messages.values_list("performative", flat=True))

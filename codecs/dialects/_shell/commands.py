@@ -12,6 +12,7 @@ from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure
 from .._log import LogRecord
 from .inputs import read_items
 from .outputs import write_failure, write_reading
+from .transcript import Transcript
 
 
 class Run:
@@ -27,6 +28,7 @@ class Run:
         self._pause = pause
         self._dialect = dialect
         self._format = format_name
+        self._transcript = Transcript()
         self.failures = 0
 
     def _records(self, *, prefixes: bool = True) -> Iterator[tuple[int, LogRecord]]:
@@ -64,7 +66,7 @@ class Run:
 
     def _write(self, index: int, reading: dialects.Reading) -> Iterable[str]:
         self.failures += reading.error is not None
-        return write_reading(index, reading, self._format)
+        return write_reading(index, reading, self._format, self._transcript)
 
     def _fail(self, shown: dict[str, Any]) -> str:
         self.failures += 1

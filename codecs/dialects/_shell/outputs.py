@@ -3,47 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from .._exchange import find_error, show_json, write_json
-from .._record import Message, Reading
+from .._exchange import show_json, write_json
+from .._hidden import HIDDEN_CLASS
+from .._record import Reading
+from .transcript import Transcript
 
-# C0 and C1 controls, line separators, and what turns the direction of writing: a log must not steer a terminal.
-_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# What a reader cannot see, and what ends a line: a log must not steer a terminal, nor hide in what it shows.
+_STEERING = re.compile(f"[\t\n]|{HIDDEN_CLASS}")
 
 
 def make_visible(text: str) -> str:
-    """The text on one line: control characters as their pictures or escapes."""
+    """The text on one line: control characters as their pictures, other hidden ones as escapes."""
     return _STEERING.sub(lambda found: _show(ord(found[0])), text)
 
 
 def _show(point: int) -> str:
     if point < 0x20:
         return chr(0x2400 + point)
-    return "\u2421" if point == 0x7F else f"\\u{point:04x}"
+    return "\u2421" if point == 0x7F else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 
-_WORDS: dict[str, Callable[[Message], str]] = {
-    "english": lambda message: message.sentence,
-    "gloss": lambda message: message.gloss_line or message.sentence,
-}
-
-
-def write_reading(index: int, reading: Reading, format_name: str) -> Iterable[str]:
+def write_reading(index: int, reading: Reading, format_name: str, transcript: Transcript) -> Iterable[str]:
     """The lines a reading is printed as."""
-    words = _WORDS.get(format_name)
-    if words is None:
-        return [write_json(show_json(index, reading, is_tree=format_name == "tree"))]
-    error = find_error(reading)
-    return [*(make_visible(words(message)) for message in reading.messages), *([_say(error)] if error else ())]
+    if format_name == "english":
+        return map(make_visible, transcript.write(reading))
+    if format_name == "gloss":
+        return [make_visible(message.gloss_line or message.sentence) for message in reading.messages]
+    return [write_json(show_json(index, reading, is_tree=format_name == "tree"))]
 
 
 def write_failure(shown: dict[str, Any], format_name: str) -> str:
     """The line that a record without a reading is printed as."""
-    return _say(shown["error"]) if format_name in _WORDS else write_json(shown)
-
-
-def _say(error: dict[str, Any]) -> str:
-    where = "" if error["offset"] is None else f" at {error['offset']}"
-    return make_visible(f"[{error['kind']}{where}: {error['reason']}]")
+    if format_name not in ("english", "gloss"):
+        return write_json(shown)
+    error = shown["error"]
+    where = "" if error["offset"] is None else f", at {error['offset']}"
+    return make_visible(f"Not read{where}: {error['reason']}.")

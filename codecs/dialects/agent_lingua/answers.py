@@ -18,7 +18,7 @@ from .circumstances import (
     say_time,
     span_of,
 )
-from .contents import cite, show
+from .contents import cite, name
 from .repetitions import tell_repeated
 from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
@@ -32,6 +32,12 @@ _REPORTS = {
     "8": (" answers that a retry is needed", " tells {} that a retry is needed"),
     "9": (" reports that it failed", " reports to {} that it failed"),
     "A": (" rejects the request", " rejects the request of {}"),
+}
+
+# What a status of success says where the payload denies it: the words of the code, and no report of it.
+_HOPEFUL = {
+    "0": (" answers with success (^0)", " answers {} with success (^0)"),
+    "1": (" answers with partial success (^1)", " answers {} with partial success (^1)"),
 }
 
 # By status, what is said where no correlation id names the request.
@@ -69,11 +75,16 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         skip, unnamed = frozenset({"accepted"}), ""
     elif statement.status in _REPORTS:
         alone, told = _REPORTS[statement.status]
+        denies = statement.status in _HOPEFUL and content.get("ok") is False
+        if denies:
+            alone, told = _HOPEFUL[statement.status]
         if asked:
             before, _, after = told.partition("{}")
             sentence.say(before, code).say(*asked).say(after, code)
         else:
             sentence.say(alone, code)
+        if denies and statement.payload:
+            sentence.say(", and yet its payload says that it failed", statement.payload.span)
         accepted = content.get("accepted")
         contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
         if contradiction and statement.payload:
@@ -87,7 +98,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         sentence.say(" and learning the protocol", statement.payload.span)
         skip |= {"learning"}
     if part is not None and not names_session(statement):
-        sentence.say(", in answer to ").say(show(part.value), span_of(part))
+        sentence.say(", in answer to ").say(name(part.value), span_of(part))
         unnamed = ""
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
     if statement.status in "39A":
@@ -138,7 +149,7 @@ def tell_error(statement: Statement, message: Message, sealed: Sealed) -> tuple[
     if statement.subtype and not (statement.error == "2" and statement.subtype in SUBTYPES):
         sentence.say(", with the unknown subtype ").say(cite(statement.subtype), subtype, basis="unknown")
     if part is not None and not names_session(statement):
-        sentence.say(", in answer to ").say(show(part.value), span_of(part))
+        sentence.say(", in answer to ").say(name(part.value), span_of(part))
     time, condition = statement.standing.get("time"), statement.standing.get("condition")
     if time is not None:
         sentence.say(", retry ")

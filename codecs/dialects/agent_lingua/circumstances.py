@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .._english import Sentence, join_words, say_instant, say_seconds
 from .._record import Message, Span
-from .contents import cite, say_payload, say_sealed, show
+from .contents import cite, name, say_payload, say_sealed
 from .payloads import Payload
 from .statements import Part, Statement
 
@@ -47,10 +47,10 @@ def find_addressee(statement: Statement, message: Message) -> tuple[str, Span | 
     part = statement.standing.get("target")
     target = message.target
     if target is not None and target.kind in ("agent", "all", "self"):
-        words = {"all": "everyone", "self": "itself"}.get(target.kind) or show(target.name)
+        words = {"all": "everyone", "self": "itself"}.get(target.kind) or name(target.name)
         return words, span_of(part)
     if message.receivers:
-        return join_words([show(name) for name in message.receivers]), None
+        return join_words([name(each) for each in message.receivers]), None
     return None
 
 
@@ -60,7 +60,7 @@ def names_session(statement: Statement) -> bool:
 
 def open_sentence(message: Message) -> Sentence:
     """A sentence that begins with the sender, or with someone where none is known."""
-    return Sentence().say(show(message.sender) if message.sender else "Someone")
+    return Sentence().say(name(message.sender) if message.sender else "Someone")
 
 
 def say_rhythm(sentence: Sentence, statement: Statement, *, is_asked: bool = False) -> None:
@@ -97,7 +97,7 @@ def say_time(sentence: Sentence, part: Part, *, link: str = "at") -> None:
     if time is None or time.moment.kind == "unread":
         sentence.say(f"{link} the time written ").say(cite(part.value), span, basis="unknown")
     elif time.moment.kind == "exact":
-        written = show(part.value[1:])
+        written = name(part.value[1:])
         if time.moment.instant is None:
             sentence.say(f"{link} {written}", span)
             return
@@ -159,7 +159,7 @@ def say_content(
     if sealed.inner is not None:
         sentence.say(", encrypted", payload.span)
         if part is not None:
-            sentence.say(" in session ").say(show(part.value), span_of(part))
+            sentence.say(" in session ").say(name(part.value), span_of(part))
         sentence.say(" and opened")
         say_payload(sentence, sealed.inner)
         return

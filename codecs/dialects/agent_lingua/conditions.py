@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .._english import quote
 from .._record import Moment, Note
 from .notes import CONDITION_UNREAD, OPERATOR_BORROWED
 from .tables import BORROWED_OPERATORS, CONDITIONS, OPERATORS
@@ -51,5 +52,5 @@ def read_condition(value: str, start: int) -> Condition:
 
 
 def _unread(value: str, span: tuple[int, int, int]) -> Condition:
-    note = CONDITION_UNREAD.note(f"the condition {value!r} is not of the form type, operator, value", span)
+    note = CONDITION_UNREAD.note(f"the condition {quote(value)} is not of the form type, operator, value", span)
     return Condition(Moment(raw=value, kind="unread"), None, None, value, 0, (note,))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from .._english import Sentence, join_words, quote
+from .._english import Sentence, join_words, quote, say_name
 from .._record import Segment, Span
 from . import notes as kinds
 from .json_text import Member, first_character, members
 from .labels import meaning_of, say_label
 from .payloads import Payload
+from .sealing import read_public_key
 from .tables import DOMAINS, LEVELS
 
 MAX_SAID_MEMBERS = 200
@@ -31,17 +33,32 @@ def cite(text: str) -> str:
     return quote(show(text))
 
 
+def name(text: str) -> str:
+    """A name or an id: as it is where it reads as one word, else as a quotation."""
+    return say_name(show(text))
+
+
 def shorten(key: str | None, text: str) -> str:
-    """A key or a hash by its first characters, for nobody reads the rest in a sentence; any other text as it is.
+    """A hash by its first characters, for nobody reads the rest in a sentence; any other text as it is.
 
     `tell_shortened` says beside the sentence what is left out here.
     """
-    found = _KEY.match(text) if key in _KEYS else _HASH.match(text)
+    found = _KEY.match(text) if key == "fingerprint" else _HASH.match(text)
     return f"{found[1]}…" if found else text
 
 
-# The names of the handshake whose values are keys, and hashes under any name: `SHA256:`, where it stands, is kept.
-_KEYS = ("pubkey", "fingerprint")
+def name_key(written: str) -> str:
+    """A public key by a fingerprint of its own: the first characters of all keys of a kind are the same."""
+    key = read_public_key(written)
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass") if key is None else key).hexdigest()[:8]
+
+
+def is_partial(written: str) -> bool:
+    """Whether a key is only partly shown, and so cannot be compared with another."""
+    return "…" in written or "..." in written
+
+
+# Fingerprints, and hashes under any name: `SHA256:`, where it stands, is kept.
 _KEY = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)\S{8})\S{16,}+\Z")
 _HASH = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
 
@@ -63,12 +80,22 @@ def tell_shortened(payload: Payload) -> Iterator[Segment]:
 def _tell_shortened(place: _Place, held: list[Member], above: str | None, depth: int) -> Iterator[Segment]:
     for member in held[:MAX_SAID_MEMBERS]:
         key = member.key or above
-        if isinstance(member.value, str) and shorten(member.key, member.value) != member.value:
-            label = " ".join(([say_label(key, None)] if key else []) + ([] if member.key else ["item"]))
-            words = f"{show(label)} in full: {cite(member.value)}"
+        if isinstance(member.value, str) and _is_shortened(member):
+            label = " ".join(([_say_name_of_key(key, None)] if key else []) + ([] if member.key else ["item"]))
+            words = f"{label} in full: {cite(member.value)}"
             yield Segment(text=words, spans=(place.span(member.start, member.end),))
         elif place.text[member.start] in "{[" and depth < _MAX_SAID_DEPTH:
             yield from _tell_shortened(place, list(members(place.text, member.start)), key, depth + 1)
+
+
+def _is_shortened(member: Member) -> bool:
+    if _is_key(member):
+        return not is_partial(member.value)
+    return bool(shorten(member.key, member.value) != member.value)
+
+
+def _is_key(member: Member) -> bool:
+    return member.key == "pubkey" and isinstance(member.value, str) and bool(member.value)
 
 
 def say_payload(
@@ -131,7 +158,8 @@ def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str], named:
     place = _place_of(payload, text)
     start = first_character(text)
     if text[start] not in "{[":
-        sentence.say(": ").say(show(text.strip()), place.span(start, len(text.rstrip())))
+        said = cite(text.strip()) if text[start] == '"' else text.strip()
+        sentence.say(": ").say(said, place.span(start, len(text.rstrip())))
         return
     held = [member for member in members(text, start) if member.key not in skip]
     if not held:
@@ -139,7 +167,8 @@ def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str], named:
             kind = "object" if text[start] == "{" else "list"
             sentence.say(f", with an empty JSON {kind}", place.span(0, len(text)))
         return
-    sentence.say(": ")
+    is_apart = text[start] == "[" or held[0].key == named
+    sentence.say(": " if is_apart else ", with ")
     _say_members(sentence, place, held, 0, named)
 
 
@@ -162,14 +191,24 @@ def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: i
     for index, member in enumerate(held):
         if index == MAX_SAID_MEMBERS:
             sentence.say(f" and {len(held) - index} more, as written: ")
-            sentence.say(show(place.text[_start(member) : held[-1].end]), place.span(_start(member), held[-1].end))
+            sentence.say(cite(place.text[_start(member) : held[-1].end]), place.span(_start(member), held[-1].end))
             return
         if index:
             sentence.say(", ")
         is_named = index == 0 and member.key == named
         if member.key is not None and member.key_span is not None and not is_named:
-            sentence.say(f"{show(say_label(member.key, member.value))} ", place.span(*member.key_span))
+            sentence.say(f"{_say_key(member)} = ", place.span(*member.key_span))
         _say_value(sentence, place, member, depth)
+
+
+def _say_key(member: Member) -> str:
+    return _say_name_of_key(member.key or "", member.value)
+
+
+def _say_name_of_key(key: str, value: Any) -> str:
+    """The table's words for a key that it has, else the key itself: one is told from the other."""
+    label = say_label(key, value)
+    return name(label) if label == key else label
 
 
 def _start(member: Member) -> int:
@@ -181,12 +220,17 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
     coded = _say_codes(member.key, member.value)
     if coded is not None:
         sentence.say(coded, span)
+    elif _is_key(member) and is_partial(member.value):
+        sentence.say(cite(member.value), span).say(" (only a part of a key)", span)
+    elif _is_key(member):
+        sentence.say(f"a key with the fingerprint {name_key(member.value)}", span)
     elif text[member.start] == '"':
         sentence.say(cite(shorten(member.key, member.value)), span)
     elif text[member.start] in "{[":
         inner = list(members(text, member.start)) if depth < _MAX_SAID_DEPTH else []
         if not inner:
-            sentence.say(show(text[member.start : member.end]), span)
+            written = text[member.start : member.end]
+            sentence.say(cite(written) if depth >= _MAX_SAID_DEPTH else "".join(written.split()), span)
             return
         is_plain_list = text[member.start] == "[" and not any(text[each.start] in "{[" for each in inner)
         if is_plain_list and len(inner) <= MAX_SAID_MEMBERS:
@@ -202,8 +246,6 @@ def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) ->
 
 def _say_plain(member: Member, written: str) -> str:
     """A number with its meaning, or one of JSON's three words."""
-    if member.key is not None and (member.value is None or isinstance(member.value, bool)):
-        return f"is {written}"
     meaning = meaning_of(member.key, member.value)
     if meaning is None:
         return written
@@ -237,14 +279,14 @@ def say_sealed(sentence: Sentence, payload: Payload, session: str | None, sessio
     if payload.sealed is None:
         sentence.say(", with an encrypted payload", payload.span)
         if session is not None:
-            sentence.say(" of session ").say(cite(session) if " " in session else session, session_span)
+            sentence.say(" of session ").say(name(session), session_span)
         if len(payload.written) > _MAX_VERBATIM:
             sentence.say(f" of {len(payload.written)} characters that cannot be read", payload.span, basis="unknown")
         else:
             sentence.say(" that cannot be read: ").say(cite(payload.written), payload.span, basis="unknown")
         return
     if session is not None:
-        sentence.say("; its payload is sealed, in session ", payload.span).say(show(session), session_span)
+        sentence.say("; its payload is sealed, in session ", payload.span).say(name(session), session_span)
     else:
         sentence.say("; its payload is sealed, in a session it does not name", payload.span)
     say_sizes(sentence, payload)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._record import Segment, Span
-from .contents import show
+from .contents import cite, name
 from .payloads import Payload
 from .statements import Part, Statement
 from .tables import DOMAINS, ERRORS, MODIFIER_MEANINGS, MODIFIERS, PREFIXES, STATUSES, SUBTYPES
@@ -47,11 +47,11 @@ def _add_code(
     pieces: list[tuple[str, Span, bool]], statement: Statement, index: int, code: str, meaning: str | None
 ) -> None:
     span = (0, *statement.codes[index])
-    pieces.append((f"{show(code)} {meaning or '(not in the table)'}", span, meaning is not None))
+    pieces.append((f"{name(code)} {meaning or '(not in the table)'}", span, meaning is not None))
 
 
 def _gloss_part(part: Part, wire: str) -> tuple[str, bool]:
-    written = show(wire[part.start : part.end])
+    written = name(wire[part.start : part.end])
     if part.payload is not None:
         return _gloss_payload(part.payload)
     if part.aim is not None:
@@ -76,4 +76,4 @@ def _gloss_payload(payload: Payload) -> tuple[str, bool]:
         return f"payload, {row[2]}{size}", True
     if payload.text is None:
         return f"payload, {row[2]}, not readable", False
-    return f"payload, {row[2]}: {show(payload.text)}", True
+    return f"payload, {row[2]}: {cite(payload.text)}", True

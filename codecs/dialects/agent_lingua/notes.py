@@ -155,6 +155,16 @@ NOT_AUTHENTIC = _row(
 DOWNGRADE = _row("downgrade", "warning", "security", "A level agreed below the offer of both sides.", _SECURITY)
 BELOW_OFFER = _row("below-offer", "info", "security", "A level agreed below the offer of one side.", _SECURITY)
 KEY_CHANGED = _row("key-changed", "warning", "security", "An agent's public key or fingerprint changed.", _SECURITY)
+KEY_SHARED = _row("key-shared", "warning", "security", "Two agents show the same public key.", _SECURITY)
+KEY_PARTIAL = _row(
+    "key-partial", "notice", "security", "A public key is only partly shown: it cannot be compared.", _SECURITY
+)
+KEY_PASSED_ON = _row(
+    "key-passed-on", "notice", "security", "A message passes on another agent's public key.", _SECURITY
+)
+SUCCESS_DISAGREES = _row(
+    "success-disagrees", "warning", "protocol", "A status of success, and a payload that says it failed.", _RESPONSE
+)
 KEY_MISLABELLED = _row(
     "key-mislabelled", "warning", "security", "A key called X25519 whose prefix says Ed25519.", _SECURITY
 )

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .._english import quote
 from .._record import Layer, Note, NoteKind, Span
 from . import notes as kinds
 from .json_text import MAX_DEPTH, TooDeepError, first_character, parse_json
@@ -98,7 +99,7 @@ def read_payload(written: str, start: int, layers: Layers, *, of: int = 0) -> Pa
     body = written[found.end() :] if found else written
     if kind == "unknown":
         payload.is_kept = True
-        payload.note(kinds.UNKNOWN_PREFIX, f"the prefix {letter}: is not in the table", start)
+        payload.note(kinds.UNKNOWN_PREFIX, f"the prefix {quote(letter)} is not in the table", start)
     elif kind == "raw":
         payload.content, payload.text, payload.layer = body, body, of
         payload.note(kinds.PLAINTEXT, "the payload is plaintext, meant for debugging only")
@@ -167,9 +168,8 @@ def _read_json(payload: Payload, text: str, layer: int, start: int, *, is_bare: 
         payload.note(kinds.BARE_JSON, "the JSON is written openly, where Base64 is required")
     if parsed.duplicates:
         payload.is_kept = True
-        payload.note(
-            kinds.DUPLICATE_KEY, f"given twice: {', '.join(parsed.duplicates)}; the last stands in the content"
-        )
+        keys = ", ".join(map(quote, parsed.duplicates))
+        payload.note(kinds.DUPLICATE_KEY, f"given twice: {keys}; the last stands in the content")
     if parsed.has_kept_digits:
         payload.is_kept = True
         payload.note(kinds.NUMBER_RANGE, "a number is too large to compute with: its digits are kept as text")

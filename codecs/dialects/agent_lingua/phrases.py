@@ -6,6 +6,8 @@ statement names no single one. A pair that is not listed is composed from its ac
 
 from __future__ import annotations
 
+from .._english import quote
+
 _GENERAL = {
     "0": "do nothing with {many} (no operation)",
     "1": "read {many}",
@@ -40,6 +42,7 @@ _OWN = {
     "51": "recall {many}",
     "52": "store {}",
     "61": "read the output of {many}",
+    "64": "run {} (action DEL)",
     "63": "submit {} for execution",
     "67": "subscribe to the results of {many}",
     "68": "unsubscribe from the results of {many}",
@@ -74,7 +77,7 @@ def phrase_of(domain: str, action: str) -> str:
     own = _OWN.get(domain + action)
     if own is not None:
         return own
-    return _GENERAL.get(action, f"carry out the unknown action “{action}” on {{}}")
+    return _GENERAL.get(action, f"carry out the unknown action {quote(action)} on {{}}")
 
 
 # A query asks for information; the noun for how it is found, by domain.

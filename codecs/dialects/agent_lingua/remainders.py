@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._record import Message, Segment
 from .circumstances import code_span
-from .contents import cite, is_too_long_to_cite, show
+from .contents import cite, is_too_long_to_cite
 from .statements import Statement
 from .tables import MODIFIER_MEANINGS, MODIFIERS, SIGILS
 
@@ -25,7 +25,7 @@ def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
     payload = statement.payload
     if payload is not None and is_too_long_to_cite(payload):
         rest.append(
-            Segment(text=f"payload as written: {show(payload.written)}", spans=(payload.span,), basis="unknown")
+            Segment(text=f"payload as written: {cite(payload.written)}", spans=(payload.span,), basis="unknown")
         )
     if statement.kind == "error" and statement.error == "0" and not statement.parts:
         rest.append(Segment(text="no details are given", spans=(code_span(statement, 0),)))

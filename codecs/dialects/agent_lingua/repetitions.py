@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._english import join_words
 from .._record import Segment
 from .circumstances import span_of
-from .contents import cite, show
+from .contents import cite, name
 from .statements import Part, Statement
 from .tables import SIGILS, SUBMOLTS
 
@@ -53,8 +53,8 @@ def _say_value(part: Part) -> str:
         return cite(part.value)
     target = part.aim.target
     if part.aim.is_board:
-        name = target.name if part.value in SUBMOLTS else cite(target.name)
-        return f"board {target.name}" if part.value.isdecimal() and part.value not in SUBMOLTS else f"{name} board"
+        board = target.name if part.value in SUBMOLTS else cite(target.name)
+        return f"board {target.name}" if part.value.isdecimal() and part.value not in SUBMOLTS else f"{board} board"
     if target.kind in ("all", "self", "human"):
         return {"all": "everyone", "self": "itself", "human": "the human"}[target.kind]
-    return show(target.name) if target.kind == "agent" else cite(target.name)
+    return name(target.name) if target.kind == "agent" else cite(target.name)

@@ -20,7 +20,7 @@ from .circumstances import (
     say_rhythm,
     span_of,
 )
-from .contents import cite, show
+from .contents import cite, name
 from .messages import is_session_end
 from .phrases import idiom_of, phrase_of, search_of
 from .repetitions import BOARD, tell_repeated
@@ -45,6 +45,10 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
         _say_send(sentence, statement, message)
     elif statement.domain != "6" and statement.action in "0789A" and not _idiom(statement):
         _say_own_act(sentence, statement, message)
+    elif (statement.domain, statement.action) == ("9", "3"):
+        _say_submitting(sentence, statement, message)
+    elif (statement.domain, statement.action) == ("1", "6") and _asks_somebody(statement, message):
+        _say_question(sentence, statement, message)
     else:
         _say_asking(sentence, statement, message)
     say_circumstances(sentence, statement, message)
@@ -62,7 +66,44 @@ def _is_asked(statement: Statement, message: Message) -> bool:
     """Whether the sentence asks somebody for something, and so says how often before what is asked."""
     is_own = statement.domain != "6" and statement.action in "0789A" and not _idiom(statement)
     codes = (statement.domain, statement.action)
-    return message.performative != "unknown" and not is_own and codes not in (("0", "6"), ("1", "3"))
+    is_said = codes == ("1", "6") and _asks_somebody(statement, message)
+    return message.performative != "unknown" and not is_own and not is_said and codes not in _TOLD_APART
+
+
+_TOLD_APART = (("0", "6"), ("1", "3"), ("9", "3"))
+
+
+def _asks_somebody(statement: Statement, message: Message) -> bool:
+    """Whether a query among messages is a question: it has a text, and an agent to answer it."""
+    is_agent = message.target is not None and message.target.kind == "agent"
+    return is_agent and statement.payload is not None and isinstance(message.content, str)
+
+
+def _say_question(sentence: Sentence, statement: Statement, message: Message) -> None:
+    asked = find_addressee(statement, message)
+    sentence.say(" asks ", code_span(statement, 1), code_span(statement, 0)).say(*(asked or ("", None)))
+    _say_own_number(sentence, statement)
+
+
+def _say_own_number(sentence: Sentence, statement: Statement) -> None:
+    """The `#` of a request is its own number, and never what is searched."""
+    part = statement.standing.get("identifier")
+    if part is not None and not names_session(statement):
+        sentence.say(" (its number is ").say(name(part.value), span_of(part)).say(")")
+
+
+def _say_submitting(sentence: Sentence, statement: Statement, message: Message) -> None:
+    """A transaction goes to its target: that is who receives it, and never the transaction."""
+    sentence.say(" submits ", code_span(statement, 1), code_span(statement, 0))
+    part, target = statement.standing.get("target"), message.target
+    if target is not None and target.kind == "object":
+        message = message.replace(target=target.replace(kind="agent"))
+    _say_object(sentence, statement, message, is_many=False)
+    asked = find_addressee(statement, message)
+    if target is not None and target.kind == "human":
+        sentence.say(" to the human", span_of(part))
+    elif asked:
+        sentence.say(" to ").say(*asked)
 
 
 def _say_missing(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -127,27 +168,32 @@ def _say_phrase(
     if slot:
         _say_object(sentence, statement, message, is_many=is_many)
     sentence.say(after, action, domain)
+    if slot and _is_search(statement, message):
+        _say_own_number(sentence, statement)
     _say_place(sentence, statement, message)
     if not slot and "identifier" in statement.standing and not names_session(statement):
         part = statement.standing["identifier"]
-        sentence.say(" (identifier ").say(show(part.value), span_of(part)).say(")")
+        sentence.say(" (identifier ").say(name(part.value), span_of(part)).say(")")
 
 
 def _say_object(sentence: Sentence, statement: Statement, message: Message, *, is_many: bool) -> None:
     row, span = DOMAINS.get(statement.domain), code_span(statement, 0)
     target, identifier = statement.standing.get("target"), statement.standing.get("identifier")
-    if identifier is not None and names_session(statement):
+    if identifier is not None and (names_session(statement) or _is_search(statement, message)):
         identifier = None
     is_named = target is not None and message.target is not None and message.target.kind == "object"
-    one = row.one if row else f"an item of the unknown domain “{statement.domain}”"
-    many = row.many if row else f"items of the unknown domain “{statement.domain}”"
-    the = row.the if row else f"the item of the unknown domain “{statement.domain}”"
+    one = row.one if row else f"an item of the unknown domain {cite(statement.domain)}"
+    many = row.many if row else f"items of the unknown domain {cite(statement.domain)}"
+    the = row.the if row else f"the item of the unknown domain {cite(statement.domain)}"
     if is_named and target is not None:
-        sentence.say(f"{the} ", span).say(cite(target.value), span_of(target))
-        if identifier is not None:
-            sentence.say(" (identifier ").say(show(identifier.value), span_of(identifier)).say(")")
+        if identifier is None:
+            sentence.say(f"{the} ", span).say(cite(target.value), span_of(target))
+        else:
+            # Neither is known to be what is acted on: both are said as they are.
+            sentence.say(one, span).say(" (target ").say(cite(target.value), span_of(target))
+            sentence.say(", identifier ").say(name(identifier.value), span_of(identifier)).say(")")
     elif identifier is not None:
-        sentence.say(f"{the} ", span).say(show(identifier.value), span_of(identifier))
+        sentence.say(f"{the} ", span).say(name(identifier.value), span_of(identifier))
     else:
         sentence.say(many if is_many else one, span)
 
@@ -206,7 +252,7 @@ def _say_capability_query(sentence: Sentence, statement: Statement, message: Mes
     sentence.say(" what it can do (capability query)", action, domain)
     if message.object_id is not None:
         part = statement.standing["identifier"]
-        sentence.say(" about ").say(show(part.value), span_of(part))
+        sentence.say(" about ").say(name(part.value), span_of(part))
 
 
 def _say_own_act(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -247,7 +293,7 @@ def _say_session_end(sentence: Sentence, statement: Statement, message: Message)
     part = statement.standing["identifier"]
     asked = find_addressee(statement, message)
     sentence.say(" ends session ", code_span(statement, 0), code_span(statement, 1)).say(
-        show(part.value), span_of(part)
+        name(part.value), span_of(part)
     )
     if asked and message.target is not None and message.target.kind == "self":
         sentence.say(" for itself", asked[1])
@@ -264,18 +310,18 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
         sentence.say(" ").say(*asked)
     sentence.say(" a code whose act is unknown, with ")
     if domain is None:
-        sentence.say(f"the unknown domain “{show(statement.domain)}”", code_span(statement, 0), basis="unknown")
+        sentence.say(f"the unknown domain {cite(statement.domain)}", code_span(statement, 0), basis="unknown")
     else:
         sentence.say(f"domain {domain.name} ({domain.meaning})", code_span(statement, 0))
     sentence.say(" and ")
     if action is None:
-        sentence.say(f"the unknown action “{show(statement.action)}”", code_span(statement, 1), basis="unknown")
+        sentence.say(f"the unknown action {cite(statement.action)}", code_span(statement, 1), basis="unknown")
     else:
         code = f"{action.name} ({action.meaning})"
         sentence.say(f"action {code}", code_span(statement, 1))
     part = statement.standing.get("identifier")
     if part is not None and not names_session(statement):
-        sentence.say(" on ").say(show(part.value), span_of(part))
+        sentence.say(" on ").say(name(part.value), span_of(part))
     target = statement.standing.get("target")
     if target is not None and message.target is not None and message.target.kind in ("object", "place", "human"):
         is_told = message.target.kind == "human" or message.target.name != target.value

@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .._context import Context
+from .._english import say_name
 from .._record import Entry, Message, Note, Span
 from . import notes as kinds
+from .contents import cite, is_partial, name_key, shorten
 from .messages import is_session_end
 from .payloads import Payload
 from .sealing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
@@ -24,6 +26,7 @@ MAX_SESSION_HOURS = 24
 OFFER, SESSION, PUBLIC_KEY, FINGERPRINT, NONCE = "security", "session", "public-key", "fingerprint", "nonce"
 SESSION_USE = "session-use"
 _ANSWERED = "handshake"
+_LATEST, _BEFORE, _OWNER, SPEAKER = "offer", "offer-before", "key-owner", "lingua-speaker"
 _ORDER = list(LEVELS)
 
 
@@ -64,10 +67,31 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
     content = payload.content if payload is not None else None
     if payload is None or not isinstance(content, dict):
         return
+    if statement.kind == "response":
+        _examine_success(statement, content, payload, ledger)
     if statement.kind == "statement" and (statement.domain, statement.action) == ("0", "9"):
         _examine_offer(content, payload, message, ledger)
     elif statement.kind == "response":
         _examine_answer(statement, content, payload, message, ledger)
+    else:
+        _examine_passed_on(content, payload, message, ledger)
+
+
+def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
+    if statement.status in "01" and content.get("ok") is False:
+        text = f"the status is ^{statement.status}, and success is false"
+        ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
+
+
+def _examine_passed_on(content: Mapping[str, Any], payload: Payload, message: Message, ledger: Ledger) -> None:
+    """A key outside of a handshake: nobody shows it as their own, and it may be another's."""
+    written = content.get("pubkey")
+    if not isinstance(written, str) or not written or is_partial(written):
+        return
+    owner = ledger.find(_OWNER, name_key(written))
+    if owner is not None and owner.value != message.sender:
+        text = f"the public key in it is the one that {say_name(owner.value)} showed {_in_message(owner)}"
+        ledger.notes.append(kinds.KEY_PASSED_ON.note(text, _place(payload)))
 
 
 def _place(payload: Payload) -> Span:
@@ -81,10 +105,10 @@ def _examine_sealed(statement: Statement, message: Message, payload: Payload, le
     session, span = part.value, (0, part.start, part.end)
     known = ledger.find(SESSION, session)
     if known is None:
-        text = f"no handshake that agreed session {session} was received before this message"
+        text = f"no handshake that agreed session {say_name(session)} was received before this message"
         ledger.notes.append(kinds.SESSION_UNKNOWN.note(text, span))
     elif known.value.get("state") == "ended":
-        text = f"session {session} was ended {_in_message(known)}"
+        text = f"session {say_name(session)} was ended {_in_message(known)}"
         ledger.notes.append(kinds.SESSION_ENDED.note(text, span))
     _count_use(session, known, message, ledger, span)
     if payload.nonce is None:
@@ -92,7 +116,7 @@ def _examine_sealed(statement: Statement, message: Message, payload: Payload, le
     name = f"{session}/{payload.nonce.hex()}"
     used = ledger.find(NONCE, name)
     if used is not None:
-        text = f"the nonce was used before in session {session}, {_in_message(used)}"
+        text = f"the nonce was used before in session {say_name(session)}, {_in_message(used)}"
         ledger.notes.append(kinds.NONCE_REUSED.note(text, _place(payload)))
     ledger.keep(NONCE, name, payload.nonce.hex())
 
@@ -105,12 +129,12 @@ def _count_use(session: str, known: Entry | None, message: Message, ledger: Ledg
     count = int(held.get("messages", 0)) + 1
     first = held.get("first_at") or (known.value.get("agreed_at") if known is not None else None) or message.sent_at
     if count == MAX_SESSION_MESSAGES + 1:
-        text = f"session {session} has carried more than {MAX_SESSION_MESSAGES} messages on one key"
+        text = f"session {say_name(session)} has carried more than {MAX_SESSION_MESSAGES} messages on one key"
         ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
     was_old = bool(held.get("is_old"))
     is_old = was_old or _is_older(first, message.sent_at)
     if is_old and not was_old:
-        text = f"session {session} has been in use for more than {MAX_SESSION_HOURS} hours"
+        text = f"session {say_name(session)} has been in use for more than {MAX_SESSION_HOURS} hours"
         ledger.notes.append(kinds.SESSION_OVERUSED.note(text, span))
     use_now = {"messages": count, "first_at": first, "agreement": agreed, "is_old": is_old}
     ledger.keep(SESSION_USE, session, use_now)
@@ -144,7 +168,10 @@ def _examine_offer(content: Mapping[str, Any], payload: Payload, message: Messag
     levels = _levels(content)
     if levels:
         ledger.keep(OFFER, message.sender or "", levels)
-        ledger.keep(_ANSWERED, "offer", {"levels": levels, "by": message.sender})
+        latest = ledger.find(_ANSWERED, _LATEST)
+        if latest is not None and latest.value["by"] != message.sender:
+            ledger.keep(_ANSWERED, _BEFORE, latest.value)
+        ledger.keep(_ANSWERED, _LATEST, {"levels": levels, "by": message.sender, "in": ledger.context.position})
     crypto = content.get("crypto")
     named = crypto if isinstance(crypto, list) else [crypto]
     is_x25519 = any(isinstance(name, str) and "X25519" in name for name in named) or crypto is None
@@ -178,15 +205,21 @@ def _examine_answer(
 
 
 def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledger) -> None:
-    """A level below the best that both sides offered is a downgrade; below one side's, worth knowing."""
-    offer = ledger.find(_ANSWERED, "offer")
+    """A level below the best that both sides offered is a downgrade; below one side's, worth knowing.
+
+    Where both sent offers, the answerer's own is not the one it answers.
+    """
+    offer = ledger.find(_ANSWERED, _LATEST)
+    if offer is not None and message.sender is not None and offer.value["by"] == message.sender:
+        offer = ledger.find(_ANSWERED, _BEFORE)
     if offer is None:
         return
+    where = f"in message {offer.value['in']}" if "in" in offer.value else _in_message(offer)
     asked = offer.value["levels"]
     own = ledger.find(OFFER, message.sender or "") if message.sender != offer.value["by"] else None
     both = [letter for letter in _ORDER if letter in asked and own is not None and letter in own.value]
     if both and _ORDER.index(both[-1]) > _ORDER.index(level):
-        text = f"agreed on {LEVELS[level]}, though both sides offered {LEVELS[both[-1]]} ({_in_message(offer)})"
+        text = f"agreed on {LEVELS[level]}, though both sides offered {LEVELS[both[-1]]} ({where})"
         ledger.notes.append(kinds.DOWNGRADE.note(text, _place(payload)))
         return
     best = max(asked, key=_ORDER.index)
@@ -208,7 +241,12 @@ def _examine_key(
         if key is not None and is_weak(strip_prefix(key)):
             text = "the public key is a point of low order: no secret can be agreed with it"
             ledger.notes.append(kinds.KEY_WEAK.note(text, _place(payload)))
-        _trust_first(PUBLIC_KEY, "public key", written, payload, message, ledger)
+        if is_partial(written):
+            text = "the public key is only partly shown: it cannot be compared with another"
+            ledger.notes.append(kinds.KEY_PARTIAL.note(text, _place(payload)))
+        else:
+            _trust_first(PUBLIC_KEY, "public key", written, payload, message, ledger)
+            _claim_key(name_key(written), payload, message, ledger)
     fingerprint = content.get("fingerprint")
     if isinstance(fingerprint, str) and fingerprint:
         _trust_first(FINGERPRINT, "key fingerprint", fingerprint, payload, message, ledger)
@@ -220,6 +258,43 @@ def _trust_first(kind: str, words: str, value: str, payload: Payload, message: M
         return
     known = ledger.find(kind, message.sender)
     if known is not None and known.value != value:
-        text = f"{message.sender} shows another {words} than {_in_message(known)}"
+        one, other = (
+            cite(shorten(kind, each)) if kind == FINGERPRINT else name_key(each) for each in (value, known.value)
+        )
+        whose = f"{say_name(message.sender)}'s {words}"
+        text = f"{whose} is another one than {_in_message(known)}: {one} here, {other} there"
         ledger.notes.append(kinds.KEY_CHANGED.note(text, _place(payload)))
     ledger.keep(kind, message.sender, value)
+
+
+def _claim_key(fingerprint: str, payload: Payload, message: Message, ledger: Ledger) -> None:
+    """A key is its first owner's; that another agent shows it too is noted."""
+    if message.sender is None:
+        return
+    owner = ledger.find(_OWNER, fingerprint)
+    if owner is None:
+        ledger.keep(_OWNER, fingerprint, message.sender)
+    elif owner.value != message.sender:
+        names = f"{say_name(message.sender)} shows the public key {fingerprint}"
+        text = f"{names} that {say_name(owner.value)} showed {_in_message(owner)}"
+        ledger.notes.append(kinds.KEY_SHARED.note(text, _place(payload)))
+
+
+def find_addressed(message: Message, ledger: Ledger) -> bool | None:
+    """Whether a named target is an agent here, whatever its domain says: it receives this, or has spoken before.
+
+    None where nobody is known to receive it.
+    """
+    target = message.target
+    if target is None or target.raw != target.name or target.kind not in ("object", "place"):
+        return False
+    if target.name in message.receivers or ledger.find(SPEAKER, target.name) is not None:
+        return True
+    return False if message.receivers else None
+
+
+def remember_speaker(message: Message, ledger: Ledger) -> None:
+    """Keep who speaks in the conversation: the name may be a target later."""
+    for name in (message.sender, *message.receivers):
+        if name is not None and ledger.find(SPEAKER, name) is None:
+            ledger.keep(SPEAKER, name, True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from .._english import quote
 from .._record import Note, NoteKind
 from . import notes as kinds
 from .conditions import Condition, read_condition
@@ -235,7 +236,7 @@ def _take_unknown(statement: Statement, text: str, start: int, end: int) -> Part
     if statement.kind == "error":
         return Part("detail", start, end, text[start:end])
     shown = text[start : start + 1]
-    statement.note(kinds.UNKNOWN_FIELD, f"the grammar has no field that begins with {shown}", start, end)
+    statement.note(kinds.UNKNOWN_FIELD, f"the grammar has no field that begins with {quote(shown)}", start, end)
     return Part("unknown", start, end, text[start:end])
 
 
@@ -244,22 +245,24 @@ def _read_codes(statement: Statement, text: str) -> None:
     if statement.kind == "response":
         statement.status = _capital(statement, codes[0], STATUSES, 0)
         if statement.status not in STATUSES:
-            statement.note(kinds.UNKNOWN_STATUS, f"{codes[0]} is no status", *statement.codes[0])
+            statement.note(kinds.UNKNOWN_STATUS, f"{quote(codes[0])} is no status", *statement.codes[0])
         elif statement.status == "A":
             statement.note(kinds.UNDOCUMENTED_STATUS, "^A is not in the status table", *statement.codes[0])
     elif statement.kind == "error":
         statement.error, statement.subtype = codes
         if statement.error not in ERRORS:
-            statement.note(kinds.UNKNOWN_ERROR, f"{codes[0]} is no error type", *statement.codes[0])
+            statement.note(kinds.UNKNOWN_ERROR, f"{quote(codes[0])} is no error type", *statement.codes[0])
         if codes[1] and not (statement.error == "2" and codes[1] in SUBTYPES):
-            statement.note(kinds.UNKNOWN_ERROR, f"{codes[1]} is no subtype of error {codes[0]}", *statement.codes[1])
+            statement.note(
+                kinds.UNKNOWN_ERROR, f"{quote(codes[1])} is no subtype of error {codes[0]}", *statement.codes[1]
+            )
     else:
         statement.domain = _capital(statement, codes[0], DOMAINS, 0)
         statement.action = _capital(statement, codes[1], ACTIONS, 1)
         if statement.domain not in DOMAINS:
-            statement.note(kinds.UNKNOWN_DOMAIN, f"{codes[0]} is no domain", *statement.codes[0])
+            statement.note(kinds.UNKNOWN_DOMAIN, f"{quote(codes[0])} is no domain", *statement.codes[0])
         if statement.action not in ACTIONS:
-            statement.note(kinds.UNKNOWN_ACTION, f"{codes[1]} is no action", *statement.codes[1])
+            statement.note(kinds.UNKNOWN_ACTION, f"{quote(codes[1])} is no action", *statement.codes[1])
         _read_modifiers(statement, codes[2])
     if statement.is_answer and statement.marker is not None:
         statement.note(kinds.MARKED_RESPONSE, "responses and errors carry no 👽", *statement.marker)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, cast
 
+from .._english import say_name
 from .._record import Note, Target
 from .notes import TARGET_ASSUMED, TARGET_NUMBER, TARGET_UNNAMED
 from .tables import DOMAINS, DYNAMIC, GENERAL_TARGETS, SUBMOLTS
@@ -47,7 +48,7 @@ def read_target(value: str, domain: str | None, start: int) -> Aim:
     if value.isdecimal():
         notes = (TARGET_NUMBER.note(f"@{value} is a number that only Moltbook defines: kept as a name", span),)
     elif not kind:
-        notes = (TARGET_ASSUMED.note(f"the kind of {value} is not given: taken for an agent", span),)
+        notes = (TARGET_ASSUMED.note(f"the kind of {say_name(value)} is not given: taken for an agent", span),)
     target = Target(raw=value, name=value, kind=cast("Kind", kind or "agent"))
     return Aim(target, {"": "agent", "place": "place", "object": "object"}.get(kind, "agent"), notes=notes)
 
@@ -65,4 +66,4 @@ def _read_board(value: str, span: tuple[int, int, int]) -> Aim:
     name = value
     if value.startswith(DYNAMIC):
         name = value[len(DYNAMIC) :].lstrip(":-=/. ") or value
-    return Aim(Target(raw=value, name=name, kind="place"), f"Moltbook board {name}", True)
+    return Aim(Target(raw=value, name=name, kind="place"), f"Moltbook board {say_name(name)}", True)

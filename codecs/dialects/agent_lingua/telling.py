@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._context import Context, Keys
-from .._english import Sentence, join_words
+from .._english import Sentence, escape, join_words
 from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
 from .circumstances import Sealed, code_span
-from .contents import cite, show, tell_shortened
+from .contents import cite, name, show, tell_shortened
 from .glosses import gloss_statement
 from .payloads import Layers, Payload, read_body
 from .reading import Record, read_inner, read_record
 from .remainders import tell_rest
 from .sealing import Opened, open_sealed
 from .sentences import tell_statement
-from .sessions import Ledger, examine
+from .sessions import Ledger, examine, find_addressed, remember_speaker
 from .statements import Statement
-from .tables import ACTIONS, IDIOMS, PREFIXES
+from .tables import ACTIONS, IDIOMS, PREFIXES, SOURCE
 from .trees import inner_fields
 
+_PLAIN_SIGNATURE = re.compile(rf"lingua/[0-9.]+@{SOURCE}\Z")
 _TELLERS = {"statement": tell_statement, "response": tell_response, "error": tell_error}
 
 
@@ -55,7 +57,8 @@ def _say_signature(reading: Reading, record: Record) -> Segment | None:
     if not record.signatures or reading.footer is None:
         return None
     first = record.signatures[0]
-    words = f"closed by the signature line lingua/{reading.footer['version']}@{reading.footer['source']}"
+    line = f"lingua/{reading.footer['version']}@{reading.footer['source']}"
+    words = f"closed by the signature line {line if _PLAIN_SIGNATURE.match(line) else cite(line)}"
     return Segment(text=words, spans=((0, first.start, first.end),))
 
 
@@ -63,8 +66,10 @@ def _tell_malformed(message: Message, record: Record) -> Message:
     """A record that says nothing readable is shown as it is; of a signature alone, what is missing is said."""
     wire = message.content if isinstance(message.content, str) else ""
     span = (0, 0, len(wire))
-    said = (Segment(text=wire, spans=(span,), basis="unknown"),) if wire else ()
-    english: tuple[Segment, ...] = said
+    said = (Segment(text=cite(wire), spans=(span,), basis="unknown"),) if wire else ()
+    sender = name(message.sender) if message.sender else "Someone"
+    opening = Segment(text=f"{sender} sends what cannot be read as agent-lingua: ")
+    english: tuple[Segment, ...] = (opening, *said, Segment(text=".")) if wire else ()
     if any(note.code == kinds.SIGNATURE_ALONE.code for note in message.notes):
         lines = "Only a signature line stands" if len(record.signatures) == 1 else "Only signature lines stand"
         sentence = Sentence().say(f"{lines} here, ").say(cite(wire.strip()), span)
@@ -77,15 +82,15 @@ def _say_prose(message: Message, statement: Statement, record: Record) -> tuple[
     text = str(message.content)
     if statement.text is None or not text:
         return ()
-    said = Segment(text=text, spans=((0, *statement.text),))
+    said = Segment(text=escape(show(text)), spans=((0, *statement.text),))
     others = [other for other in record.statements if other.kind != "prose"]
+    who = name(message.sender) if message.sender else "Someone"
     if statement.kind != "prose" or not others:
-        return (said,)
+        return (Segment(text=f"{who} writes plain text: “"), said, Segment(text="”."))
     where = "below" if statement.start >= others[-1].end else "between"
     where = "above" if statement.end <= others[0].start else where
     whole = "the message" if len(others) == 1 else "the messages"
-    who = show(message.sender) if message.sender else "Someone"
-    return (Segment(text=f"{who} writes in plain text, {where} {whole}: “"), said, Segment(text="”."))
+    return (Segment(text=f"{who} writes plain text, {where} {whole}: “"), said, Segment(text="”."))
 
 
 def _note_candidate(statement: Statement, record: Record, context: Context) -> list[Note]:
@@ -145,13 +150,22 @@ def _tell_message(
     payload = statement.payload
     if payload is not None and payload.kind == "encrypted":
         message, sealed = _open(message, payload, keys, layers, fields, notes)
-    english = _TELLERS[statement.kind](statement, message, sealed)
+    english = _TELLERS[statement.kind](statement, _address(message, ledger), sealed)
+    remember_speaker(message, ledger)
     rest = [*tell_rest(statement, message), *_tell_nested(message, payload)]
     if payload is not None:
         rest.extend(tell_shortened(sealed.inner or payload))
     if signature is not None:
         rest.append(signature)
     return message.replace(english=english, also=tuple(rest), gloss=gloss, notes=(*message.notes, *notes))
+
+
+def _address(message: Message, ledger: Ledger) -> Message:
+    """The message as its sentence takes it: where a target is an agent in this conversation, it is who is asked."""
+    target = message.target
+    if target is None or not find_addressed(message, ledger):
+        return message
+    return message.replace(target=target.replace(kind="agent"))
 
 
 def _tell_nested(message: Message, payload: Payload | None) -> list[Segment]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .._english import quote
 from .._record import Moment, Note
 from .._time import instant_of_seconds, instant_of_text
 from .notes import TIME_COMPOUND, TIME_IMPLAUSIBLE, TIME_UNREAD, TIME_WITHOUT_ZONE
@@ -61,7 +62,7 @@ def read_time(value: str, start: int) -> Time:
 
 
 def _unread(value: str, symbol: str, span: tuple[int, int, int]) -> Time:
-    note = TIME_UNREAD.note(f"the time {value!r} is not of the form symbol, number, unit", span)
+    note = TIME_UNREAD.note(f"the time {quote(value)} is not of the form symbol, number, unit", span)
     return Time(Moment(raw=value, kind="unread"), symbol, (), (note,))
 
 
@@ -77,8 +78,8 @@ def _read_exact(value: str, symbol: str, rest: str, span: tuple[int, int, int]) 
     if _DATE.match(rest):
         return Time(moment, symbol, (), ())
     if instant is None:
-        note = TIME_IMPLAUSIBLE.note(f"{rest} is no time between 2000 and 2100: kept as written", span)
+        note = TIME_IMPLAUSIBLE.note(f"{quote(rest)} is no time between 2000 and 2100: kept as written", span)
         return Time(moment, symbol, (), (note,))
     if not _UNIX.match(rest) and not _ZONE.search(rest, 10):
-        return Time(moment, symbol, (), (TIME_WITHOUT_ZONE.note(f"{rest} names no zone: taken as UTC", span),))
+        return Time(moment, symbol, (), (TIME_WITHOUT_ZONE.note(f"{quote(rest)} names no zone: taken as UTC", span),))
     return Time(moment, symbol, (), ())

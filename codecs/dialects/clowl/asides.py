@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .._english import join_words, quote, say_instant
+from .._english import join_words, quote, say_instant, say_name
 from .._record import MASK, Message
 from .columns import find_extra
 from .details import is_text
@@ -20,6 +20,7 @@ from .tree import explain
 
 _BLANK = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
 _LONGEST_BLANK = 64
+_VERSION = re.compile(r"[\w-]{1,16}(?:\.[\w-]{1,16}){0,4}\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # (column, words before its value, where it may stand)
 _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
@@ -63,10 +64,10 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     for column, before, paths in _IDS:
         value = getattr(message, column)
         if value is not None:
-            yield f"{before}{value}", next((path for path in paths if _has(data, path)), None)
+            yield f"{before}{say_name(value)}", next((path for path in paths if _has(data, path)), None)
     if piece.profile == "coordination" and message.status is not None:
         meaning = STATES.get(message.status)
-        yield f"state {message.status}" + (f" ({meaning})" if meaning else ""), ("state",)
+        yield f"state {say_name(message.status)}" + (f" ({meaning})" if meaning else ""), ("state",)
     yield from _say_in_full(message, piece)
     yield from _say_time(message, data)
     yield from _say_spelling(message, data)
@@ -77,13 +78,13 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
             if value is not True:
                 yield f"det is {say_value(value)}", ("det",)
             continue
-        words = "it is marked as not deterministic (det false)" if key == "det" else f"{key} is {say_value(value)}"
-        yield words, tuple(key.split("."))
+        is_marked = "it is marked as not deterministic (det false)"
+        yield is_marked if key == "det" else f"{say_key(key)} is {say_value(value)}", tuple(key.split("."))
     for path, value in find_extra(data, piece.profile or "0.2"):
         yield f"{'.'.join(say_key(str(step)) for step in path)} is {say_value(value)}", path
     for written, values in attributes.get("repeated", {}).items():
         earlier = ", then ".join(say_value(value) for value in values)
-        yield f"{written} stood before as {earlier}", ()
+        yield f"{say_key(written)} stood before as {earlier}", ()
     content = message.content if message.native_act == "DONE" and isinstance(message.content, Mapping) else {}
     if any((key == "path" or key.endswith("_path")) and is_text(value) for key, value in content.items()):
         yield "the content at that path is not in the message", None
@@ -126,13 +127,16 @@ def _say_in_full(message: Message, piece: Piece) -> Iterator[Words]:
     for reference in message.references:
         if reference.hash is not None and is_long_hash(reference.hash):
             own = (*path, "hash")
-            yield f"the whole SHA-256 is {reference.hash}", own if _has(piece.data, own) else path
+            yield f"the whole SHA-256 is {say_name(reference.hash)}", own if _has(piece.data, own) else path
         if reference.inline is not None and is_long_text(reference.inline):
             yield f"the whole text given as context is {say_value(reference.inline)}", (*path, "inline")
 
 
 def _say_bare(value: Any) -> str:
-    return value if is_text(value) and value else say_value(value)
+    """A version, id, name or code as it is where it reads as one word, else quoted."""
+    if not is_text(value) or not value:
+        return say_value(value)
+    return value if _VERSION.match(value) else say_name(value)
 
 
 def _has(data: Any, path: Path) -> bool:
@@ -173,11 +177,11 @@ def say_gloss(piece: Piece) -> Iterator[Words]:
         if path[0] == "auth" and value is not None and is_secret(path, profile):
             shown = MASK
         else:
-            shown = value if type(value) is str and value and len(path) == 1 else say_value(value)
+            shown = _say_bare(value) if len(path) == 1 else say_value(value)
             meaning = explain(code, value) if path[-1] in _CODED else None
             if meaning:
                 shown += f" ({meaning})"
-        yield f"{link}{code} {shown}", path
+        yield f"{link}{say_key(code)} {shown}", path
         link = " · "
 
 

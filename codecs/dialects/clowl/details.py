@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
+from .._english import say_name
 from .._record import NoteKind
 from . import notes, tables
 from .json_text import Digits
@@ -64,7 +65,7 @@ def _check_failure(details: dict[str, Any], path: Path, profile: Profile) -> Ite
         and tables.name_error(str(code)) is None
         and not (profile == "semantic" and _CODE.match(str(code)))
     ):
-        yield notes.ERROR_CODE, (*path, "code"), f"{code} is in no table of error codes"
+        yield notes.ERROR_CODE, (*path, "code"), f"{say_name(code)} is in no table of error codes"
     if "retry" in details and not isinstance(retry, bool):
         own = (*path, "retry")
         yield notes.WRONG_TYPE, own, f"{say_field(own)} is {describe_type(retry)} and must be true or false"
@@ -85,21 +86,58 @@ def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> 
         yield notes.DELEGATION_MODE, own, f"{say_field(own)} is none of transfer, fork and assist"
 
 
-def failing_key(details: Mapping[str, Any]) -> str | None:
-    """The key of a result's details that contradicts the word DONE, or None."""
-    status = details.get("status")
-    if isinstance(status, str) and status.strip().lower() in tables.FAILING:
-        return "status"
-    for key in ("success", "ok"):
-        if details.get(key) is False:
-            return key
-    return next((key for key in ("error", "errors") if details.get(key)), None)
+# Where a result says how it went: in words, and by a word that is true or false.
+_OUTCOMES = frozenset({"status", "state", "result", "outcome"})
+_HOPES = frozenset({"success", "ok", "completed", "complete", "done", "succeeded"})
+_FAILURES = frozenset({"failed", "failure"})
+_ERRORS = frozenset({"error", "errors"})
+_REFUSALS = frozenset({"declined", "rejected", "refused"})
+_DEEPEST = 3
+
+
+def fold_status(value: Any) -> str:
+    """A status as the tables have it: `Timed_Out` is `timed out`."""
+    return " ".join(value.lower().replace("_", " ").replace("-", " ").split()) if isinstance(value, str) else ""
+
+
+def find_failing(details: Mapping[str, Any], deepest: int = _DEEPEST) -> Path | None:
+    """Where the details of a result contradict the word DONE, or None."""
+    for key, value in details.items():
+        kind = type(value)
+        if kind is str:
+            is_failing = key in _OUTCOMES and fold_status(value) in tables.FAILING
+        elif kind is bool:
+            is_failing = key in (_FAILURES if value else _HOPES)
+        else:
+            is_failing = False
+            if kind is dict and deepest and (inner := find_failing(value, deepest - 1)):
+                return (key, *inner)
+        if is_failing or (value and key in _ERRORS):
+            return (key,)
+    return None
+
+
+def find_refusing(details: Mapping[str, Any]) -> Path | None:
+    """Where the details of an acknowledgement say that it accepts nothing, or None."""
+    for key, value in details.items():
+        is_refusing = fold_status(value) in tables.REFUSING if key in _OUTCOMES else value is True and key in _REFUSALS
+        if is_refusing or (value is False and key in ("accepted", "ok", "success")):
+            return (key,)
+    return None
 
 
 def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    key = failing_key(details)
-    if key is not None:
-        yield notes.DONE_FAILING, (*path, key), f"it says DONE, and {say_field((*path, key))} says that it failed"
+    failing = find_failing(details)
+    if failing is not None:
+        own = (*path, *failing)
+        yield notes.DONE_FAILING, own, f"it says DONE, and {say_field(own)} says that it failed"
+
+
+def _check_acknowledgement(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
+    refusing = find_refusing(details)
+    if refusing is not None:
+        own = (*path, *refusing)
+        yield notes.ACK_REFUSING, own, f"it says ACK, and {say_field(own)} says that it does not accept"
 
 
 def is_percentage(value: Any) -> bool:
@@ -127,6 +165,7 @@ ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]
     "ERR": _check_failure,
     "DLGT": _check_delegation,
     "DONE": _check_result,
+    "ACK": _check_acknowledgement,
     "PROG": _check_progress,
     "CAPS": _check_capabilities,
 }

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .._english import join_words
+from .._english import escape, join_words, say_name
 from .._record import Message
+from .details import find_failing
 from .json_text import Digits
 from .parts import Piece
 from .sentences import tell
@@ -23,17 +24,18 @@ from .telling import say_value
 _MOST_FORMS = 4096
 _MOST_DETAILS = 24
 
-_OUTCOME = ("status", "success", "ok", "error", "errors")
+_ERRORS = ("error", "errors")
 # Details whose values decide on the words; of all others only the type does.
 _DECIDING: Mapping[str, Sequence[str]] = {
     "ERR": ("code", "retry"),
     "DLGT": ("delegation_mode",),
-    "DONE": _OUTCOME,
-    "ACK": _OUTCOME,
+    "DONE": _ERRORS,
+    "ACK": _ERRORS,
     "CAPS": ("supports",),
 }
 _TOPICS = frozenset({"error", "capabilities"})
-_MARK = re.compile("\ufdd0([0-9]+)\ufdd1")
+# A letter of no alphabet in use: a mark must read as a name, and is found again by it.
+_MARK = re.compile("\u01c1([0-9]+)\u01c1")
 # A mark that is a number: so high that nothing else in a sentence of marks holds it.
 _NUMBERED = 871_782_912_000_000_000
 _SENDER, _RECEIVERS, _TOPIC, _PARENT, _FIRST_DETAIL = range(5)
@@ -50,21 +52,24 @@ _forms: dict[tuple[Any, ...], Form | None] = {}
 _UNKNOWN = Form("", itemgetter(0))
 
 
-def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
+def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | None:
     """The sentence of a plain message by its form; None where its form is not kept.
 
     Args:
         message: a message that was read the short way.
         data: its object.
+        wire: its text; of one in ASCII without a backslash no value can hold a mark that ends its quotation.
     """
     held, body = message.__dict__, data["body"]
     details: Mapping[str, Any] = body["d"]
-    topic = body["t"]
+    topic: Any = body["t"]
     act, sender, parent = held.get("native_act"), held.get("sender"), held.get("parent_id")
     if "references" in held or sender is None or len(details) > _MOST_DETAILS:
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
+    if act == "ACK" and find_failing(details) is not None:
+        return None
     values = details.values()
     receivers = held.get("receivers")
     key = (
@@ -82,16 +87,25 @@ def say_plain(message: Message, data: Mapping[str, Any]) -> str | None:
     if form is None:
         return None
     words, choose = form
+    shown = _show_texts if wire.isascii() and "\\" not in wire else _show_marks
     filled: str = words % choose(
         [
-            sender,
-            receivers and (receivers[0] if len(receivers) == 1 else join_words(receivers)),
-            topic,
-            parent,
-            *[value if type(value) is str else say_value(value) for value in values],
+            say_name(sender),
+            receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
+            escape(topic),
+            parent and say_name(parent),
+            *shown(values),
         ]
     )
     return filled
+
+
+def _show_texts(values: Iterable[Any]) -> list[str]:
+    return [value if type(value) is str else say_value(value) for value in values]
+
+
+def _show_marks(values: Iterable[Any]) -> list[str]:
+    return [escape(value) if type(value) is str else say_value(value) for value in values]
 
 
 def _decide(value: Any) -> Any:
@@ -139,7 +153,7 @@ def _mark(place: int, value: Any) -> Any:
 
 
 def _write(place: int) -> str:
-    return f"\ufdd0{place}\ufdd1"
+    return f"\u01c1{place}\u01c1"
 
 
 def _places_of(given: Mapping[str, Any], details: Mapping[str, Any]) -> Iterable[int]:

@@ -46,7 +46,7 @@ _LIBRARY_EVENTS = frozenset(act for acts in LIBRARY.values() for act in acts)
 # In place of a state: the machine has refused a step, and is asked no more.
 _LEFT = ""
 
-_CONVERSATION, _TASK, _LATEST = "clowl-conversation", "clowl-task", "clowl-latest-task"
+_CONVERSATION, _TASK, _LATEST, _CANCEL = "clowl-conversation", "clowl-task", "clowl-latest-task", "clowl-cancel"
 
 
 class Lifecycle:
@@ -62,9 +62,20 @@ class Lifecycle:
         """The states after the steps taken here."""
         return tuple(self._own.values())
 
+    def answers_cancel(self, message: Message) -> bool:
+        """Whether it acknowledges a cancellation: it names one, or names nothing and its task is cancelled."""
+        if message.native_act != "ACK":
+            return False
+        if message.parent_id is not None:
+            return self._find(_CANCEL, message.parent_id) is not None
+        task = self._find_task(message) if self._own or self._has_begun else None
+        return task is not None and self._find(_TASK, task) == "CANCELLED"
+
     def follow(self, message: Message) -> str | None:
         """Take one step; what the machines that would refuse it say, in words, or None."""
         act = message.native_act
+        if act == "CNCL" and message.message_id is not None:
+            self._keep(_CANCEL, message.message_id, act)
         # Most messages come alone or in the middle: where nothing was seen to begin, nothing is looked up.
         if act is None or (act not in _BEGINNERS and not self._own and not self._has_begun):
             return None

@@ -53,6 +53,9 @@ RETRY_DISAGREES = _kind(
 DONE_FAILING = _kind(
     "done-failing", "warning", "protocol", "It says DONE, and its result says that it failed.", "spec-v0.2 §4"
 )
+ACK_REFUSING = _kind(
+    "ack-refusing", "warning", "protocol", "It says ACK, and its data say that it does not accept.", "spec-v0.2 §4"
+)
 PROGRESS = _kind("progress", "warning", "protocol", "The percentage is not a number from 0 to 100.", "spec-v0.2 §4")
 CAPABILITIES = _kind("capabilities", "warning", "protocol", "The capabilities are not a list of names.", "spec-v0.2 §4")
 PARTIES_DISAGREE = _kind(

@@ -16,7 +16,7 @@ from typing import Any
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
-from .details import failing_key
+from .details import find_failing, find_refusing
 from .json_text import MAX_DEPTH, Digits, make_fraction
 from .schema import HASH
 from .tables import ACTS, ERROR_CODES, MODES
@@ -24,7 +24,6 @@ from .tokens import is_message
 
 _PERFORMATIVES = {code: act.performative for code, act in ACTS.items()}
 _RETRYABLE = {code: row.is_retryable for code, row in ERROR_CODES.items()}
-_MAY_FAIL = frozenset({"status", "success", "ok", "error", "errors"})
 _CONTEXT_KEYS = frozenset({"ref", "inline", "hash"})
 # How a negative zero can stand as a value; Python's integers have none.
 _NEGATIVE_ZERO = (":-0", " -0", ",-0", "[-0", "\n-0", "\t-0", "\r-0")
@@ -169,7 +168,11 @@ def _fill_delegation(details: dict[str, Any], columns: dict[str, Any]) -> bool:
 
 
 def _fill_result(details: dict[str, Any], columns: dict[str, Any]) -> bool:
-    return _MAY_FAIL.isdisjoint(details) or failing_key(details) is None
+    return find_failing(details) is None
+
+
+def _fill_acknowledgement(details: dict[str, Any], columns: dict[str, Any]) -> bool:
+    return find_refusing(details) is None
 
 
 def _fill_progress(details: dict[str, Any], columns: dict[str, Any]) -> bool:
@@ -197,6 +200,7 @@ _FILLERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
     "ERR": _fill_failure,
     "DLGT": _fill_delegation,
     "DONE": _fill_result,
+    "ACK": _fill_acknowledgement,
     "PROG": _fill_progress,
     "CAPS": _fill_capabilities,
 }

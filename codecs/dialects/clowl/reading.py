@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from .._english import quote
 from .._record import MASK, Envelope, Field, Identity, Layer, Message, Note, NoteKind, Reading, Span, WireReading
 from . import notes
 from .columns import fill
@@ -142,7 +143,7 @@ def _write_notes(piece: Piece, findings: list[Found]) -> Iterator[Note]:
     for kind, path, text in findings[:MAX_NOTES]:
         if kind is notes.COMMENT:
             first = piece.comments[0]
-            yield kind.note(f"a comment stands beside it: {hide(_words_of(first), piece.tokens)}", _span(first))
+            yield kind.note(f"a comment stands beside it: {quote(hide(_words_of(first), piece.tokens))}", _span(first))
         else:
             yield kind.note(hide(text, piece.tokens), _place(piece, path))
     if len(findings) > MAX_NOTES:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .._english import quote
+from .._english import quote, say_name
 from . import notes, tables
 from .details import Found, check_details, describe_type, is_text
 from .labels import say_field
@@ -188,7 +188,7 @@ def _check_names(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterat
         yield from _check_text(name, Rule("text", longest=rule.longest), (*path, index), profile)
         if is_text(name):
             if name in seen:
-                yield notes.RECEIVER_TWICE, (*path, index), f"{name} is named more than once"
+                yield notes.RECEIVER_TWICE, (*path, index), f"{say_name(name)} is named more than once"
             seen.add(name)
 
 
@@ -211,10 +211,10 @@ def _check_act(value: Any, rule: Rule, path: Path, profile: Profile) -> Iterator
     elif value in tables.ACTS:
         yield notes.ACT_OF_ANOTHER_VERSION, path, f"{value} is not a performative of this version"
     elif value.upper() in tables.ACTS:
-        yield notes.ACT_CASE, path, f"{written} is written {value}; performatives are in capitals"
+        yield notes.ACT_CASE, path, f"{written} is written {quote(value)}; performatives are in capitals"
     else:
         is_blank = value.startswith("<") and value.endswith(">")
-        blank = f": “{value[:40]}” looks like a placeholder that was not filled in" if is_blank else ""
+        blank = f": {quote(value[:40])} looks like a placeholder that was not filled in" if is_blank else ""
         yield notes.UNKNOWN_ACT, path, f"{written} is none of CLowl's performatives{blank}"
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._english import join_words, quote
+from .._english import join_words, quote, say_name
 from .._record import Message
-from .details import failing_key, is_text
+from .details import find_failing, find_refusing, fold_status, is_text
 from .json_text import write
 from .parts import Piece
-from .tables import ERROR_CODES, MODES, name_error
-from .telling import SOMEONE, Teller, Words, say_key, say_value
+from .tables import CANCELLED, ERROR_CODES, MODES, name_error
+from .telling import SOMEONE, Teller, Words, say_pair, say_value
 
 # The documents' own examples call the text of a request or a search `q`.
-_QUERY = {"q": "the query"}
+_QUERY = {"q": "query"}
 # Keys of the data that would read as if the message went to or came from somebody else.
 _PARTIES = {
     **{key: f"“{key}” (a data key, not the recipient)" for key in ("target", "to", "for", "receiver", "recipient")},
@@ -40,7 +40,8 @@ def _tell_text(message: Message, piece: Piece) -> list[Words]:
         "json": "sends JSON that is no CLowl message: ",
         "broken": "sends what cannot be read as CLowl: ",
     }
-    return [(message.sender or SOMEONE, None), (f" {told[piece.kind]}", None), (quote(str(message.content)), ())]
+    sender = SOMEONE if message.sender is None else say_name(message.sender)
+    return [(sender, None), (f" {told[piece.kind]}", None), (quote(str(message.content)), ())]
 
 
 def _tell_request(teller: Teller) -> None:
@@ -68,13 +69,26 @@ def _tell_inform(teller: Teller) -> None:
 
 
 def _tell_acknowledge(teller: Teller) -> None:
-    teller.add((" tells ", teller.places.act))
-    teller.say_receivers()
-    teller.add((" that it has got ", teller.places.act))
-    teller.say_topic()
-    # The documents' "got it, proceeding"; where a status says that the task ended, no work is announced.
-    if not failing_key(teller.details):
-        teller.add((" and is proceeding", teller.places.act))
+    refusing = find_refusing(teller.details)
+    if refusing is not None:
+        teller.add((" answers ", teller.places.act))
+        teller.say_receivers()
+        teller.add((" on ", teller.places.act))
+        teller.say_topic()
+        teller.add((" and does not accept it", (*teller.places.details, *refusing)))
+    elif getattr(teller.message, "answers_cancel", False) or fold_status(teller.details.get("status")) in CANCELLED:
+        teller.add((" confirms to ", teller.places.act))
+        teller.say_receivers()
+        teller.add((" the cancelling of ", teller.places.act))
+        teller.say_topic()
+    else:
+        teller.add((" tells ", teller.places.act))
+        teller.say_receivers()
+        teller.add((" that it has got ", teller.places.act))
+        teller.say_topic()
+        # The documents' "got it, proceeding"; where a status says that the task ended, no work is announced.
+        if find_failing(teller.details) is None:
+            teller.add((" and is proceeding", teller.places.act))
     teller.say_detail(", with an ETA of ", "eta")
 
 
@@ -95,7 +109,7 @@ def _tell_failure(teller: Teller) -> None:
     name = name_error(code) if is_text(code) else None
     if code is not None:
         teller.used.add("code")
-        shown = f"{code}" if is_text(code) else say_value(code)
+        shown = say_name(code) if is_text(code) else say_value(code)
         teller.add((f": {shown}" + (f" (kind: {name})" if name else ""), (*path, "code")))
     teller.say_detail(", " if code is not None else ": ", "msg")
     teller.say_detail(", caused by ", "cascade_err")
@@ -141,19 +155,22 @@ def _tell_delegation(teller: Teller) -> None:
 
 
 def _tell_done(teller: Teller) -> None:
-    key = failing_key(teller.details)
+    failing = find_failing(teller.details)
     teller.add((" reports to ", teller.places.act))
     teller.say_receivers()
     teller.add((" that ", None))
     teller.say_topic()
-    if key is None:
+    if failing is None:
         teller.add((" is done", teller.places.act))
         return
     teller.add((" has ended", teller.places.act))
-    teller.used.add(key)
-    teller.add(
-        (f", but without success: {say_key(key)} {say_value(teller.details[key])}", (*teller.places.details, key))
-    )
+    path = (*teller.places.details, *failing)
+    if len(failing) > 1:
+        teller.add((", and its data say that it failed", path))
+        return
+    (key,) = failing
+    teller.used.add(str(key))
+    teller.add((f", and its data say that it failed: {say_pair(str(key), teller.details[str(key)])}", path))
 
 
 def _tell_cancel(teller: Teller) -> None:

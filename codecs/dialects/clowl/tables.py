@@ -136,9 +136,12 @@ STATES = {
     "TIMED_OUT": "ran out of time",
 }
 
-# Values of a result's `status` that contradict the word DONE.
-FAILING = frozenset({"failed", "failure", "fail", "error", "errored", "unsuccessful", "incomplete", "blocked"})
-FAILING |= {"cancelled", "canceled", "aborted", "rejected", "denied", "refused", "timeout", "timed_out", "timed-out"}
+# Values of a `status` that refuse, in lower case and with spaces.
+REFUSING = frozenset({"rejected", "denied", "refused", "declined", "not accepted"})
+# And those that contradict the word DONE.
+FAILING = REFUSING | {"failed", "failure", "fail", "error", "errored", "unsuccessful", "incomplete", "blocked"}
+FAILING |= {"cancelled", "canceled", "aborted", "timeout", "timed out", "not completed", "not done", "unfinished"}
+CANCELLED = frozenset({"cancelled", "canceled", "aborted"})
 
 # wire key -> (label for people, meaning)
 FIELDS: dict[str, tuple[str, str]] = {

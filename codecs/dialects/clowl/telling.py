@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .._english import join_words, quote
+from .._english import join_words, quote, say_name
 from .._record import Message
 from .details import is_text
 from .json_text import write
@@ -59,17 +59,24 @@ PLACES["0.1"] = PLACES["0.2"]
 
 
 def say_value(value: Any) -> str:
-    """A value of the wire in words: texts quoted, their characters untouched; numbers with their digits."""
+    """A value of the wire in words: texts quoted, numbers with their digits, what is nested in brackets."""
     if type(value) is str:
-        return f"“{value}”"
-    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return quote(value)
+    if isinstance(value, list):
         return f"[{', '.join([say_value(item) for item in value])}]"
-    return quote(value) if is_text(value) else write(value, ", ", ": ")
+    if isinstance(value, dict):
+        return f"({', '.join([say_pair(key, item) for key, item in value.items()])})"
+    return quote(value) if is_text(value) else write(value)
+
+
+def say_pair(key: str, value: Any) -> str:
+    """A key with its value: `eur = 10`."""
+    return f"{say_key(key)} = {say_value(value)}"
 
 
 def say_key(key: str) -> str:
     """A key as it is where it reads as one word, else quoted."""
-    return key if _PLAIN_KEY.match(key) else quote(key)
+    return key if key.isascii() and _PLAIN_KEY.match(key) else say_name(key)
 
 
 @lru_cache(maxsize=4096)
@@ -131,17 +138,19 @@ class Teller:
 
     def say_sender(self) -> None:
         """Who speaks: `someone` where nobody says."""
-        self.add((self.message.sender or SOMEONE, self._first(self.places.sender)))
+        sender = self.message.sender
+        self.add((SOMEONE if sender is None else say_name(sender), self._first(self.places.sender)))
 
     def say_receivers(self) -> None:
         """To whom: everyone, the names, or that none is named."""
         message = self.message
         path = self._first(self.places.receivers)
+        names = join_words([say_name(name) for name in message.receivers])
         if message.broadcast:
-            named = f" and {join_words(message.receivers)}" if message.receivers else ""
+            named = f" and {names}" if names else ""
             self.add((f"everyone{named}", path))
         elif message.receivers:
-            self.add((join_words(message.receivers), path))
+            self.add((names, path))
         else:
             self.add(("a receiver it does not name", path))
 
@@ -179,7 +188,7 @@ class Teller:
             names = [say_key(key) for key in rest]
         for index, key in enumerate(rest):
             link = ", with " if index == 0 else " and " if index == len(rest) - 1 else ", "
-            self.add((f"{link}{names[index]} {say_value(self.details[key])}", (*self.places.details, key)))
+            self.add((f"{link}{names[index]} = {say_value(self.details[key])}", (*self.places.details, key)))
         content = self.message.content
         if content is not None and not isinstance(content, dict):
             path = self.places.details if self._has(self.places.details) else self.places.details[:-1]
@@ -215,7 +224,7 @@ class Teller:
         message, attributes = self.message, self.message.attributes
         if message.parent_id is not None:
             path = self.places.parent if self._has(self.places.parent) else ("trace", "pid")
-            self.add((f", in reply to message {message.parent_id}", path))
+            self.add((f", in reply to message {say_name(message.parent_id)}", path))
         if attributes.get("det") is True:
             self.add((", marked deterministic (det true)", ("det",)))
         if message.security.claims:

@@ -23,19 +23,30 @@ from .telling import PLACES, Words
 
 # Of a telling in more pieces than this the rest is one: a segment weighs a hundred times as much as its words.
 MOST_SEGMENTS: Final = 10_000
-_PIECE, _WIRE, _DATA = "_piece", "_wire", "_data"
+_PIECE, _WIRE, _DATA, _CANCEL = "_piece", "_wire", "_data", "_answers_cancel"
 
 
 class ToldMessage(Message):
     """A message with its telling. It equals a plain `Message` with the same names."""
 
-    _carried = frozenset({_PIECE})
+    _carried = frozenset({_PIECE, _CANCEL})
 
     @property
     def piece(self) -> Piece:
         """What it is told from."""
         piece: Piece = self.__dict__[_PIECE]
         return piece
+
+    @property
+    def answers_cancel(self) -> bool:
+        """Whether it acknowledges a cancellation, as its conversation shows."""
+        return _CANCEL in self.__dict__
+
+    def answer_cancel(self) -> Self:
+        """The message, told as one that acknowledges a cancellation."""
+        told = self.replace()
+        told.__dict__[_CANCEL] = True
+        return told
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
@@ -94,7 +105,7 @@ class PlainToldMessage(ToldMessage):
     def sentence(self) -> str:
         """The English as one string."""
         held = self.__dict__
-        said = say_plain(self, held[_DATA]) if _DATA in held and "english" not in held else None
+        said = say_plain(self, held[_DATA], held[_WIRE]) if _DATA in held and "english" not in held else None
         return super().sentence if said is None else said
 
     @property

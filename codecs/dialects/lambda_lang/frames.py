@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from .._english import join_words
+from .._english import escape, join_words, say_name
 from .._record import Message, Span
 from .phrases import say_setting
 from .pieces import Piece
@@ -21,7 +21,7 @@ _SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "of
 
 def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece | None]:
     """What stands before and after the words of a statement, where a speaker or a receiver is known."""
-    to = "everyone" if message.broadcast else join_words(message.receivers)
+    to = "everyone" if message.broadcast else join_words([say_name(name) for name in message.receivers])
     if message.sender is None and not to:
         return None, None
     spans: tuple[Span, ...] = tuple(
@@ -32,8 +32,8 @@ def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece |
     if message.sender is None:
         return Piece(f"To {to}: ", spans), None
     verb = f"{act.verb} {to}" if to else _SAYS[act.verb]
-    way = f" by way of {join_words(message.path[1:-1])}" if len(message.path) > 2 else ""
-    return Piece(f"{message.sender} {verb}{way}: “", spans), Piece("”", ())
+    way = f" by way of {join_words([say_name(name) for name in message.path[1:-1]])}" if len(message.path) > 2 else ""
+    return Piece(f"{say_name(message.sender)} {verb}{way}: “", spans), Piece("”", ())
 
 
 def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[str, str]) -> list[Piece]:
@@ -43,7 +43,7 @@ def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[st
         phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
             joint = " and" if said else " The message also"
-            said.append(Piece(f"{joint} {phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
+            said.append(Piece(f"{joint} {phrase.third} {escape(phrase.rest)}", ((0, setting.start, setting.end),)))
     return [*said, Piece(".", ())] if said else said
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .._context import Context, Keys
+from .._english import escape
 from .._record import Message, Note, Reading, Segment, Told
 from .contexts import Standing
 from .doubts import note_block
@@ -134,7 +135,8 @@ def _tell_message(
     english = saying.english
     before, after = frame(saying.act, part, message)
     if before is not None:
-        english = (make_segment(before), *english, make_segment(after)) if after else (make_segment(before), *english)
+        inside = map(_keep_inside, english) if after else english
+        english = (make_segment(before), *inside, *([make_segment(after)] if after else ()))
     said = saying.said
     if settings and part.form != "context":
         lasting = [setting for setting in settings if setting.kind in _LASTING]
@@ -155,6 +157,11 @@ def _tell_message(
     if notes:
         told["notes"] = notes
     return Message.trust(told)
+
+
+def _keep_inside(segment: Segment) -> Segment:
+    """A segment between the quotation marks of a speaker: no mark in it ends them."""
+    return segment if segment.text.isascii() else segment.replace(text=escape(segment.text))
 
 
 def _note_letters(settings: tuple[Setting, ...], standing: Standing) -> Iterator[Note]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from .._english import quote, say_name
 from .._record import Note, Span
 from .base62 import is_number, read_number
 from .notes import (
@@ -102,7 +103,7 @@ def read_tag(text: str, tag: Tag) -> TagRead:
 
 def _cite(written: str) -> str:
     """What stands on the wire, cut where a note would grow too long; the span shows all of it."""
-    return written if len(written) <= _LONGEST_CITED else f"{written[:_LONGEST_CITED]}…"
+    return quote(written) if len(written) <= _LONGEST_CITED else f"{quote(written[:_LONGEST_CITED])} …"
 
 
 _LONGEST_CITED = 80
@@ -152,11 +153,11 @@ def _read_field(text: str, start: int, end: int, is_legacy: bool, first: Mapping
     key = slot.prefix if slot else prefix
     if key in first:
         earlier, later = _cite(text[first[key].start : first[key].end]), _cite(text[start:end])
-        label = slot.label if slot else f"field {prefix!r}"
+        label = slot.label if slot else f"field {say_name(prefix)}"
         notes.append(DUPLICATE.note(f"the {label} stands twice: {earlier} is used, {later} is not", span))
         return Read(slot, prefix, start, end, end, written, None, "again")
     if slot is None:
-        notes.append(UNKNOWN_PREFIX.note(f"{prefix!r} is the prefix of no field: its value is kept as text", span))
+        notes.append(UNKNOWN_PREFIX.note(f"{quote(prefix)} is the prefix of no field: its value is kept as text", span))
         return Read(None, prefix, start, end, end, written, None, "unread")
     if not written:
         notes.append(EMPTY_VALUE.note(f"the {slot.label} has no value", span))
@@ -221,7 +222,7 @@ def _read_text(slot: Slot, written: str, span: Span, notes: list[Note]) -> tuple
     odd = next((escape for escape in _ESCAPE.finditer(body) if escape[1] not in '\\"'), None)
     if odd:
         place = (0, start, start + length) if escaped else (0, start + 1 + odd.start(), start + 1 + odd.end())
-        notes.append(UNKNOWN_ESCAPE.note(f"{odd[0]} is no escape: both characters are kept", place))
+        notes.append(UNKNOWN_ESCAPE.note(f"{quote(odd[0])} is no escape: both characters are kept", place))
     return _unescape(body), length
 
 

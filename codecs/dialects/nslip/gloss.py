@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._english import quote
+from .._english import quote, say_name
 from .._record import Basis, Segment
 from .fields import Read, TagRead
 from .tables import ACTS, FRAMES
@@ -25,7 +25,7 @@ def gloss_tag(text: str, read: TagRead) -> tuple[Segment, ...]:
 def _gloss_field(text: str, field: Read) -> str:
     if field.role == "again":
         return f"{quote(text[field.start : field.end])} not used"
-    label = field.slot.label if field.slot else f"unknown field {field.prefix}"
+    label = field.slot.label if field.slot else f"unknown field {say_name(field.prefix)}"
     if field.role == "empty":
         return f"{label} without a value"
     if field.slot is None or field.role == "unread":

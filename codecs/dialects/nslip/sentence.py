@@ -7,10 +7,10 @@ conventional one, and its number is always said.
 from __future__ import annotations
 
 from .._context import Context
-from .._english import Sentence, quote
+from .._english import Sentence, quote, say_name
 from .._record import Message, Segment, Span
 from .fields import Read, TagRead
-from .tables import ACTS, AGENTS, FRAMES, PAIRS, RANGES, SLOTS
+from .tables import ACTS, AGENTS, FRAMES, LARGEST, PAIRS, RANGES, SLOTS
 
 # The noun of a message that gives no task.
 _NO_TASK = "a task with no number"
@@ -20,6 +20,8 @@ _CONTROL = (10, 4)
 
 # The slots that follow the task in the sentence, in this order.
 _DETAILS = "qruse"
+
+_LONGEST_DECIMAL = len(str(LARGEST))
 
 
 class TagSentence:
@@ -45,11 +47,11 @@ class TagSentence:
         for prefix in _DETAILS:
             self._say_detail(prefix)
         for field in self.unknown:
-            self.sentence.say(f", {field.prefix} ", span_of(field), basis="unknown")
+            self.sentence.say(f", field {say_name(field.prefix)} ", span_of(field), basis="unknown")
             words = f"{quote(field.written)} (a field that nSLIP does not define)"
             self.sentence.say(words, span_of(field), basis="unknown")
         if "t" in self.used:
-            self.sentence.say(", tagged ").say(quote(str(self.used["t"].value)), self._span("t"))
+            self.sentence.say("; tag ").say(quote(str(self.used["t"].value)), self._span("t"))
         elif (self._code("a"), self._code("f")) == _CONTROL and "u" not in self.used:
             self.sentence.say("; the updated part is not named", basis="unknown")
         return self.sentence.say(".").segments()
@@ -81,7 +83,7 @@ class TagSentence:
         for index, receiver in enumerate(receivers):
             if index:
                 self.sentence.say(" and " if index == len(receivers) - 1 else ", ")
-            if receiver == self.message.sender and receiver.isdigit():
+            if receiver == self.message.sender and _is_number(receiver):
                 self.sentence.say(f"itself (agent {receiver})", self._span("d"))
             else:
                 self._say_agent(receiver, "d", is_first=False)
@@ -96,14 +98,14 @@ class TagSentence:
     def _say_agent(self, name: str, prefix: str, *, is_first: bool) -> None:
         entry = self.context.find("agent-name", name)
         if entry:
-            self.sentence.say(f"{entry.value} (agent {name})", self._span(prefix), source=entry.source)
+            self.sentence.say(f"{say_name(str(entry.value))} (agent {name})", self._span(prefix), source=entry.source)
         elif name in AGENTS:
             article = "The" if is_first else "the"
             self.sentence.say(f"{article} {AGENTS[name]} (agent {name})", self._span(prefix))
-        elif name.isdigit():
+        elif _is_number(name):
             self.sentence.say(f"{'Agent' if is_first else 'agent'} {name}", self._span(prefix))
         else:
-            self.sentence.say(name, self._span(prefix))
+            self.sentence.say(say_name(name), self._span(prefix))
 
     def _choose_words(self) -> tuple[str, str, str]:
         """The verb with its `{whom}`, the noun before the task, and the word that ties the task to it."""
@@ -190,6 +192,10 @@ class TagSentence:
         field = self.unread[prefix]
         words = f"{what} written {quote(field.written)} (not understood)"
         self.sentence.say(words, span_of(field), basis="unknown")
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) <= _LONGEST_DECIMAL
 
 
 def span_of(field: Read) -> Span:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys
-from .._english import quote
+from .._english import escape, quote, say_name
 from .._record import Basis, Message, Reading, Segment, Told
 from .fields import Read, TagRead
 from .gloss import gloss_tag
 from .parsing import Prose, Record, parse_record
 from .sentence import TagSentence, span_of
-from .tables import HEADER, MOST_FIELDS, SLOTS
+from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, SLOTS
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -32,9 +32,9 @@ def _tell_part(
 ) -> Message:
     if isinstance(part, Prose):
         span = (0, part.start, part.end)
-        said = Segment(text=wire[part.start : part.end], spans=(span,))
+        said = Segment(text=escape(wire[part.start : part.end]), spans=(span,))
         english = (Segment(text=f"{_say_where(part, tags)}: “"), said, Segment(text="”."))
-        return message.replace(english=english, gloss=(said,))
+        return message.replace(english=english, gloss=(Segment(text="“"), said, Segment(text="”")))
     sentence = TagSentence(message, part, context)
     return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
 
@@ -53,10 +53,26 @@ def _tell_malformed(message: Message, record: Record, wire: str, context: Contex
     sentence = TagSentence(message, tag, context).tell_sending()
     if record.error:
         sentence.say(f" that cannot be read, because {record.error.text}", record.error.span)
-    sentence.say(": ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
+    for index, (words, field) in enumerate(_find_readable(tag)):
+        sentence.say(", " if index else "; what can be read of it: ").say(words, span_of(field))
+    sentence.say("; as it stands: ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
     gloss = gloss_tag(wire, tag) if tag else ()
     also = tuple(_tell_rest(wire, tag)) if tag else ()
     return message.replace(english=sentence.segments(), also=also, gloss=gloss)
+
+
+def _find_readable(tag: TagRead | None) -> Iterator[tuple[str, Read]]:
+    """What a broken tag still says beside its parties, in words."""
+    for prefix, field in (tag.used() if tag else {}).items():
+        value, slot = field.value, SLOTS[prefix]
+        if prefix in "Sd":
+            continue
+        if prefix == "a" and value in ACTS:
+            yield f"the act {ACTS[value].name.lower()}", field
+        elif prefix == "f" and value in FRAMES:
+            yield f"the frame {FRAMES[value].name.lower()}", field
+        else:
+            yield f"{slot.label} {quote(value) if isinstance(value, str) else value}", field
 
 
 def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
@@ -91,7 +107,7 @@ _OPEN = {
 
 def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
     slot = field.slot
-    label = slot.label if slot else f"field {field.prefix}"
+    label = slot.label if slot else f"field {say_name(field.prefix)}"
     if field.role == "again":
         yield f"a second {label}, {quote(wire[field.start : field.end])}, is not used", "exact"
     elif field.role == "used" and slot and slot.prefix == "a" and field.value == _EVAL:
@@ -102,7 +118,7 @@ def _tell_field(wire: str, field: Read) -> Iterator[tuple[str, Basis]]:
         yield f"the {label} is written {quote(field.written)}, which is not understood", "unknown"
     elif slot and slot.prefix in _BESIDE:
         is_same = str(field.value) == field.written
-        written = "" if is_same else f" (base 62: {field.written})"
+        written = "" if is_same else f" (base 62: {say_name(field.written)})"
         yield f"{_BESIDE[slot.prefix].format(field.value)}{written}", "exact"
     if field.rest < field.end:
         yield f"{quote(wire[field.rest : field.end])} stands after the closing quote and is not read", "unknown"

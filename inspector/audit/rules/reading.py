@@ -14,12 +14,13 @@ _TWICE: Final = frozenset(
     }
 )
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
-_FAILING: Final = frozenset({"clowl.done-failing"})
+_FAILING: Final = frozenset({"clowl.done-failing", "agent_lingua.success-disagrees"})
+_REFUSING: Final = frozenset({"clowl.ack-refusing"})
 _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
 _OF_PARTIES: Final = frozenset({"clowl.parties-disagree"})
 # What has a rule of its own.
-_ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES
+_ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES
 _REQUEST: Final = clowl("m1", "REQ", "oscar", "radar")
 _ROUTED: Final = (
     '{"clowl":"0.3.0","mid":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b","task_id":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5c",'
@@ -102,8 +103,21 @@ RULES: Final = (
         severity="warning",
         group="protocol",
         notes=_FAILING,
-        triggers=(clowl("m1", "DONE", "radar", "oscar", status="failed"),),
+        triggers=(
+            clowl("m1", "DONE", "radar", "oscar", status="failed"),
+            say(("ada", "^0|$j:" + pack({"ok": False}) + FOOT)),
+        ),
         passes=(clowl("m1", "DONE", "radar", "oscar", status="completed"),),
+    ),
+    Rule(
+        code="refused-in-acknowledgement",
+        title="Acknowledged without accepting",
+        why="A receiver that looks only at the act believes that the work has begun.",
+        severity="warning",
+        group="protocol",
+        notes=_REFUSING,
+        triggers=(clowl("m1", "ACK", "radar", "oscar", accepted=False),),
+        passes=(clowl("m1", "ACK", "radar", "oscar", accepted=True),),
     ),
     Rule(
         code="no-delegation-mode",

@@ -183,6 +183,16 @@ RULES: Final = (
         passes=(say(_KEY, _KEY), say(_KEY, ("bob", _OTHER_KEY[1]))),
     ),
     Rule(
+        code="key-shared",
+        title="One key shown by two agents",
+        why="Either the two are one, or one of them passes off the other's key as its own.",
+        severity="warning",
+        group="security",
+        notes=frozenset({"agent_lingua.key-shared"}),
+        triggers=(say(_KEY, ("bob", _KEY[1])),),
+        passes=(say(_KEY, _KEY), say(_KEY, ("bob", _OTHER_KEY[1]))),
+    ),
+    Rule(
         code="key-unfit",
         title="Weak public key",
         why="The key is of low order: anybody can decrypt what is encrypted with it.",

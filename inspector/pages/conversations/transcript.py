@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 
+from dialects import say_name
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
 from inspector.threads.messages import find_messages_by_ids, load_records
@@ -48,6 +49,8 @@ _USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
 _SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
+# So is a remark that would stand beside nearly every message of its dialect.
+REMARKED_ONCE = "the specification does not define which end of the priorities is highest"
 GRAVE = ("error", "warning")
 
 
@@ -248,7 +251,7 @@ class _Builder:
         english = row.body["message"].get("english")
         if reply and not reply.why:
             # The arrow of the reply says it.
-            answer = f", in reply to message {name_cited(row.body['message'])}"
+            answer = f", in reply to message {say_name(name_cited(row.body['message']))}"
             english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
@@ -289,8 +292,11 @@ class _Builder:
 
     def _is_usual(self, message: Message, text: str) -> bool:
         """Whether the row or the page says it: id, conversation, its only trace, version, turn, a time of the wire."""
-        named = [f"message {message.native_id}", f"in conversation {self._conversation.native_id}"]
-        named += [f"in trace {self._trace}"] if self._trace else []
+        named = [f"message {say_name(message.native_id)}", f"in conversation {say_name(self._conversation.native_id)}"]
+        named += [f"in trace {say_name(self._trace)}"] if self._trace else []
+        if text == REMARKED_ONCE:
+            is_told, self._told_once = text in self._told_once, self._told_once | {text}
+            return is_told
         is_time = message.order_basis == "wire" and _SENT.fullmatch(text)
         return text in named or bool(is_time or _USUAL.fullmatch(text))
 

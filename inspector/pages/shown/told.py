@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from dialects import title_of
+from dialects import say_name, title_of
 from inspector.threads.models import Conversation, Message
 
 from ..agents.marks import AgentMark, Cast
@@ -142,16 +142,31 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
     Args:
         senders, receivers: what the sentence may call the sender, and the first receiver.
     """
-    head = next((name for name in senders if name and sentence.startswith(f"{name} ")), None)
+    heads = (*_spell_names(senders), *(["Someone"] if sentence.startswith(f"Someone{_PLAIN_TEXT}") else []))
+    head = next((name for name in heads if sentence.startswith(f"{name} ")), None)
     if head is None:
         return sentence
     rest = sentence[len(head) :]
-    for name in receivers:
-        at = rest.find(name, 0, _LONGEST_VERB + len(name)) if name else -1
+    if rest.startswith(_PLAIN_TEXT):
+        return rest.removeprefix(_PLAIN_TEXT).removesuffix(".")
+    for name in _spell_names(receivers):
+        at = rest.find(name, 0, _LONGEST_VERB + len(name))
         said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
         if said.strip("."):
             return said
     return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
+
+
+# Of text in no dialect the row says as much by its dialect.
+_PLAIN_TEXT: Final = " writes plain text: "
+
+
+def _spell_names(names: Iterable[str]) -> Iterator[str]:
+    """Each name as a sentence may have it: as it is, and as one that is quoted."""
+    for name in filter(None, names):
+        yield name
+        if (quoted := say_name(name)) != name:
+            yield quoted
 
 
 def write_elapsed(elapsed: timedelta) -> str:

@@ -12,36 +12,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-# Closed ranges of code points; line feed (0A) and tab (09) are laid out and not in it.
-RANGES: tuple[tuple[int, int], ...] = (
-    (0x0000, 0x0008),  # C0 controls
-    (0x000B, 0x001F),
-    (0x007F, 0x009F),  # delete and C1 controls
-    (0x00AD, 0x00AD),  # soft hyphen
-    (0x034F, 0x034F),  # combining grapheme joiner
-    (0x061C, 0x061C),  # Arabic letter mark
-    (0x115F, 0x1160),  # Hangul fillers
-    (0x17B4, 0x17B5),  # Khmer inherent vowels
-    (0x180B, 0x180F),  # Mongolian selectors
-    (0x200B, 0x200F),  # zero width and direction marks
-    (0x2028, 0x202E),  # line and paragraph separator, embeddings, overrides
-    (0x2060, 0x206F),  # word joiner, invisible operators, isolates
-    (0x2800, 0x2800),  # braille blank
-    (0x3164, 0x3164),  # Hangul filler
-    (0xD800, 0xF8FF),  # lone surrogates, private use
-    (0xFDD0, 0xFDEF),  # noncharacters
-    (0xFE00, 0xFE0F),  # variation selectors
-    (0xFEFF, 0xFEFF),  # byte order mark
-    (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
-    (0xFFF0, 0xFFFB),  # specials
-    (0xFFFE, 0xFFFF),
-    (0x13430, 0x1343F),  # Egyptian format controls
-    (0x1BCA0, 0x1BCA3),  # shorthand format controls
-    (0x1D173, 0x1D17A),  # musical format controls
-    (0xE0000, 0x10FFFF),  # tags, selectors, private planes
-)
+from dialects import HIDDEN_RANGES
 
-_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES) + "]"
+_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN_RANGES) + "]"
 HIDDEN = re.compile(_CLASS)
 HIDDEN_BLOCK = re.compile(_CLASS + "+")
 # Equal ones in a row; the first group is the character.

@@ -242,12 +242,12 @@ def test_what_was_posted_is_found_and_read(token: str) -> None:
     settle_all()
     headers = {"Authorization": f"Bearer {token}"}
     page = Client().get(URL, {"q": "zeppelin from:ada"}, headers=headers).json()
-    assert [row["english"] for row in page["results"]] == ["The zeppelin has landed."]
+    assert [row["english"] for row in page["results"]] == ["ada writes plain text: “The zeppelin has landed.”."]
     full = Client().get(f"{URL}/{page['results'][0]['id']}", headers=headers).json()
     assert full["message"]["conversation_id"] == "air"
     assert full["fields"][0]["raw"] == "The zeppelin has landed."
     conversation = Client().get(f"/api/v1/conversations/{full['conversation']}", headers=headers).json()
-    assert conversation["messages"][0]["english"] == "The zeppelin has landed."
+    assert conversation["messages"][0]["english"] == "ada writes plain text: “The zeppelin has landed.”."
 
 
 def test_pages_go_on_by_cursor(token: str) -> None:

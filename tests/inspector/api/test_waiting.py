@@ -75,7 +75,7 @@ def test_a_duplicate_shows_the_messages_that_it_doubles(token: str, work_meanwhi
     post(token, body)
     said = post(token, body, Prefer="wait=5").json()
     assert (said["stored"], said["duplicate"]) == (0, 1)
-    assert [message["english"] for message in said["messages"]] == ["hello"]
+    assert [message["english"] for message in said["messages"]] == ["Someone writes plain text: “hello”."]
 
 
 def test_a_replay_may_wait_too(token: str, work_meanwhile: list[int]) -> None:
@@ -89,7 +89,10 @@ def test_a_replay_may_wait_too(token: str, work_meanwhile: list[int]) -> None:
 def test_messages_are_cut_at_a_number(token: str, work_meanwhile: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_MESSAGES", 2)
     said = post(token, b"one\ntwo\nthree\n", "text/plain", Prefer="wait=5").json()
-    assert [message["english"] for message in said["messages"]] == ["one", "two"]
+    assert [message["english"] for message in said["messages"]] == [
+        "Someone writes plain text: “one”.",
+        "Someone writes plain text: “two”.",
+    ]
     assert said["has_more_messages"] is True
 
 

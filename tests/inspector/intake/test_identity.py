@@ -90,7 +90,7 @@ def test_a_grown_file_stays_one_conversation_in_order(cast: Cast) -> None:
     settle_all(is_examined=False)
     conversation = cast.workspace.conversation_set.get()
     said = conversation.messages.order_by("place").values_list("english", flat=True)
-    assert list(said) == ["one", "two", "three"]
+    assert list(said) == [f"Someone writes plain text: “{word}”." for word in ("one", "two", "three")]
 
 
 def test_what_is_posted_without_id_and_time_is_always_new(cast: Cast) -> None:

@@ -184,7 +184,7 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
     tree = reverse("pages:conversation-tree", args=["acme", message.conversation_id])
     page = viewer.get(tree).content.decode()
     assert message.english.startswith("oscar asks radar to carry out the task")
-    assert "carry out the task “search”, with the query “MCP vs A2A”." in names_of(page)
+    assert "carry out the task “search”, with query = “MCP vs A2A”." in names_of(page)
     # Its tiles have the names.
     assert re.search(r'title="oscar".*?title="radar".*?carry out the task', page, re.DOTALL)
 
@@ -202,10 +202,14 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
         # Another agent, and a sentence that begins otherwise.
         ("oscarine asks radar to search.", "oscarine asks radar to search."),
         ("Do you know radar?", "Do you know radar?"),
+        # A name that is quoted, and text in no dialect.
+        ("“ops desk” asks radar to search.", "search."),
+        ("oscar writes plain text: “asks radar to search.”.", "“asks radar to search.”"),
+        ("Someone writes plain text: “search”.", "“search”"),
     ],
 )
 def test_names_are_left_out_at_the_head_alone(sentence: str, said: str) -> None:
-    senders = ["The coordinator (agent 0)", "oscar", "radar"]
+    senders = ["The coordinator (agent 0)", "oscar", "radar", "ops desk"]
     assert (
         strip_names(sentence, senders=senders, receivers=["the planner (agent 1)", "radar", "oscar", "everyone"])
         == said

@@ -43,8 +43,12 @@ def test_a_ghost_becomes_the_message_when_it_arrives(cast: Cast) -> None:
     conversation.refresh_from_db()
     assert conversation.missing_count == 0
     rows = selectors.read_tree(conversation=conversation).rows
-    assert ("Is it ours?", 0) in [(row.message.english, row.depth) for row in rows if row.message]
-    assert ("Who owns it?", 1) in [(row.message.english, row.depth) for row in rows if row.message]
+    assert ("Someone writes plain text: “Is it ours?”.", 0) in [
+        (row.message.english, row.depth) for row in rows if row.message
+    ]
+    assert ("cid writes plain text: “Who owns it?”.", 1) in [
+        (row.message.english, row.depth) for row in rows if row.message
+    ]
 
 
 def test_a_parent_in_another_conversation_is_found_when_it_arrives_later(cast: Cast) -> None:

@@ -1,0 +1,66 @@
+"""Characters that a reader cannot see, or that turn the direction of writing: their ranges, and the note on them."""
+
+from __future__ import annotations
+
+import re
+
+from ._record import NoteKind, Reading
+
+# Line feed (0A) and tab (09) are laid out and not in it.
+HIDDEN_RANGES: tuple[tuple[int, int], ...] = (
+    (0x0000, 0x0008),  # C0 controls
+    (0x000B, 0x001F),
+    (0x007F, 0x009F),  # delete and C1 controls
+    (0x00AD, 0x00AD),  # soft hyphen
+    (0x034F, 0x034F),  # combining grapheme joiner
+    (0x061C, 0x061C),  # Arabic letter mark
+    (0x115F, 0x1160),  # Hangul fillers
+    (0x17B4, 0x17B5),  # Khmer inherent vowels
+    (0x180B, 0x180F),  # Mongolian selectors
+    (0x200B, 0x200F),  # zero width and direction marks
+    (0x2028, 0x202E),  # line and paragraph separator, embeddings, overrides
+    (0x2060, 0x206F),  # word joiner, invisible operators, isolates
+    (0x2800, 0x2800),  # braille blank
+    (0x3164, 0x3164),  # Hangul filler
+    (0xD800, 0xF8FF),  # lone surrogates, private use
+    (0xFDD0, 0xFDEF),  # noncharacters
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFEFF, 0xFEFF),  # byte order mark
+    (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
+    (0xFFF0, 0xFFFB),  # specials
+    (0xFFFE, 0xFFFF),
+    (0x13430, 0x1343F),  # Egyptian format controls
+    (0x1BCA0, 0x1BCA3),  # shorthand format controls
+    (0x1D173, 0x1D17A),  # musical format controls
+    (0xE0000, 0x10FFFF),  # tags, selectors, private planes
+)
+
+HIDDEN_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN_RANGES) + "]"
+HIDDEN = re.compile(HIDDEN_CLASS)
+# Letters that are written from right to left: what stands beside them moves.
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdfc\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff]")
+
+# What has no honest use inside a word, and its escapes in JSON; joiners and marks that scripts and emoji need are not.
+_DECEPTIVE = re.compile("[\u00ad\u115f\u1160\u180e\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\u3164]")
+_ESCAPED = re.compile(r"\\u(00ad|115f|1160|180e|200b|202[a-e]|206[0-46-f]|3164)", re.IGNORECASE)
+
+NOTE = NoteKind(
+    code="text.hidden",
+    severity="warning",
+    group="security",
+    about="Characters that cannot be seen, or that change the direction of what stands around them.",
+)
+
+
+def note_hidden(reading: Reading) -> Reading:
+    """The reading with a note on the hidden characters of its wire, where it holds some and does not say so itself."""
+    wire = reading.wire
+    is_json = "\\u" in wire and wire.lstrip().startswith(("{", "["))
+    found = _ESCAPED.search(wire) if is_json else None
+    if found is None and not wire.isascii():
+        found = _DECEPTIVE.search(wire)
+    if found is None or any(note.code.endswith(".invisible") for note in reading.notes):
+        return reading
+    point = int(found[1], 16) if found.re is _ESCAPED else ord(found[0])
+    text = f"it holds characters that cannot be seen or that change the direction of text, the first U+{point:04X}"
+    return reading.replace(notes=(*reading.notes, NOTE.note(text, (0, *found.span()))))
