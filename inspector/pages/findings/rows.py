@@ -28,6 +28,7 @@ from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 
 LONGEST_SENTENCE: Final = 240
+LONGEST_ENGLISH: Final = 160
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
 # A note of a decoder begins in the middle of a sentence, often with one of these; anything else may be of the message.
@@ -50,7 +51,8 @@ SNOOZES: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingRow:
-    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone."""
+    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone;
+    `english` is the beginning of what it says."""
 
     id: uuid.UUID
     url: str
@@ -63,6 +65,7 @@ class FindingRow:
     sentence: str
     cites: str
     line: Line | None
+    english: str
     at: datetime
     conversation_title: str
     conversation_url: str
@@ -121,6 +124,7 @@ def _make_row(
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(finding.cites, CITATION_BYTES),
         line=make_line(message, casts.find(conversation)) if message else None,
+        english=shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES) if message else "",
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
