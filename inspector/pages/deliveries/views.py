@@ -19,10 +19,10 @@ from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
 from inspector.search.cursors import write_cursor
-from inspector.threads.selectors import find_openings, list_conversations_of
+from inspector.threads.selectors import list_conversations_of
 
 from ..shell import read_number, read_place, render_page, within_workspace, write_query
-from ..shown.told import is_named, name_conversation, name_dialect, shorten
+from ..shown.told import name_conversation, name_dialect, shorten
 from .progress import link_messages, make_progress, name_delivery
 
 PAGE_ROWS = 50
@@ -104,8 +104,6 @@ def answer_delivery(
     after = read_number(request, "after", default=-1)
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
     reached = list(list_conversations_of(delivery=delivery, limit=MOST_CONVERSATIONS + 1))
-    unnamed = [conversation.pk for conversation in reached if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
     shown = problems[:PAGE_PROBLEMS]
     warned = list_warnings(delivery.warnings)
     context = {
@@ -133,7 +131,7 @@ def answer_delivery(
         "conversations": [
             {
                 "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-                "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
+                "title": shorten(name_conversation(conversation)),
                 "count": conversation.message_count,
             }
             for conversation in reached[:MOST_CONVERSATIONS]

@@ -52,7 +52,7 @@ SNOOZES: Final = {
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingRow:
     """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone;
-    `english` is the beginning of what it says."""
+    `english` is the beginning of what it says, where it could be read."""
 
     id: uuid.UUID
     url: str
@@ -103,6 +103,10 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
     return shorten_name(shorten(begin_sentence(text), LONGEST_SENTENCE), most_bytes)
 
 
+def _quote(message: Message) -> str:
+    return shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES)
+
+
 def begin_sentence(text: str) -> str:
     """The text of a finding as a sentence of its own; nothing that a message says is changed."""
     return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OPENERS else text
@@ -124,7 +128,7 @@ def _make_row(
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(finding.cites, CITATION_BYTES),
         line=make_line(message, casts.find(conversation)) if message else None,
-        english=shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES) if message else "",
+        english=_quote(message) if message and message.performative else "",
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),

@@ -32,8 +32,7 @@ ALARM_HEIGHT: Final = 16
 MOST_ALARMS: Final = 2
 # As much of it as fits over two columns of the least width.
 ALARM_WIDTH: Final = 30
-# How much of a text a label holds, at least and over each column that its arrow spans; the whole stands in its title and
-# in the table.
+# How much of a text a label holds: at least, and over each column that its arrow spans. The whole stands in its title.
 LONGEST_LABEL: Final = 34
 LABEL_OF_A_COLUMN: Final = 14
 LONGEST_NAME: Final = 48
