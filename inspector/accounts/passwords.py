@@ -23,4 +23,4 @@ class DifferentCharactersValidator:
 
     def get_help_text(self) -> str:
         """The rule in a sentence."""
-        return f"A password has at least {FEWEST} different characters."
+        return f"Your password must contain at least {FEWEST} different characters."

@@ -99,9 +99,7 @@ def disclose(
 def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], door: str) -> None:
     """One look is one deed, whatever it shows; the keyring's own trace says which key opened which message."""
     conversations = sorted(set(Message.objects.filter(pk__in=message_ids).values_list("conversation_id", flat=True)))
-    named = (
-        Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", str(len(message_ids)))
-    )
+    named = Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", "")
     record_deed(
         "opened.shown",
         workspace_id=keys[0].workspace_id,

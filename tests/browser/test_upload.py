@@ -61,7 +61,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     uploads.get_by_role("link", name="Receipt").click()
     expect(page.get_by_text("4 received = 4 stored + 0 duplicate + 0 quarantined").first).to_be_visible()
     expect(page.get_by_text("oscar and radar in turns")).to_be_visible()
-    page.get_by_label("Why").fill("the wrong night")
+    page.get_by_label("Reason").fill("the wrong night")
     page.get_by_role("button", name="Withdraw").click()
     expect(page.get_by_text("Withdrawn by amir").first).to_be_visible()
     settle_all()
@@ -70,7 +70,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     expect(page.get_by_text("4 of its records are hidden")).to_be_visible()
     assert Message.objects.shown().count() == 0
 
-    page.get_by_label("Why").fill("the right night after all")
+    page.get_by_label("Reason").fill("the right night after all")
     page.get_by_role("button", name="Show its records again").click()
     settle_all()
     page.reload()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inspector.threads.agents.names import Label, Labels, load_labels
@@ -18,6 +18,13 @@ from inspector.threads.rendering.terms import fold
 from ..shown.hidden_characters import HIDDEN
 
 COLOURS = 8
+# How many agents a line names before it says how many more there are.
+MOST_NAMED = 6
+
+
+def list_first(names: Sequence[str]) -> Sequence[str]:
+    """The names that a line has room for; one more takes no more of it than saying that there is one."""
+    return names[: MOST_NAMED + (len(names) == MOST_NAMED + 1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

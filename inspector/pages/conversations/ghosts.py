@@ -21,14 +21,14 @@ from ..shown.ghosts import say_fate
 class GhostRow:
     """A message that was cited and stands for none here: it was never received, or could be any of several.
 
-    `fate` says which; `bearers_url` leads to those that bear its id, where there are some.
+    `fate` says which; `search_url` leads to what bears its id, here or elsewhere.
     """
 
     anchor: str
     name: str
     fate: str
     cited_by: str
-    bearers_url: str
+    search_url: str
     is_missing: bool
     depth: int
     kind: str = "ghost"
@@ -44,13 +44,13 @@ def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, slug: str)
     message = citing.message if citing else None
     name = name_cited(citing.body["message"]) if citing and message else ""
     bearers = count_bearers(message.parent_why) if message else None
-    term = write_term("id", name) if bearers else ""
+    term = write_term("id", name) if name else ""
     return GhostRow(
         anchor=make_ghost_anchor(ghost),
         name=shorten_name(name or "A message"),
         fate=say_fate(bearers),
         cited_by=f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
-        bearers_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        search_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
         is_missing=bearers == 0,
         depth=depth,
     )

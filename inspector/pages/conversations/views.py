@@ -39,7 +39,7 @@ from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
 from inspector.threads.trees.windows import read_place as read_tree_place
 
-from ..agents.marks import Casts, cast_conversation
+from ..agents.marks import Casts, cast_conversation, list_first
 from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
@@ -58,7 +58,6 @@ PATIENCE_MS = 2500
 AT_ONCE_MS = 300
 MOST_COUNTED = 1000
 WINDOW_ROWS = 50
-MOST_TILES = 6
 
 
 @require_GET
@@ -155,7 +154,7 @@ def _make_row(
     findings: OpenCount | None,
     reversals: Mapping[tuple[uuid.UUID, str], str],
 ) -> dict[str, Any]:
-    agents = conversation.agents[:MOST_TILES]
+    agents = list_first(conversation.agents)
     state = get_state(conversation)
     reversed_end = reversals.get((conversation.pk, state))
     return {
@@ -252,6 +251,7 @@ def _answer(
     waits_in, fillable = list_queues_around(conversation=conversation)
     telling = tell_findings(conversation=conversation, messages=messages)
     traces = link_traces(workspace, messages)
+    named = list_first(conversation.agents)
     context = {
         "live": live,
         **frame_conversation(
@@ -266,11 +266,8 @@ def _answer(
             {"name": "Threaded", "url": request.path, "is_current": is_tree},
             {"name": "Chronological", "url": f"{request.path}?order=time", "is_current": not is_tree},
         ],
-        "cast": [
-            {"mark": cast.find(name), "count": digest.tally.senders.get(name, 0)}
-            for name in conversation.agents[:MOST_TILES]
-        ],
-        "more_agents": max(0, len(conversation.agents) - MOST_TILES),
+        "cast": [{"mark": cast.find(name), "count": digest.tally.senders.get(name, 0)} for name in named],
+        "more_agents": len(conversation.agents) - len(named),
         "rows": make_rows(
             rows,
             workspace=workspace,

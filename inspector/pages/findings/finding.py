@@ -151,8 +151,8 @@ def _tell_history(finding: Finding) -> list[Step]:
         for act in list_acts(finding=finding)
     ]
     if finding.due_since is not None:
-        steps.append(Step(at=finding.due_since, by="", what="became due: its time had come, and it held"))
+        steps.append(Step(at=finding.due_since, by="", what="became due: its time passed, and it still applied"))
     if finding.ended_at is not None:
-        what = "closed: the rule does not hold of it any more, or is switched off"
+        what = "closed: it no longer applies, or its rule is switched off"
         steps.append(Step(at=finding.ended_at, by="", what=what))
     return sorted(steps, key=lambda step: step.at)

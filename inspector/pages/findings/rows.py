@@ -28,6 +28,7 @@ from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 
 LONGEST_SENTENCE: Final = 240
+LONGEST_ENGLISH: Final = 160
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
 # A note of a decoder begins in the middle of a sentence, often with one of these; anything else may be of the message.
@@ -50,7 +51,8 @@ SNOOZES: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindingRow:
-    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone."""
+    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone;
+    `english` is the beginning of what it says, where it could be read."""
 
     id: uuid.UUID
     url: str
@@ -63,6 +65,7 @@ class FindingRow:
     sentence: str
     cites: str
     line: Line | None
+    english: str
     at: datetime
     conversation_title: str
     conversation_url: str
@@ -100,6 +103,10 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
     return shorten_name(shorten(begin_sentence(text), LONGEST_SENTENCE), most_bytes)
 
 
+def _quote(message: Message) -> str:
+    return shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES)
+
+
 def begin_sentence(text: str) -> str:
     """The text of a finding as a sentence of its own; nothing that a message says is changed."""
     return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OPENERS else text
@@ -121,6 +128,7 @@ def _make_row(
         sentence=_shorten(finding.text) if message else HIDDEN,
         cites=shorten_name(finding.cites, CITATION_BYTES),
         line=make_line(message, casts.find(conversation)) if message else None,
+        english=_quote(message) if message and message.performative else "",
         at=finding.at,
         conversation_title=title_conversation(conversation, openings),
         conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),

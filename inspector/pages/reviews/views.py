@@ -308,7 +308,7 @@ def _say_source(queue: ReviewQueue) -> str:
     if queue.source == ReviewQueue.Source.SEARCH:
         return "a search"
     if queue.source != ReviewQueue.Source.FINDINGS:
-        return "people, by hand"
+        return "people"
     grave = f" of {Message.Severity(queue.severity).label} or more" if queue.severity else ""
     names = [RULES[code].title for code in queue.rules if code in RULES]
     more = f" and {len(names) - 2} more rules" if len(names) > 2 else ""

@@ -32,8 +32,9 @@ ALARM_HEIGHT: Final = 16
 MOST_ALARMS: Final = 2
 # As much of it as fits over two columns of the least width.
 ALARM_WIDTH: Final = 30
-# How much of a text a label holds; the whole stands in its title and in the table.
+# How much of a text a label holds: at least, and over each column that its arrow spans. The whole stands in its title.
 LONGEST_LABEL: Final = 34
+LABEL_OF_A_COLUMN: Final = 14
 LONGEST_NAME: Final = 48
 LONGEST_SPELLED: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
@@ -198,6 +199,7 @@ class _Pen:
         source, targets = self._find_ends(step)
         form = "direct" if targets else "loop" if step.receivers else "stub"
         act = "not readable" if step.performative is None else step.performative
+        room = max(LONGEST_LABEL, LABEL_OF_A_COLUMN * abs(targets[0] - source)) if targets else LONGEST_LABEL
         height = BUCKET_HEIGHT if arrow.is_bucket else LOOP_HEIGHT if form == "loop" else ARROW_HEIGHT
         rules = sorted(
             {rule for each in arrow.steps for rule in self._findings.get(each.id, ())},
@@ -223,7 +225,7 @@ class _Pen:
             # Beside the sender, where several are spoken to: the far end may lie beyond the window's edge.
             label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             act=f"! {act}" if step.is_failed else act,
-            about=cut(spell_hidden(write_about(step)), LONGEST_LABEL),
+            about=cut(spell_hidden(write_about(step, room)), room),
             title=write_title(arrow, self._zone, self._lanes.cast, alarm),
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
@@ -272,12 +274,12 @@ def cut_name(name: str) -> str:
     return cut(spell_hidden(name[: 2 * LONGEST_NAME]), LONGEST_NAME)
 
 
-def write_about(step: Step) -> str:
+def write_about(step: Step, length: int = LONGEST_LABEL) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
     if step.topic:
-        return cut(step.topic, LONGEST_LABEL)
+        return cut(step.topic, length)
     receivers = step.receivers[:1] or ("everyone",)
-    return cut(strip_names(step.english, senders=[step.sender], receivers=receivers), LONGEST_LABEL)
+    return cut(strip_names(step.english, senders=[step.sender], receivers=receivers), length)
 
 
 def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> str:

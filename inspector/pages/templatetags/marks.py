@@ -290,6 +290,12 @@ def size(value: int) -> str:
 
 
 @register.filter
+def unbroken(names: str) -> SafeString:
+    """Names with commas between them, where a line ends between two of them and within none."""
+    return SafeString(", ".join(fill('<span class="unbroken">{}</span>', name) for name in names.split(", ")))
+
+
+@register.filter
 def plural(value: int, words: str) -> str:
     """A count with its noun: `3|plural:"message,messages"`."""
     one, many = words.split(",")

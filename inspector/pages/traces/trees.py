@@ -22,14 +22,13 @@ from inspector.threads.trees.traces import MAX_FOUND, find_matching, load_conten
 from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree, read_place
 
-from ..agents.marks import AgentMark, cast_conversation
+from ..agents.marks import AgentMark, cast_conversation, list_first
 from ..shell import read_number
 from .bars import Axis, draw_map, find_axis, find_reach
 from .rows import Painter, write_token
 
 WINDOW_ROWS: Final = 200
 LONGEST_FIND: Final = 200
-MOST_TILES: Final = 6
 # (value of the address, how it is called, the depth down to which rows are open)
 LEVELS: Final[tuple[tuple[str, str, int | None], ...]] = (
     ("0", "Collapse all", 0),
@@ -138,7 +137,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
     tree = load_tree(owner)
     wish = read_wish(request)
     if tree is None:
-        return {"tree": None, "agents": cast_conversation(owner).find_all(owner.agents[:MOST_TILES])}
+        return {"tree": None, "agents": cast_conversation(owner).find_all(list_first(owner.agents))}
     # Rows alone come without what is said of the whole.
     found = search_tree(owner, wish) if "HX-Request" not in request.headers else None
     fold, stale = _read_fold(tree, wish)
@@ -152,7 +151,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         at = Place(moment) if moment else None
     window = tree.read_window(at=at, limit=WINDOW_ROWS, fold=fold)
     if not window.rows and at is None:
-        return {"tree": None, "agents": cast_conversation(owner).find_all(owner.agents[:MOST_TILES])}
+        return {"tree": None, "agents": cast_conversation(owner).find_all(list_first(owner.agents))}
     at = Place(window.rows[0].place, window.rows[0].depth) if window.rows else at
     zone = ZoneInfo(membership.user.time_zone or "UTC")
     axis = Axis(*wish.scale, zone) if wish.scale else find_axis(owner, zone)
@@ -207,7 +206,7 @@ def _list_agents(painter: Painter, owner: Conversation | Trace) -> list[AgentMar
     """The first agents of the tree, by what they are called where all that is shown is of one channel."""
     channels = {said.channel_id for said in painter.contents.said.values()}
     channel_id = next(iter(channels)) if len(channels) == 1 else None
-    return [painter.mark(name, channel_id, tuple(owner.dialects)) for name in owner.agents[:MOST_TILES]]
+    return [painter.mark(name, channel_id, tuple(owner.dialects)) for name in list_first(owner.agents)]
 
 
 def _read_fold(tree: Tree, wish: Wish) -> tuple[Fold, int]:

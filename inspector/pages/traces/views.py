@@ -17,13 +17,13 @@ from inspector.threads.models import Trace
 from inspector.threads.selectors import sum_up
 from inspector.threads.trees.traces import filter_traces, find_trace, list_namesakes, select_traces
 
-from ..agents.marks import Casts
+from ..agents.marks import Casts, list_first
 from ..conversations.frame import frame_conversation, open_conversation
 from ..forms import TraceFilter
 from ..shell import read_place, render_page, within_workspace
 from ..shown.told import name_dialect, shorten, write_elapsed
 from ..walks import Walk, read_walk
-from .trees import MOST_TILES, make_tree_context
+from .trees import make_tree_context
 
 PAGE_ROWS = 50
 
@@ -72,7 +72,7 @@ def _write_older(walk: Walk, last: Trace | None) -> str | None:
 
 
 def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
-    agents = trace.agents[:MOST_TILES]
+    agents = list_first(trace.agents)
     return {
         "url": reverse("pages:trace", args=[slug, trace.pk]),
         "title": shorten(trace.subject or trace.native_id),
@@ -108,7 +108,7 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
         "trace": trace,
         "title": shorten(trace.subject or trace.native_id),
         "channel": trace.channel.name if trace.channel else "",
-        "more_agents": max(0, len(trace.agents) - MOST_TILES),
+        "more_agents": len(trace.agents) - len(list_first(trace.agents)),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
         "elapsed": write_elapsed(elapsed) if elapsed else "",
         "namesakes": [

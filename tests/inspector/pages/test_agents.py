@@ -79,7 +79,7 @@ def test_names_that_can_be_confused_are_flagged_with_the_reason(viewer: Client, 
     assert page.count("looks alike, and") == 2
     assert "mixes Latin and Cyrillic letters" in page
     agent = text_of(viewer.get(reverse("pages:agent", args=[SLUG, find(cast, "radar").pk])))
-    assert "Its name can be taken for another's" in agent
+    assert "This name looks like another agent's" in agent
 
 
 def test_an_agents_page_says_whom_it_talks_with_and_what_it_can(viewer: Client, cast: Cast) -> None:

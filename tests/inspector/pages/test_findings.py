@@ -190,7 +190,7 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
     assert found.text not in one
     assert "accepted it: “so it is”" in one
-    assert "does not hold of it any more" in one
+    assert "no longer applies" in one
 
 
 @pytest.mark.long(seconds=4)

@@ -269,7 +269,7 @@ def test_ghosts_stand_before_who_cites_them(viewer: Client, cast: Cast) -> None:
     anchor = re.findall(r'id="(ghost-[0-9a-f]{16})"', page)
     assert len(anchor) == 1
     assert "never not received" in page
-    assert "1 ghost" in page
+    assert "1 missing message" in page
     timeline = viewer.get(address("conversation"), {"order": "time"}).content.decode()
     assert timeline.count(f'id="{anchor[0]}"') == 1
     chip = re.search(r'<a class="chip" data-severity="warning" href="([^"]+)"', timeline)
