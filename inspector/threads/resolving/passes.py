@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
 from ..inserting.marking import Fence
-from ..models import Appearance, Conversation, Exchange
+from ..models import Conversation
 from ..multiset import Multiset
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
@@ -70,8 +70,7 @@ class Pass:
         self.summary, self.elements = sum_up(nodes, _find_moment(nodes, view))
         self.exchanges = gather_exchanges(self.conversation, nodes)
         if not view.is_only:
-            self.summary.appearances = write_counted(self.exchanges, Appearance)
-            self.summary.exchanges = write_counted(self.exchanges, Exchange)
+            self.summary.exchanges = write_counted(self.exchanges)
 
 
 def begin_pass(

@@ -230,7 +230,7 @@ class Resolver:
             if self._is_whole:
                 self._prune()
             write_rows([(conversation, add_up(summaries, hidden=hidden), read_state_of(conversation))])
-            write_exchanges([add_rows(conversation, summaries)], has_declared=False)
+            write_exchanges([add_rows(conversation, (each.exchanges for each in summaries))], has_declared=False)
             self._history.forget_unchanged()
             note_rest([self._history])
             ask_opening(workspace_id=conversation.workspace_id, conversation_ids={conversation.pk})
