@@ -21,7 +21,7 @@ from ..placing.links import read_links
 from ..placing.places import count_microseconds
 from ..resolving.summaries import read_summary
 from ..tasks.events import ASKS
-from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome, find_firsts
+from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome
 from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, find_top, walk
 
 MAX_TOGGLED: Final = 50
@@ -206,17 +206,19 @@ class Tree:
 
     def find_message(self, at: Place) -> uuid.UUID | None:
         """The message that a window begins with: the line itself, else the first below it."""
-        first = find_firsts(self.column, [at.line]).get(at.line)
-        is_group = TreeGroup.objects.filter(pk=at.line).exists()
-        return (first.id if first else None) if is_group else at.line
+        return self._find_first(at.line) if TreeGroup.objects.filter(pk=at.line).exists() else at.line
 
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
         for line, kind in climb(self.column, message, most=1)[1:]:
-            first = find_firsts(self.column, [line]).get(line) if kind == Kind.GHOST else None
-            if first is not None and first.id == message:
+            if kind == Kind.GHOST and self._find_first(line) == message:
                 return Place(line)
         return Place(message)
+
+    def _find_first(self, line: uuid.UUID) -> uuid.UUID | None:
+        """The first message directly below a line."""
+        rows = Message.objects.filter(**{self.column: line}).order_by(*ORDERS[self.column], "pk")
+        return rows.values_list("pk", flat=True).first()
 
     def find_at(self, moment: datetime) -> uuid.UUID | None:
         """The first message of the tree that is not before a time, else the last one."""
