@@ -13,7 +13,7 @@ from ..agents.aggregates import write_exchanges
 from ..decryption import ask_opening
 from ..inserting.marking import Fence, hold_alone
 from ..messages import count_hidden_by_conversation
-from ..models import Conversation
+from ..models import Conversation, Task
 from ..models import Message as MessageRow
 from ..models.blocks import FIRST
 from ..placing.citations import Citation, Elsewhere, find_bearers_alone
@@ -147,7 +147,10 @@ def write_together(passes: Sequence[Pass], histories: Sequence[History], *, read
     hidden = count_hidden_by_conversation(conversations)
     write_changes([each.changes for each in passes], workspace_id=workspace_id)
     tasks = {each.conversation.pk: _list_tasks(each) for each in passes}
-    write_tasks([(each, [make_row(task) for task in tasks[each.pk]]) for each in conversations], since={})
+    write_tasks(
+        [make_row(each, task) for each in conversations for task in tasks[each.pk]],
+        known=Task.objects.filter(conversation_id__in=list(tasks)),
+    )
     write_rows(
         [
             (

@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..models import Conversation, Task
-from ..placing.places import BEYOND
-from ..tasks.rows import MAX_STEPS, TaskRow, make_row, write_tasks
+from ..tasks.rows import MAX_STEPS, TaskRow, bound_steps, make_row, write_tasks
 from ..tasks.states import Step, TaskState, make_task_id
 from .view import Facts, View, digest_key
 
@@ -84,7 +83,7 @@ def read_task(task_id: uuid.UUID, written: Sequence[Any]) -> tuple[TaskState, by
 
 def _write_sums(task: TaskState) -> list[Any]:
     """What the messages of one block add to a task; of many changes the first and the last."""
-    steps, left_out = _bound(task.steps)
+    steps, left_out = bound_steps(task.steps)
     return [
         task.place.hex(),
         task.message_count,
@@ -112,21 +111,14 @@ def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
     task.steps += [Step(uuid.UUID(hex=name), *said) for name, *said in steps]
     task.left_out += left_out
     if len(task.steps) > 4 * MAX_STEPS:
-        task.steps, left_out = _bound(task.steps)
+        task.steps, left_out = bound_steps(task.steps)
         task.left_out += left_out
-
-
-def _bound(steps: list[Step]) -> tuple[list[Step], int]:
-    """Of many changes the first and the last, and how many are left out."""
-    left_out = max(0, len(steps) - 2 * MAX_STEPS)
-    return ([*steps[:MAX_STEPS], *steps[-MAX_STEPS:]], left_out) if left_out else (steps, 0)
 
 
 def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID], facts: Facts) -> None:
     """Write the rows of tasks of which something was said in some blocks, as all blocks say; inside the transaction."""
     keys = {digest_key(("task", task_id.hex)): task_id for task_id in touched}
     rows: list[TaskRow] = []
-    gone: list[uuid.UUID] = []
     for key, found in facts.list_everywhere(list(keys)).items():
         task = None
         if found:
@@ -136,13 +128,9 @@ def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID], fact
                     _add_sums(task, each.extra)
             if within is not None:
                 task.within = TaskState(within, make_task_id(conversation.pk, within))
-        if task is None or not task.message_count:
-            gone.append(keys[key])
-        else:
-            rows.append(make_row(task))
-    write_tasks([(conversation, rows)], since={conversation.pk: BEYOND})
-    if gone:
-        Task.objects.filter(conversation=conversation, pk__in=gone).delete()
+        if task is not None and task.message_count:
+            rows.append(make_row(conversation, task))
+    write_tasks(rows, known=Task.objects.filter(conversation=conversation, pk__in=list(keys.values())))
 
 
 def _write_time(at: datetime | None) -> str | None:

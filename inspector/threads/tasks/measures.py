@@ -22,7 +22,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.lookups import WrittenSince
 
 from ..models import Conversation, Message, Task
-from .states import STANDING
+from .states import STANDING, make_task_id
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
@@ -261,7 +261,8 @@ def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:
 
 def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> dict[bytes, Task]:
     """The tasks of a conversation by what makes them: those in the course of which others were asked."""
-    rows = Task.objects.filter(conversation=conversation, key__in=list(keys)) if keys else ()
+    ids = [make_task_id(conversation.pk, key) for key in keys]
+    rows = Task.objects.filter(conversation=conversation, pk__in=ids) if ids else ()
     return {bytes(task.key): task for task in rows}
 
 

@@ -214,8 +214,8 @@ def keep_groups(column: Column, groups: Collection[Group]) -> dict[uuid.UUID, uu
 def _write_keep(column: Column) -> str:
     order = ", ".join(ORDERS[column])
     line = "workspace_id, conversation_id, order_time, order_source, order_index, place, id AS line"
-    # Places move without a change in the trace, and say something within one conversation alone.
-    place = "place" if column == "above" else "''::bytea"
+    # Places move without a change in the trace, and say something within one conversation alone; there they say all.
+    source, place = ("''::bytea", "place") if column == "above" else ("order_source", "''::bytea")
     heading = "encode(substring(sha256(trace_key || uuid_send(conversation_id)) FOR 16), 'hex')::uuid"
     kept = "conversation_id, trace_id, above, order_time, order_source, order_index, place"
     held, excluded = (", ".join(f"{table}.{name}" for name in kept.split(", ")) for table in ("held", "excluded"))
@@ -234,7 +234,7 @@ def _write_keep(column: Column) -> str:
                    CASE WHEN trace_id IS NULL THEN conversation_id ELSE home END, trace_id,
                    CASE WHEN trace_id IS NULL THEN conversation_id WHEN home IS NOT NULL THEN trace_id
                         ELSE {heading} END,
-                   order_time, order_source, order_index, {place}, 0, 0, false, ''
+                   order_time, {source}, order_index, {place}, 0, 0, false, ''
               FROM first ORDER BY id
             ON CONFLICT (id) DO UPDATE SET ({kept}) = ROW ({excluded})
              WHERE ({held}) IS DISTINCT FROM ({excluded}))

@@ -126,10 +126,9 @@ class Tree:
 
     @property
     def _groups(self) -> QuerySet[TreeGroup]:
-        owner = self.owner
-        if isinstance(owner, Conversation):
-            return TreeGroup.objects.filter(conversation=owner, trace=None)
-        return TreeGroup.objects.filter(trace=owner)
+        if isinstance(self.owner, Conversation):
+            return TreeGroup.objects.filter(above=self.owner.pk)
+        return TreeGroup.objects.filter(trace=self.owner)
 
     def count(self) -> int:
         """How many rows it has, folded or not."""

@@ -79,7 +79,7 @@ def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[
     """The rows of the tasks, each task and message named by what it is."""
     tasks = list(conversation.tasks.order_by("place", "native_id"))
     by_key = {bytes(task.key): task.native_id or names.get(task.request, "") for task in tasks if task.request}
-    told = ("id", "key", "within_key", "request", "steps", "digest", "place", "conversation", "workspace", "channel")
+    told = ("id", "key", "within_key", "request", "steps", "place", "conversation", "workspace", "channel")
     places = load_places(conversation)
     return [
         (
