@@ -23,8 +23,8 @@ from ..resolving.view import View
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION
-from .marks import mark_workspace
 from .sights import decide_sights
+from .terms import mark_workspace
 
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode

@@ -14,13 +14,13 @@ from ..placing.nodes import StoredNode
 from ..placing.places import make_place
 from ..rendering.retelling import Retelling
 from ..rendering.wordings import History
+from ..tasks.rows import Tasks
 from .assigning import Assigner
 from .blocks import Segment
 from .established import Established
 from .linking import Linker, Outside
 from .runs import order_nodes
 from .summaries import Moment, Summary, sum_up
-from .tasks import Tasks
 from .view import View
 from .writing import Changes
 

@@ -4,7 +4,7 @@ A conversation is cut by order key into blocks of some hundred messages (`blocks
 
 1. take the first block that is dirty: messages came into it, or something that it read has changed;
 2. go through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`),
-   which task each belongs to (`assigning`, `tasks`), and in which words it is told (`established`);
+   which task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`);
 3. write the rows that came out otherwise, and what the block adds up to (`summaries`);
 4. compare the facts that the block gives with those that it gave before: whoever read one of them is dirty now;
 5. until none is dirty. Then the conversation's row is the sum of its blocks.
@@ -31,6 +31,7 @@ from ..models.blocks import FIRST, Block, Fact
 from ..placing.citations import find_bearers_alone
 from ..placing.nodes import StoredNode
 from ..rendering.wordings import History, note_rest
+from ..tasks.rows import write_touched
 from .blocks import CHUNK, Segment, Timeline, begins_block, cut, is_long
 from .linking import load_bearers
 from .passes import Pass, begin_pass, list_citations
@@ -38,7 +39,6 @@ from .rereading import read_misread
 from .small import Small
 from .storing import mark_readers, write_blocks, write_facts
 from .summaries import add_up, read_state_of, read_summary, with_elements, write_rows
-from .tasks import write_touched
 from .view import Facts, View, digest_key
 from .writing import write_changes
 

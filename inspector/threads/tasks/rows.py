@@ -1,10 +1,15 @@
-"""The rows of tasks: written where they came out otherwise, with the changes of each."""
+"""The tasks of blocks, and the rows of tasks: how each stands by its messages, gone on with from earlier blocks.
+
+A task is known by its key. How it stands is a fact that later blocks read; what it adds up to (how many messages, its
+changes, its first and last time) is kept beside that fact by each block, so that one more message on a task marks no
+later block unless the task stands otherwise. A task's row is the latest fact and the sum of what stands beside all.
+"""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,7 +18,8 @@ from django.db.models import QuerySet
 from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
-from .states import STANDING, Step, TaskState
+from ..resolving.view import Facts, View, digest_key
+from .states import STANDING, Step, TaskState, make_task_id
 
 # Of a task that changes more often, so many of its first and of its last changes are kept, and how many there were.
 MAX_STEPS: Final = 100
@@ -30,11 +36,11 @@ COLUMNS: Final = (
 
 def write_steps(task: TaskState) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
-    rows = [[step.message_id.hex, *step[1:]] for step in bound_steps(task.steps)[0]]
+    rows = [[step.message_id.hex, *step[1:]] for step in _bound_steps(task.steps)[0]]
     return json.dumps(rows, separators=(",", ":"))
 
 
-def bound_steps(steps: list[Step]) -> tuple[list[Step], int]:
+def _bound_steps(steps: list[Step]) -> tuple[list[Step], int]:
     """Of many changes the first and the last, and how many are left out."""
     left_out = max(0, len(steps) - 2 * MAX_STEPS)
     return ([*steps[:MAX_STEPS], *steps[-MAX_STEPS:]], left_out) if left_out else (steps, 0)
@@ -87,3 +93,127 @@ def write_tasks(rows: Iterable[TaskRow], *, known: QuerySet[Task]) -> None:
     changed = [row for pk, row in given.items() if pk in stored and row != stored[pk]]
     insert_rows(model=Task, columns=COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
     update_rows(model=Task, columns=COLUMNS, rows=changed, key_columns=2)
+
+
+def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID], facts: Facts) -> None:
+    """Write the rows of tasks of which something was said in some blocks, as all blocks say; inside the transaction."""
+    keys = {digest_key(("task", task_id.hex)): task_id for task_id in touched}
+    rows: list[TaskRow] = []
+    for key, found in facts.list_everywhere(list(keys)).items():
+        task = None
+        if found:
+            task, within = read_task(keys[key], found[-1].value)
+            for each in found:
+                if each.extra is not None:
+                    _add_sums(task, each.extra)
+            if within is not None:
+                task.within = TaskState(within, make_task_id(conversation.pk, within))
+        if task is not None and task.message_count:
+            rows.append(make_row(conversation, task))
+    write_tasks(rows, known=Task.objects.filter(conversation=conversation, pk__in=list(keys.values())))
+
+
+_FOUND: Final = ("native_id", "requester", "act", "ends", "ending")
+_PLAYED: Final = ("wish", "performer", "delegate", "delegation", "mode", "state", "deadline", "is_answered")
+_TIMES: Final = ("deadline_at", "asked_at", "acknowledged_at", "finished_at")
+
+
+class Tasks:
+    """The tasks that the messages of a block may belong to, by id; those of earlier blocks as they stood there."""
+
+    def __init__(self, conversation_id: uuid.UUID, view: View) -> None:
+        self._conversation_id = conversation_id
+        self._view = view
+        self.states: dict[uuid.UUID, TaskState] = {}
+
+    def find(self, task_id: uuid.UUID) -> TaskState | None:
+        """A task that some message belonged to, or that another is part of."""
+        held = self.states.get(task_id)
+        if held is None and (written := self._view.get(("task", task_id.hex))) is not None:
+            held, within = read_task(task_id, written)
+            self.states[task_id] = held
+            # It goes on within another only where that is known as well.
+            held.within = self.find(make_task_id(self._conversation_id, within)) if within is not None else None
+        return held
+
+    def make(self, key: bytes, native_id: str = "") -> TaskState:
+        """The task of a key, which is new where it is none yet."""
+        task_id = make_task_id(self._conversation_id, key)
+        return self.find(task_id) or self.states.setdefault(task_id, TaskState(key, task_id, native_id))
+
+    def note(self) -> None:
+        """Say how each of those stands that anything was said of."""
+        for task_id, task in self.states.items():
+            if task.is_touched:
+                self._view.put(("task", task_id.hex), _write_task(task), _write_sums(task))
+
+
+def _write_task(task: TaskState) -> list[Any]:
+    return [
+        task.key.hex(),
+        None if task.request is None else task.request.hex,
+        None if task.asked_elsewhere is None else task.asked_elsewhere.hex,
+        None if task.part_of is None else task.part_of.hex(),
+        None if task.within is None else task.within.key.hex(),
+        [getattr(task, name) for name in _FOUND],
+        [getattr(task, name) for name in _PLAYED],
+        [_write_time(getattr(task, name)) for name in _TIMES],
+    ]
+
+
+def read_task(task_id: uuid.UUID, written: Sequence[Any]) -> tuple[TaskState, bytes | None]:
+    """A task as it was written, and the key of the one that it goes on within."""
+    key, request, elsewhere, part_of, within, *said, times = written
+    task = TaskState(
+        bytes.fromhex(key),
+        task_id,
+        request=None if request is None else uuid.UUID(hex=request),
+        asked_elsewhere=None if elsewhere is None else uuid.UUID(hex=elsewhere),
+        part_of=None if part_of is None else bytes.fromhex(part_of),
+    )
+    for names, values in zip((_FOUND, _PLAYED, _TIMES), (*said, map(_read_time, times)), strict=True):
+        for name, value in zip(names, values, strict=True):
+            setattr(task, name, value)
+    return task, None if within is None else bytes.fromhex(within)
+
+
+def _write_sums(task: TaskState) -> list[Any]:
+    """What the messages of one block add to a task; of many changes the first and the last."""
+    steps, left_out = _bound_steps(task.steps)
+    return [
+        task.place.hex(),
+        task.message_count,
+        task.retries,
+        task.failures,
+        task.is_inferred,
+        _write_time(task.first_at),
+        _write_time(task.last_at),
+        [[step.message_id.hex, *step[1:]] for step in steps],
+        task.left_out + left_out,
+    ]
+
+
+def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
+    """Add what the messages of the next block add to a task."""
+    place, count, retries, failures, is_inferred, *times, steps, left_out = written
+    if count and not task.message_count:
+        task.place = bytes.fromhex(place)
+    task.message_count += count
+    task.retries += retries
+    task.failures += failures
+    task.is_inferred = task.is_inferred or is_inferred
+    for at in times:
+        task.meet(_read_time(at))
+    task.steps += [Step(uuid.UUID(hex=name), *said) for name, *said in steps]
+    task.left_out += left_out
+    if len(task.steps) > 4 * MAX_STEPS:
+        task.steps, left_out = _bound_steps(task.steps)
+        task.left_out += left_out
+
+
+def _write_time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _read_time(written: str | None) -> datetime | None:
+    return None if written is None else datetime.fromisoformat(written)
