@@ -32,7 +32,6 @@ LOG_TABLES = (
 TABLES = (
     *LOG_TABLES,
     "threads_agent",
-    "threads_appearance",
     "threads_exchange",
     "threads_declaration",
     "threads_agenttotal",

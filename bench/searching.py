@@ -129,7 +129,7 @@ def plant(product: Product, count: int) -> int:
 def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "", channel: Any = None) -> None:
     """The seed once more, `number` spans of time earlier, in a channel; with `workspace_word` in its own workspace."""
     from inspector.accounts.services import create_workspace
-    from inspector.threads.rendering.marks import mark_workspace
+    from inspector.threads.rendering.terms import mark_workspace
 
     workspace, channel = product.workspace, channel or product.channel
     mark = f"copy {number}"

@@ -53,9 +53,11 @@ from inspector.reading import (
     retry_letter,
 )
 from inspector.threads.decryption import Attempt, open_batch
-from inspector.threads.inserting.marking import EXAMINE_SECONDS
+from inspector.threads.inserting.marking import EXAMINE_SECONDS, ask_to_examine
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.services import ask_to_examine, draw_traces, follow_weighing, resolve
+from inspector.threads.resolving.arrivals import follow_weighing
+from inspector.threads.resolving.resolver import resolve
+from inspector.threads.trees.tracing import draw_traces
 from inspector.upkeep import analyze_grown
 
 logger = logging.getLogger(__name__)

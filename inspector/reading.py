@@ -21,7 +21,8 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
-from inspector.threads.services import hold_records, insert_arrivals, prepare, read_record
+from inspector.threads.inserting.inserts import hold_records, read_record
+from inspector.threads.resolving.arrivals import insert_arrivals, prepare
 
 logger = logging.getLogger(__name__)
 

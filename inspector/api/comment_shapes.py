@@ -16,7 +16,7 @@ from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
 
 from .masking import digest_source, may_see_secrets
 
@@ -129,7 +129,7 @@ def _quote(
         return None
     if is_list and not has_record(message):
         return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
-    if not has_bytes(message.record) or len(message.record.source) > MOST_BYTES_LOOKED_THROUGH:
+    if not has_bytes(message.record) or len(message.record.source) > MAX_BYTES_LOOKED_THROUGH:
         return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
     place = (message.record_id, message.part)
     if place not in masked:

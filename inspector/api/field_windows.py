@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
 from inspector.threads import messages
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 
 from .authentication import caller_of
 from .endpoints import Endpoint
@@ -62,7 +62,7 @@ class FieldsView(Endpoint):
         if message is None:
             raise NotFound
         size = vars(message)["record_bytes"]
-        if size > MOST_BYTES_LOOKED_THROUGH:
+        if size > MAX_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
         start, limit = self.given["offset"], self.given["limit"]
         fields = messages.unfold(message=message).fields

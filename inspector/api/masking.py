@@ -17,7 +17,7 @@ from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def may_see_secrets(key: ApiKey) -> bool:
 
 def withhold(record: Record) -> Withheld | None:
     """What a key that may see no secrets gets of a record, or None where there is nothing to keep from it."""
-    if not has_bytes(record) or len(record.source) > MOST_BYTES_LOOKED_THROUGH or not record.source:
+    if not has_bytes(record) or len(record.source) > MAX_BYTES_LOOKED_THROUGH or not record.source:
         return Withheld(masked=None, sha256=digest_source(record))
     spans = [span for reading in _read_all(record) for span in find_outer_secrets(reading)]
     if not spans and not has_tokens(record):

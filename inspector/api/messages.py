@@ -20,7 +20,7 @@ from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
@@ -171,7 +171,7 @@ class MessageView(Endpoint):
         if opening is not None:
             body = opening.lay_over(body)
         size = vars(message)["record_bytes"]
-        is_large = size > MOST_BYTES_LOOKED_THROUGH
+        is_large = size > MAX_BYTES_LOOKED_THROUGH
         unfolded = (
             None if is_large else message_reads.unfold(message=message, keys=opening.resolver if opening else None)
         )

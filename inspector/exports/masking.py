@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from inspector.intake.concealing import conceal_around
 from inspector.intake.facts import read_with_facts
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
 
 from .reading import Row
 
 
 def mask_row(row: Row) -> None:
     """Set what stands for the record's text, where it holds a secret or is too long to be looked through."""
-    if len(row.source) > MOST_BYTES_LOOKED_THROUGH or not row.source:
+    if len(row.source) > MAX_BYTES_LOOKED_THROUGH or not row.source:
         row.is_withheld = True
         return
     spans, envelope = [], row.envelope

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inspector.accounts.models import Workspace
-from inspector.threads.rendering.marks import mark_workspace
-from inspector.threads.rendering.terms import quote_lexeme
+from inspector.threads.rendering.terms import mark_workspace, quote_lexeme
 
 from .registry import Condition
 

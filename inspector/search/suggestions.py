@@ -16,7 +16,7 @@ from inspector.accounts.selectors import list_channels
 from inspector.search.terms import ALIASES, PATHS
 from inspector.threads.agents.names import Called, list_called, load_labels
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.marks import MARK_CHARACTERS, mark_workspace
+from inspector.threads.rendering.terms import MARK_CHARACTERS, mark_workspace
 
 from . import registry
 from .language import LITERAL, Term

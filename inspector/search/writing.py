@@ -13,7 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.intake.selectors import find_delivery
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.marks import mark_workspace
+from inspector.threads.rendering.terms import mark_workspace
 
 from . import registry
 from .apart import has_any_term, has_terms, has_words

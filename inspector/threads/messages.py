@@ -20,7 +20,7 @@ from inspector.lookups import IsAny
 
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
-from .rendering.masks import MOST_BYTES_LOOKED_THROUGH, unfold_reading
+from .rendering.masks import MAX_BYTES_LOOKED_THROUGH, unfold_reading
 from .resolving.summaries import read_tally
 from .trees.traces import select_trace
 
@@ -49,11 +49,11 @@ def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | No
         wire_bytes=Length(Coalesce("record__wire", "record__source")),
     )
     rows = rows.defer("record__source", "record__wire").annotate(
-        **_bearable("record__", Q(record_bytes__lte=MOST_BYTES_LOOKED_THROUGH))
+        **_bearable("record__", Q(record_bytes__lte=MAX_BYTES_LOOKED_THROUGH))
     )
     found: Message | None = rows.filter(workspace=workspace, pk=message_id).first()
     if found is not None:
-        if vars(found)["record_bytes"] <= MOST_BYTES_LOOKED_THROUGH:
+        if vars(found)["record_bytes"] <= MAX_BYTES_LOOKED_THROUGH:
             found.record.source, found.record.wire = vars(found)["bearable_source"], vars(found)["bearable_wire"]
         found.number = load_places(found.conversation).find_position(found.place) + 1
     return found

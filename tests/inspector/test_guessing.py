@@ -333,7 +333,7 @@ def test_what_is_not_settled_yet_is_not_told_from_what_is_not_there(cast: Cast) 
 def test_a_record_too_long_to_be_looked_through_is_found_by_those_alone_who_may_see_secrets(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masks, "MOST_BYTES_LOOKED_THROUGH", 30)
+    monkeypatch.setattr(masks, "MAX_BYTES_LOOKED_THROUGH", 30)
     deliver(cast, make_line(1, SECRET), make_line(2))
     settle_all()
     assert find(cast, "db_pass") == find(cast, "nothing") == 0

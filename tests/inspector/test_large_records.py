@@ -15,7 +15,7 @@ from inspector.accounts.services import create_api_key
 from inspector.budget import MOST_BYTES
 from inspector.threads.messages import read_body
 from inspector.threads.models import Message
-from inspector.threads.rendering.teller import LONGEST_SENTENCE
+from inspector.threads.rendering.teller import MAX_SENTENCE
 
 from .conftest import Cast, deliver, settle_all
 
@@ -89,7 +89,7 @@ def test_what_is_left_out_is_said(cast: Cast, token: str) -> None:
     deliver(cast, json.dumps(CLOWL | {"body": BODIES["one text"]}).encode() + b"\n")
     settle_all()
     message = Message.objects.get()
-    assert len(message.english) < LONGEST_SENTENCE + 100
+    assert len(message.english) < MAX_SENTENCE + 100
     assert message.english.endswith("more characters")
     segments = read_body(message)["message"]["english"]
     assert segments[-1]["text"].endswith("more characters that are not told here.")

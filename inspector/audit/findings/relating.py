@@ -19,8 +19,8 @@ from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Message, Task
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.marks import has_term
 from inspector.threads.rendering.sights import CLOCK_SKEW, IN_SIGHT, Sight
+from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
 
 from .scene import Scene, Seen, Skewed

@@ -51,7 +51,6 @@ class SeenTask(NamedTuple):
     finished_at: datetime | None
     failures: int
     is_answered: bool
-    is_received: bool
     steps: str
 
 

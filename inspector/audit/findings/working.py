@@ -12,22 +12,23 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, Task
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
+from inspector.threads.tasks.states import write_task_id
 
 from .relating import ORDER, see_all
 from .scene import Scene, SeenTask
 
 _TASKS_AT_ONCE: Final = 2000
-_ABOVE: Final = """
+_ID: Final = write_task_id('"above"."conversation_id"', '"above"."key"')
+_ABOVE: Final = f"""
 WITH RECURSIVE "above" AS (
     SELECT * FROM unnest(%s::uuid[], %s::bytea[]) AS "asked" ("conversation_id", "key")
     UNION
     SELECT "task"."conversation_id", "task"."within_key" FROM "above" JOIN "threads_task" "task"
-        ON "task"."conversation_id" = "above"."conversation_id" AND "task"."key" = "above"."key"
+        ON "task"."id" = {_ID}
      WHERE "task"."within_key" IS NOT NULL
 )
-SELECT "task"."id" FROM "above" JOIN "threads_task" "task"
-    ON "task"."conversation_id" = "above"."conversation_id" AND "task"."key" = "above"."key"
-"""
+SELECT "task"."id" FROM "above" JOIN "threads_task" "task" ON "task"."id" = {_ID}
+"""  # noqa: S608
 
 
 def load_tasks(scenes: Mapping[uuid.UUID, Scene]) -> None:

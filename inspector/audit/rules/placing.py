@@ -80,7 +80,7 @@ def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
     """Tasks that are known by their answers alone; a ghost tells of those whose wire cites what is missing."""
     cited = {message.id for message in scene.odd}
     for task in scene.tasks:
-        if task.is_received or task.request is not None:
+        if task.request is not None:
             continue
         steps = read_steps(task.steps)
         if steps and steps[0].message_id not in cited:

@@ -17,7 +17,7 @@ from inspector.intake.selectors import find_record, has_bytes, list_sightings, m
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.reveals import disclose_source
 
 from ..deliveries.progress import name_delivery
@@ -26,7 +26,7 @@ from ..shown.fields import cut_layers, has_secret
 
 MOST_SIGHTINGS = 10
 # Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
-LONGEST_UNFOLDED_BYTES = MOST_BYTES_LOOKED_THROUGH
+LONGEST_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 
 
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:

@@ -1,19 +1,19 @@
 """Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared.
 
-A block counts its messages; a conversation's rows are the sum of its blocks, and a total is the sum of the rows of all
-conversations. So the same records give the same counts in whatever order they came, and only rows that came out
-otherwise are written. A first or last time that a conversation takes back is looked up among the rows that are left.
+A block counts its messages by who said them to whom; a conversation's rows are the sum of its blocks, and the totals of
+pairs and of agents are sums of the rows of all conversations. So the same records give the same counts in whatever
+order they came, and only rows that came out otherwise are written. A first or last time that a conversation takes back
+is looked up among the rows that are left.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from operator import add
-from typing import Any, Final, NamedTuple, Protocol
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from django.db import connection, models
 
@@ -22,7 +22,6 @@ from inspector.intake.bulk import insert_rows
 from ..models import (
     Agent,
     AgentTotal,
-    Appearance,
     Conversation,
     Declaration,
     Exchange,
@@ -36,67 +35,68 @@ from ..placing.places import count_microseconds, read_instant
 from ..tasks.events import FAILING
 
 Row = tuple[Any, ...]
-Table = type[models.Model]
+# By what is counted: the counts, and the first and the last time.
+Sums = dict[Row, list[Any]]
+_KEYS: Final = ("sender_id", "receiver_id", "is_broadcast", "dialect")
+_COLUMNS: Final = (*_KEYS, "messages", "failures", "sent", "failed", "first_at", "last_at")
+_DECLARED: Final = ("agent_id", "message", "dialect", "kind", "value", "name", "at")
 
 
-class _Counted(NamedTuple):
-    """A table of counts: the columns that say of what, those that count, and its totals; two times follow."""
+class _Total(NamedTuple):
+    """A table of totals: its key, what it counts, and which exchanges a row of it is the sum of; two times follow."""
 
     keys: tuple[str, ...]
     counts: tuple[str, ...]
-    total: Table
-    # The key of a total, and which rows it is the sum of.
-    total_key: str
+    unique: str
     same: str
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.keys, *self.counts, "first_at", "last_at")
 
-    def add(self, one: Row | None, other: Row) -> Row:
-        """Two rows of one key as one."""
-        if one is None:
-            return other
-        start, end = len(self.keys), -2
-        counts = map(add, one[start:end], other[start:end])
-        return (*one[:start], *counts, min(one[-2], other[-2]), max(one[-1], other[-1]))
-
-
-_COUNTED: Final[Mapping[Table, _Counted]] = {
-    Appearance: _Counted(
-        ("agent_id", "dialect"),
-        ("sent", "received", "failures"),
-        AgentTotal,
+_TOTALS: Final[Mapping[type[models.Model], _Total]] = {
+    AgentTotal: _Total(
+        ("workspace_id", "channel_id", "agent_id", "dialect"),
+        ("sent", "received", "failures", "conversations"),
         "agent_id, dialect",
-        "row.agent_id = held.agent_id AND held.dialect IN ('', row.dialect)",
+        "(row.sender_id = held.agent_id OR row.receiver_id = held.agent_id) AND held.dialect IN ('', row.dialect)",
     ),
-    Exchange: _Counted(
-        ("sender_id", "receiver_id", "is_broadcast", "dialect"),
+    PairTotal: _Total(
+        ("workspace_id", "channel_id", *_KEYS),
         ("messages", "failures"),
-        PairTotal,
         "workspace_id, sender_id, receiver_id, is_broadcast, dialect, channel_id",
-        "row.channel_id = held.channel_id AND row.sender_id IS NOT DISTINCT FROM held.sender_id"
-        " AND row.receiver_id IS NOT DISTINCT FROM held.receiver_id"
+        # A null compares with nothing, and no index serves IS NOT DISTINCT FROM.
+        "(row.sender_id = held.sender_id OR (row.sender_id IS NULL AND held.sender_id IS NULL"
+        " AND row.receiver_id = held.receiver_id)) AND row.receiver_id IS NOT DISTINCT FROM held.receiver_id"
         " AND row.is_broadcast = held.is_broadcast AND row.dialect = held.dialect",
     ),
 }
-_DECLARED: Final = ("agent_id", "message", "dialect", "kind", "value", "name", "at")
 
 
 @dataclass(frozen=True, slots=True)
 class Exchanges:
-    """The rows of one conversation, by their tables, and the agents that they name, by id."""
+    """What is counted of one conversation, and what is declared in it: rows; and the agents that they name, by id."""
 
     conversation: Conversation
+    rows: frozenset[Row]
     names: Mapping[uuid.UUID, str]
-    rows: Mapping[Table, frozenset[Row]]
+    declared: frozenset[Row]
+
+
+def _count(sums: Sums, key: Row, counts: Sequence[int], first_at: datetime | None, last_at: datetime | None) -> None:
+    held = sums.get(key)
+    if held is None:
+        sums[key] = [*counts, first_at, last_at]
+        return
+    for place, number in enumerate(counts):
+        held[place] += number
+    held[-2], held[-1] = min(held[-2], first_at), max(held[-1], last_at)
 
 
 def gather_exchanges(conversation: Conversation, nodes: Iterable[StoredNode]) -> Exchanges:
-    """The rows of a conversation from its nodes in any order: a message counts for its sender, and for each named."""
+    """The rows of a conversation from its nodes in any order: a message counts with each that it names.
+
+    Among what its sender `sent` it counts once, with the first of them.
+    """
     ids: dict[str, uuid.UUID] = {}
-    agents: dict[Row, list[Any]] = {}
-    pairs: dict[Row, list[Any]] = {}
+    pairs: Sums = {}
     declared: set[Row] = set()
 
     def identify(name: str) -> uuid.UUID:
@@ -104,66 +104,39 @@ def gather_exchanges(conversation: Conversation, nodes: Iterable[StoredNode]) ->
             ids[name] = make_agent_id(conversation.workspace_id, conversation.channel_id, name)
         return ids[name]
 
-    def count(counts: dict[Row, list[Any]], key: Row, at: datetime | None, *more: int) -> None:
-        held = counts.get(key)
-        if held is None:
-            counts[key] = [*more, at, at]
-            return
-        for place, number in enumerate(more):
-            held[place] += number
-        held[-2], held[-1] = min(held[-2], at), max(held[-1], at)
-
     for node in nodes:
         is_failure = int(node.performative in FAILING)
         sender = identify(node.sender) if node.sender else None
         receivers: list[uuid.UUID | None] = [*dict.fromkeys(identify(name) for name in node.receivers if name)]
         if sender is not None:
-            count(agents, (sender, node.dialect), node.at, 1, 0, is_failure)
             for kind, value, name in node.declared:
                 declared.add((sender, node.id, node.dialect, kind, value, name, node.at))
+        elif not receivers:
+            continue
+        is_first = int(sender is not None)
         for receiver in receivers or [None]:
-            if receiver is not None:
-                count(agents, (receiver, node.dialect), node.at, 0, 1, 0)
-            if sender is not None or receiver is not None:
-                is_broadcast = receiver is None and node.is_broadcast
-                count(pairs, (sender, receiver, is_broadcast, node.dialect), node.at, 1, is_failure)
-    rows: dict[Table, frozenset[Row]] = {
-        model: frozenset((*key, *held) for key, held in counts.items())
-        for model, counts in ((Appearance, agents), (Exchange, pairs))
-    }
-    names = {agent: name for name, agent in ids.items()}
-    return Exchanges(conversation, names, {**rows, Declaration: frozenset(declared)})
+            key = (sender, receiver, receiver is None and node.is_broadcast, node.dialect)
+            _count(pairs, key, (1, is_failure, is_first, is_first and is_failure), node.at, node.at)
+            is_first = 0
+    rows = frozenset((*key, *held) for key, held in pairs.items())
+    return Exchanges(conversation, rows, {agent: name for name, agent in ids.items()}, frozenset(declared))
 
 
-class Summed(Protocol):
-    """What a block adds up to of agents and pairs."""
-
-    appearances: list[list[Any]]
-    exchanges: list[list[Any]]
-
-
-def write_counted(gathered: Exchanges, model: Table) -> list[list[Any]]:
-    """The rows of a table that count, as JSON takes them; times in microseconds since 1970."""
+def write_counted(gathered: Exchanges) -> list[list[Any]]:
+    """The rows that count, as JSON takes them; times in microseconds since 1970."""
     return [
         [*(part.hex if isinstance(part, uuid.UUID) else part for part in row[:-2]), *map(count_microseconds, row[-2:])]
-        for row in gathered.rows[model]
+        for row in gathered.rows
     ]
 
 
-def add_rows(conversation: Conversation, summaries: Iterable[Summed]) -> Exchanges:
+def add_rows(conversation: Conversation, blocks: Iterable[Iterable[Sequence[Any]]]) -> Exchanges:
     """The rows that count of a conversation, from those of its blocks as `write_counted` wrote them."""
-    held: dict[Table, dict[Row, Row]] = {model: {} for model in _COUNTED}
-    for summary in summaries:
-        for model, written in ((Appearance, summary.appearances), (Exchange, summary.exchanges)):
-            table = _COUNTED[model]
-            names = sum(name.endswith("_id") for name in table.keys)
-            for each in written:
-                ids = (None if name is None else uuid.UUID(hex=name) for name in each[:names])
-                row = (*ids, *each[names:-2], *map(read_instant, each[-2:]))
-                key = row[: len(table.keys)]
-                held[model][key] = table.add(held[model].get(key), row)
-    rows = {model: frozenset(each.values()) for model, each in held.items()}
-    return Exchanges(conversation, {}, {**rows, Declaration: frozenset()})
+    sums: Sums = {}
+    for sender, receiver, is_broadcast, dialect, *counts, first_at, last_at in chain.from_iterable(blocks):
+        ids = (None if name is None else uuid.UUID(hex=name) for name in (sender, receiver))
+        _count(sums, (*ids, is_broadcast, dialect), counts, read_instant(first_at), read_instant(last_at))
+    return Exchanges(conversation, frozenset((*key, *held) for key, held in sums.items()), {}, frozenset())
 
 
 def write_declarations(gathered: Exchanges, messages: Sequence[uuid.UUID]) -> None:
@@ -175,7 +148,7 @@ def write_declarations(gathered: Exchanges, messages: Sequence[uuid.UUID]) -> No
 
 def _write_declared(gathered: Sequence[Exchanges], stored: models.QuerySet[Declaration]) -> None:
     known = {tuple(row): pk for pk, *row in stored.values_list("pk", "conversation_id", *_DECLARED)}
-    rows = {(each.conversation.pk, *row): each for each in gathered for row in each.rows[Declaration]}
+    rows = {(each.conversation.pk, *row): each for each in gathered for row in each.declared}
     if stale := [pk for row, pk in known.items() if row not in rows]:
         Declaration.objects.filter(pk__in=stale).delete()
     insert_rows(
@@ -194,105 +167,81 @@ def prune_declarations(conversation: Conversation) -> None:
 
 def write_exchanges(gathered: Sequence[Exchanges], *, has_declared: bool = True) -> None:
     """Write the rows of these conversations that came out otherwise; call inside the transaction that holds them."""
-    conversations = {each.conversation.pk: each.conversation for each in gathered}
-    has_agents = False
-    changed: list[tuple[_Counted, dict[Row, _Change]]] = []
-    for model, table in _COUNTED.items():
-        stored = model._default_manager.filter(conversation_id__in=list(conversations))
-        known = {tuple(row): pk for pk, *row in stored.values_list("pk", "conversation_id", *table.columns)}
-        rows = {(each.conversation.pk, *row) for each in gathered for row in each.rows[model]}
-        gone, fresh = known.keys() - rows, rows - known.keys()
-        if fresh and not has_agents:
-            _insert_agents(gathered)
-            has_agents = True
-        if gone:
-            model._default_manager.filter(pk__in=[known[row] for row in gone]).delete()
-        heads = {pk: (each.workspace_id, each.channel_id) for pk, each in conversations.items()}
-        insert_rows(
-            model=model,
-            columns=("workspace_id", "channel_id", "conversation_id", *table.columns),
-            rows=[(*heads[row[0]], *row) for row in fresh],
-            order_by=("conversation_id", *table.keys[:2]),
-        )
-        changes: dict[Row, _Change] = defaultdict(_Change)
-        for pk, *row in gone:
-            _count_change(changes, table, heads[pk], row, -1)
-        for pk, *row in fresh:
-            _count_change(changes, table, heads[pk], row, 1)
-        if model is Appearance:
-            # In how many conversations an agent is named, whatever the dialects.
-            named, was_named = {row[:2] for row in rows}, {row[:2] for row in known}
-            for pk, agent in named ^ was_named:
-                changes[*heads[pk], agent, ""].counts[-1] += 1 if (pk, agent) in named else -1
-        changed.append((table, changes))
+    heads = {each.conversation.pk: (each.conversation.workspace_id, each.conversation.channel_id) for each in gathered}
+    stored = Exchange.objects.filter(conversation_id__in=list(heads))
+    known = {tuple(row): pk for pk, *row in stored.values_list("pk", "conversation_id", *_COLUMNS)}
+    rows = {(each.conversation.pk, *row) for each in gathered for row in each.rows}
+    gone, fresh = known.keys() - rows, rows - known.keys()
+    if fresh:
+        _insert_agents(gathered)
+    if gone:
+        Exchange.objects.filter(pk__in=[known[row] for row in gone]).delete()
+    columns = ("conversation_id", *_COLUMNS)
+    insert_rows(model=Exchange, columns=columns, rows=fresh, order_by=columns[:3])
     if has_declared:
-        _write_declared(gathered, Declaration.objects.filter(conversation_id__in=list(conversations)))
+        _write_declared(gathered, Declaration.objects.filter(conversation_id__in=list(heads)))
+    new, old = _sum_totals(fresh, heads), _sum_totals(gone, heads)
+    # In how many conversations an agent is named.
+    named, was_named = _list_named(rows), _list_named(known)
+    for sums, names in ((new, named - was_named), (old, was_named - named)):
+        for conversation, agent, dialect in names:
+            sums[AgentTotal][*heads[conversation], agent, dialect][3] += 1
     # The last rows that resolving locks, in one order: many conversations share them.
-    for table, changes in changed:
-        _write_totals(table, changes)
+    for model in _TOTALS:
+        _write_totals(model, new[model], old[model])
 
 
-class _Change:
-    """What a total changes by: its counts, and the first and last times that come and go."""
-
-    def __init__(self) -> None:
-        self.counts = [0, 0, 0, 0]
-        self.times: dict[int, tuple[datetime, datetime]] = {}
-
-    def add(self, counts: Sequence[int], first_at: datetime, last_at: datetime, sign: int) -> None:
-        """A row that is there now, or is there no more."""
-        for place, number in enumerate(counts):
-            self.counts[place] += sign * number
-        first, last = self.times.get(sign, (first_at, last_at))
-        self.times[sign] = min(first, first_at), max(last, last_at)
-
-    @property
-    def must_look_up(self) -> bool:
-        """Whether a time has gone that may have been the first or the last, with none in its stead."""
-        gone, new = self.times.get(-1), self.times.get(1)
-        return gone is not None and (new is None or gone[0] < new[0] or gone[1] > new[1])
+def _sum_totals(rows: Iterable[Row], heads: Mapping[uuid.UUID, Row]) -> dict[type[models.Model], Sums]:
+    agents: Sums = {}
+    pairs: Sums = {}
+    for conversation, *key, messages, failures, sent, failed, first_at, last_at in rows:
+        head = heads[conversation]
+        _count(pairs, (*head, *key), (messages, failures), first_at, last_at)
+        for agent, counts in zip(key[:2], ((sent, 0, failed, 0), (0, messages, 0, 0)), strict=True):
+            for dialect in ("", key[-1]) if agent is not None else ():
+                _count(agents, (*head, agent, dialect), counts, first_at, last_at)
+    return {AgentTotal: agents, PairTotal: pairs}
 
 
-def _count_change(changes: dict[Row, _Change], table: _Counted, head: Row, row: Sequence[Any], sign: int) -> None:
-    key, (*counts, first_at, last_at) = tuple(row[: len(table.keys)]), row[len(table.keys) :]
-    if table.total is PairTotal:
-        changes[*head, *key].add(counts, first_at, last_at, sign)
-        return
-    changes[*head, *key].add((*counts, 1), first_at, last_at, sign)
-    changes[*head, key[0], ""].add(counts, first_at, last_at, sign)
+def _list_named(rows: Iterable[Row]) -> set[Row]:
+    """The agents of each conversation, in a dialect and in all ("")."""
+    return {(row[0], agent, dialect) for row in rows for agent in row[1:3] if agent for dialect in ("", row[4])}
 
 
-def _write_totals(table: _Counted, changes: Mapping[Row, _Change]) -> None:
+def _write_totals(model: type[models.Model], new: Sums, old: Sums) -> None:
     """Bring totals up to date, in one order so that nobody deadlocks; inside the transaction of the resolving."""
-    if not changes:
+    table = _TOTALS[model]
+    columns = (*table.keys, *table.counts, "first_at", "last_at")
+    types = {field.column: field.db_type(connection) for field in model._meta.fields}
+    nothing = [*[0] * len(table.counts), None, None]
+    rows = []
+    # Those of which a time has gone that may have been the first or the last, with none in its stead.
+    stale = set[Row]()
+    for key in sorted(new.keys() | old.keys(), key=lambda key: [str(part or "") for part in key]):
+        now, was = new.get(key, nothing), old.get(key, nothing)
+        rows.append((*key, *(one - other for one, other in zip(now[:-2], was[:-2], strict=True)), *now[-2:]))
+        if key in old and (key not in new or was[-2] < now[-2] or was[-1] > now[-1]):
+            stale.add(key)
+    if not rows:
         return
-    counts = table.counts if table.total is PairTotal else (*table.counts, "conversations")
-    keys = ("workspace_id", "channel_id", *table.keys)
-    columns = (*keys, *counts, "first_at", "last_at")
-    types = {field.column: field.db_type(connection) for field in table.total._meta.fields}
-    ordered = sorted(changes.items(), key=lambda item: [str(part or "") for part in item[0]])
-    rows = [(*key, *change.counts[: len(counts)], *change.times.get(1, (None, None))) for key, change in ordered]
-    stale = {key for key, change in ordered if change.must_look_up}
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
-            INSERT INTO {table.total._meta.db_table} AS held ({", ".join(columns)})
+            INSERT INTO {model._meta.db_table} AS held ({", ".join(columns)})
             SELECT * FROM unnest({", ".join(f"%s::{types[column]}[]" for column in columns)})
-            ON CONFLICT ({table.total_key}) DO UPDATE
-               SET {", ".join(f"{name} = held.{name} + excluded.{name}" for name in counts)},
+            ON CONFLICT ({table.unique}) DO UPDATE
+               SET {", ".join(f"{name} = held.{name} + excluded.{name}" for name in table.counts)},
                    first_at = LEAST(held.first_at, excluded.first_at),
                    last_at = GREATEST(held.last_at, excluded.last_at)
-            RETURNING id, {", ".join(keys)}""",  # noqa: S608
+            RETURNING id, {", ".join(table.keys)}""",  # noqa: S608
             [list(column) for column in zip(*rows, strict=True)],
         )
         found = [pk for pk, *key in cursor.fetchall() if tuple(key) in stale]
         if found:
-            source = next(model for model, each in _COUNTED.items() if each is table)._meta.db_table
             cursor.execute(
                 f"""
-                UPDATE {table.total._meta.db_table} AS held SET (first_at, last_at) = (
-                    SELECT min(row.first_at), max(row.last_at) FROM {source} AS row
-                     WHERE row.workspace_id = held.workspace_id AND {table.same})
+                UPDATE {model._meta.db_table} AS held SET (first_at, last_at) = (
+                    SELECT min(row.first_at), max(row.last_at) FROM threads_exchange AS row WHERE {table.same})
                  WHERE id = ANY(%s)""",  # noqa: S608
                 [found],
             )

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from django.contrib.postgres.aggregates import BoolOr
+from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum, Window
 from django.db.models.functions import Coalesce, Left
 
@@ -18,7 +19,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
 
-from ..models import Agent, AgentTotal, AgentWord, Appearance, Conversation, Declaration
+from ..models import Agent, AgentTotal, AgentWord, Conversation, Declaration, Exchange
 from ..selectors import opening_of
 from ..tasks.measures import annotate_stands
 from .names import CONVENTIONS, Label, label_agent
@@ -165,10 +166,26 @@ def _sum_agent(
 
 def _count_shared(sums: Iterable[AgentSum], choice: Choice) -> dict[uuid.UUID, int]:
     """The conversations of those that have several names: one that holds two of them counts once."""
-    every = [agent.pk for each in sums if each.aliases for agent in each.every]
-    rows = choose_rows(Appearance.objects.filter(agent__in=every), choice)
-    counted = rows.values(who=_WHO).annotate(talks=Count("conversation", distinct=True))
-    return dict(counted.values_list("who", "talks")) if every else {}
+    who = {
+        each.pk: row.agent.pk
+        for row in sums
+        if row.aliases
+        for each in row.every
+        if choice.channel is None or each.channel_id == choice.channel.pk
+    }
+    if not who:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT who, count(DISTINCT conversation_id)
+              FROM unnest(%s::uuid[], %s::uuid[]) AS named (agent, who)
+              JOIN threads_exchange AS row ON (row.sender_id = agent OR row.receiver_id = agent)
+             WHERE %s IN ('', dialect) GROUP BY who
+            """,
+            [list(who), list(who.values()), choice.dialect],
+        )
+        return dict(cursor.fetchall())
 
 
 def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
@@ -264,7 +281,7 @@ def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID
     Those of several agents say in `of_all` how many there are: one that holds two of them counts once.
     """
     ids = list(agent_ids)
-    named = Appearance.objects.filter(conversation=OuterRef("pk"), agent__in=ids)
+    named = Exchange.objects.filter(Q(sender__in=ids) | Q(receiver__in=ids), conversation=OuterRef("pk"))
     rows: Any = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
     rows = annotate_stands(rows.annotate(opening=opening_of()))
     if len(ids) > 1:

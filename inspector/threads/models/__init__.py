@@ -4,7 +4,6 @@ from .agents import MAX_FRIENDLY_NAME as MAX_FRIENDLY_NAME
 from .agents import Agent as Agent
 from .agents import AgentTotal as AgentTotal
 from .agents import AgentWord as AgentWord
-from .agents import Appearance as Appearance
 from .agents import Declaration as Declaration
 from .agents import Exchange as Exchange
 from .agents import PairTotal as PairTotal

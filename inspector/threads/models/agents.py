@@ -110,7 +110,7 @@ class AgentWord(models.Model):
         return f"{self.kind} by {self.by}"
 
 
-class _OfPair(OfChannel):
+class _OfPair(models.Model):
     """Of two agents in a dialect, where either may be nobody by name."""
 
     sender = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -125,59 +125,31 @@ class _OfPair(OfChannel):
         return f"{self.sender_id} to {self.receiver_id}"
 
 
-class Appearance(OfChannel):
-    """What an agent did in one conversation in one dialect: what it sent, what was sent to it by name, its failures."""
-
-    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="appearances")
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="appearances", db_index=False)
-    dialect = models.CharField(max_length=32)
-    sent = models.BigIntegerField()
-    received = models.BigIntegerField()
-    failures = models.BigIntegerField()
-    first_at = models.DateTimeField()
-    last_at = models.DateTimeField()
-
-    class Meta:
-        indexes = [
-            # Serves the directory: everything of a workspace by agent, from the index alone.
-            models.Index(
-                fields=["workspace", "agent", "dialect"],
-                include=["channel", "conversation", "sent", "received", "failures", "first_at", "last_at"],
-                name="appearance_by_agent",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.agent_id} in {self.conversation_id}"
-
-
 class Exchange(_OfPair):
     """How much one agent said to another in one conversation in one dialect; a message to three counts with each.
 
     `sender` is null where nobody is named, `receiver` where it went to everyone (`is_broadcast`) or to nobody by name.
+    Each message is among the `sent` of one exchange alone; `failed` are those of them that say that something failed.
     """
 
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="exchanges")
-    messages = models.BigIntegerField()
-    failures = models.BigIntegerField()
+    messages = models.IntegerField()
+    failures = models.IntegerField()
+    sent = models.IntegerField(default=0)
+    failed = models.IntegerField(default=0)
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
 
     class Meta:
+        # Serve an agent's conversations, and the first and last times of a total that is taken back.
         indexes = [
-            # Serves the graph: everything of a workspace by pair, from the index alone.
-            models.Index(
-                fields=["workspace", "sender", "receiver", "dialect"],
-                include=["channel", "is_broadcast", "messages", "failures", "first_at", "last_at"],
-                name="exchange_by_pair",
-            ),
-            # Serves one agent's page: what was said to it.
-            models.Index(fields=["workspace", "receiver"], name="exchange_by_receiver"),
+            models.Index(fields=["sender"], name="exchange_of_sender"),
+            models.Index(fields=["receiver"], name="exchange_of_receiver"),
         ]
 
 
 class AgentTotal(OfChannel):
-    """What the appearances of an agent come to: in a dialect, or in all ("" as dialect); kept by `aggregates`."""
+    """What the exchanges of an agent come to: in a dialect, or in all ("" as dialect); kept by `aggregates`."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
     dialect = models.CharField(max_length=32, blank=True)
@@ -200,7 +172,7 @@ class AgentTotal(OfChannel):
         return f"{self.agent_id} in {self.dialect or 'all'}"
 
 
-class PairTotal(_OfPair):
+class PairTotal(_OfPair, OfChannel):
     """What the exchanges of a pair in a dialect come to; kept by `aggregates`."""
 
     messages = models.BigIntegerField(default=0)

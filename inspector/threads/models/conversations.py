@@ -166,7 +166,7 @@ class TreeGroup(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False, db_constraint=False)
     kind = models.SmallIntegerField(choices=Kind.choices)
     # A ghost of a conversation has no trace, a ghost of a trace and a part have no conversation.
-    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, null=True)
+    conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, null=True, db_index=False)
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, null=True, db_index=False)
     above = models.UUIDField(null=True)
     order_time = models.DateTimeField()

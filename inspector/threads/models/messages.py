@@ -121,16 +121,16 @@ class Message(models.Model):
             # Serves newest-first lists and search windows.
             models.Index(fields=["workspace", "-order_time", "-id"], name="message_newest"),
             # Serves the search in a channel, newest first, by keyset.
-            models.Index(fields=["workspace", "channel", "-order_time", "-id"], name="message_newest_of_channel"),
+            models.Index(fields=["channel", "-order_time", "-id"], name="message_newest_of_channel"),
             # Serves the look-up of a cited parent, and whether an id is borne twice in a conversation.
             models.Index(
-                fields=["workspace", "channel", "id_key", "conversation"],
+                fields=["channel", "id_key", "conversation"],
                 name="message_by_its_id",
                 condition=models.Q(id_key__isnull=False),
             ),
             # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
             models.Index(
-                fields=["workspace", "channel", "parent_key"],
+                fields=["channel", "parent_key"],
                 name="message_ghosts",
                 condition=models.Q(parent_key__isnull=False),
             ),

@@ -32,7 +32,7 @@ _OVERDUE: Final = (
 )
 # It failed, was refused, or was asked again.
 _TURNED: Final = Q(failures__gt=0) | Q(steps__contains='"refused"') | Q(steps__contains='"asked-again"')
-_UNASKED: Final = Q(request__isnull=True, is_received=False)
+_UNASKED: Final = Q(request__isnull=True)
 _WITHDRAWN: Final = _IS_ASKED & Q(state="cancelled", last_at__gt=F("finished_at"))
 # A question or a proposal in the course of work: whether the work waited for the answer is to be seen.
 ASKED_BACK: Final = _IS_ASKED & Q(within_key__isnull=False, act__in=("query", "propose"))
@@ -55,8 +55,7 @@ class Task(OfChannel):
     `first_at`, `last_at` are the order times of its first and last message. The other times are None where it did not
     happen, or where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the
     requester, `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_answered`: anyone
-    but the requester said a word on it. `is_received`: the message that asked was received. `is_inferred`: a step rests
-    on a link that no wire says.
+    but the requester said a word on it. `is_inferred`: a step rests on a link that no wire says.
 
     "Stalled" and "timed out" by the deadline depend on the moment of reading and are never stored: see
     `measures.annotate_state`.
@@ -68,7 +67,7 @@ class Task(OfChannel):
     conversation = models.ForeignKey(
         "threads.Conversation", on_delete=models.CASCADE, related_name="tasks", db_index=False
     )
-    # What makes it this task within its conversation.
+    # What makes it this task within its conversation; its id follows from both (`states.make_task_id`).
     key = models.BinaryField(max_length=32)
     # The key of the task in the course of which it was asked.
     within_key = models.BinaryField(max_length=32, null=True)
@@ -84,11 +83,6 @@ class Task(OfChannel):
     delegate = models.TextField(blank=True)
     delegation = models.TextField(blank=True)
     state = models.CharField(max_length=16, choices=states.State.choices, default=states.State.OPEN)
-    # In which mode it was itself passed on; and how often its messages say that it ended, and how it stands by them:
-    # see `tasks.states`.
-    mode = models.TextField(blank=True, db_default="")
-    ends = models.IntegerField(default=0, db_default=0)
-    ending = models.CharField(max_length=16, blank=True, db_default="")
     # The deadline as the wire says, and its instant.
     deadline = models.TextField(blank=True)
     deadline_at = models.DateTimeField(null=True)
@@ -103,16 +97,12 @@ class Task(OfChannel):
     retries = models.IntegerField(default=0)
     failures = models.IntegerField(default=0)
     is_answered = models.BooleanField(default=False)
-    is_received = models.BooleanField(default=True)
     is_inferred = models.BooleanField(default=False)
     # Its changes of state as JSON text, see `tasks.rows`: all, or the first and last hundred of so many.
     steps = models.TextField(blank=True)
     step_count = models.IntegerField(default=0)
-    # What settling compares, so that a row that came out the same is not written.
-    digest = models.BinaryField(max_length=32)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["conversation", "key"], name="task_once")]
         indexes = [
             # Serves the tasks of a conversation in its order, by keyset.
             models.Index(fields=["conversation", "place", "id"], name="task_in_order"),
@@ -125,15 +115,14 @@ class Task(OfChannel):
             models.Index(fields=["workspace", "state", "-last_at"], name="task_by_state"),
             # Serves examining: those that a rule may have to look at, in order.
             models.Index(fields=["conversation", "first_at", "key"], name="task_remarkable", condition=REMARKABLE),
-            # Serves playing a task again together with what is part of it.
-            models.Index(
-                fields=["conversation", "within_key"],
-                name="task_within",
-                condition=models.Q(within_key__isnull=False),
-            ),
             # Serves search: whether a message asked for something that stands so.
-            models.Index(fields=["workspace", "request"], name="task_of_request"),
+            models.Index(fields=["request"], name="task_of_request", condition=_IS_ASKED),
         ]
 
     def __str__(self) -> str:
         return self.native_id or str(self.id)
+
+    @property
+    def is_received(self) -> bool:
+        """Whether the message that asked was received."""
+        return self.request is not None

@@ -13,9 +13,9 @@ from dialects import Message, Reading
 from . import terms
 
 # A message of many values has its first ones in the index; all of them stand on its page.
-MOST_VALUES: Final = 120
-LONGEST_VALUE: Final = 120
-DEEPEST: Final = 4
+MAX_VALUES: Final = 120
+MAX_VALUE_CHARACTERS: Final = 120
+MAX_DEPTH: Final = 4
 
 # Names that stand in the index under a name of their own, and those that are no fact but a way of telling.
 _SINGLE: Final = ("sender", "native_act", "conversation_id", "trace_id", "task_id", "message_id", "topic", "status")
@@ -50,9 +50,9 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
     if message.broadcast:
         found.add(terms.term("receiver", "*"))
     for count, (name, value) in enumerate(_list_more(reading, message, given)):
-        if count == MOST_VALUES:
+        if count == MAX_VALUES:
             break
-        found.add(terms.term(name, value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE]))
+        found.add(terms.term(name, value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS]))
     found.update(f"glyph={glyph}" for glyph in terms.find_glyphs(reading.wire, *texts))
     return sorted(found)
 
@@ -121,10 +121,10 @@ def flatten(name: str, value: Any) -> Iterable[tuple[str, str]]:
     while stack:
         path, held, depth = stack.pop()
         if isinstance(held, Mapping):
-            if depth < DEEPEST:
+            if depth < MAX_DEPTH:
                 stack.extend((f"{path}.{inner}", each, depth + 1) for inner, each in reversed(list(held.items())))
         elif isinstance(held, (list, tuple)):
-            if depth < DEEPEST:
+            if depth < MAX_DEPTH:
                 stack.extend((path, each, depth + 1) for each in reversed(held))
-        elif held is not None and held != "" and len(path) <= LONGEST_VALUE:
+        elif held is not None and held != "" and len(path) <= MAX_VALUE_CHARACTERS:
             yield path, write_value(held)

@@ -16,7 +16,7 @@ from inspector.intake.models import Record
 
 MARK: Final = "\N{BULLET}"
 # A longer record is not looked through: nobody knows then what it holds.
-MOST_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
+MAX_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
 Span = tuple[int, int, int]
 
 
@@ -83,7 +83,7 @@ def find_masked(record: Record, reading: Reading) -> bytes | None:
     Args:
         reading: it as read, concealed.
     """
-    if len(record.source) > MOST_BYTES_LOOKED_THROUGH:
+    if len(record.source) > MAX_BYTES_LOOKED_THROUGH:
         return b""
     # Reading has looked for tokens already; telling looks only into what it unpacks.
     if not (may_be_masked(reading) or get_dialect(reading.dialect).packs(reading.wire)):

@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, TextField, Value
 from django.db.models.sql.compiler import SQLCompiler
 
-from .marks import mark_workspace
+from .terms import mark_workspace
 
 # So many last bits of the number of seconds since 1970 say nothing in which span of a size one lies.
 SIZES: Final = (6, 11, 16, 21, 26)

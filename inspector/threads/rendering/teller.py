@@ -23,16 +23,16 @@ from ..resolving.view import View
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION
-from .marks import mark_workspace
 from .sights import decide_sights
+from .terms import mark_workspace
 
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
 
 # Searches and lists take no more of a sentence; pages show it from the body.
-LONGEST_SENTENCE: Final = 65_536
+MAX_SENTENCE: Final = 65_536
 # An answer has room for as much again: the fields and the raw text.
-MOST_BODY_BYTES: Final = MOST_BYTES // 2
+MAX_BODY_BYTES: Final = MOST_BYTES // 2
 _PIECE: Final = 2**20
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
@@ -93,7 +93,7 @@ def shorten_body(whole: Mapping[str, Any]) -> str:
     What was left out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The raw
     text is whole, and so is what the digest of the message is made of.
     """
-    shown: dict[str, Any] = fit_answer(whole, MOST_BODY_BYTES)
+    shown: dict[str, Any] = fit_answer(whole, MAX_BODY_BYTES)
     segments, told = shown["message"].get("english", []), whole["message"].get("english", ())
     left = sum(len(each.text) for each in told) - sum(len(each["text"]) for each in segments)
     if left:
@@ -103,8 +103,8 @@ def shorten_body(whole: Mapping[str, Any]) -> str:
 
 def shorten_sentence(sentence: str) -> str:
     """A sentence as lists and searches have it: of a long one the beginning."""
-    left = len(sentence) - LONGEST_SENTENCE
-    return sentence if left <= 0 else f"{sentence[:LONGEST_SENTENCE]} … and {left:,} more characters"
+    left = len(sentence) - MAX_SENTENCE
+    return sentence if left <= 0 else f"{sentence[:MAX_SENTENCE]} … and {left:,} more characters"
 
 
 def make_row(
@@ -136,7 +136,7 @@ def make_row(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(shorten_sentence(sentence)),
-        body=body if len(body) <= MOST_BODY_BYTES else shorten_body(whole),
+        body=body if len(body) <= MAX_BODY_BYTES else shorten_body(whole),
         words=make_storable(terms.write_vector(texts, mark)),
         atoms=make_storable(write_array([mark + atom for atom in atoms])),
         sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),

@@ -6,22 +6,27 @@ rules, and handed over as a finished tsvector.
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
+import uuid
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import F, Func, Q, TextField, Value
+
 INDEXED_CHARACTERS: Final = 200_000
-_LONGEST_WORD: Final = 400
-_MOST_PLACES: Final = 16_000
-_MOST_PLACES_OF_WORD: Final = 250
+_MAX_WORD: Final = 400
+_MAX_PLACES: Final = 16_000
+_MAX_PLACES_OF_WORD: Final = 250
 # Texts of so many characters together cannot reach these bounds, whatever folding makes of a character; of ASCII,
 # which folding leaves as long as it is, they may be more.
 _FEW_CHARACTERS: Final = 8_000
 _FEW_ASCII_CHARACTERS: Final = 30_000
 # A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
-_MOST_VECTOR_BYTES: Final = 900_000
+_MAX_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+|(?<=[a-zA-Z])(?=\d)")
 _ASCII_GLYPHS: Final = frozenset("$+<=>^`|~")
@@ -31,8 +36,8 @@ _GLYPH_CATEGORIES: Final = frozenset({"So", "Sm", "Sk", "Sc"})
 def fold(word: str) -> str:
     """A word as it is compared: compatibility forms and case folded."""
     if word.isascii():
-        return word.lower()[:_LONGEST_WORD]
-    return unicodedata.normalize("NFKC", word).casefold()[:_LONGEST_WORD]
+        return word.lower()[:_MAX_WORD]
+    return unicodedata.normalize("NFKC", word).casefold()[:_MAX_WORD]
 
 
 def split_words(text: str) -> list[tuple[str, ...]]:
@@ -60,13 +65,13 @@ find_forms = lru_cache(maxsize=4096)(cut_forms)
 
 # The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
 _lexemes: Final[dict[str, tuple[str, ...]]] = {}
-_MOST_LEXEMES: Final = 8_192
+_MAX_LEXEMES: Final = 8_192
 
 
 def _find_lexemes(word: str) -> tuple[str, ...]:
     lexemes = tuple(map(quote_lexeme, cut_forms(word)))
     if len(word) < _LONG_WORD:
-        if len(_lexemes) >= _MOST_LEXEMES:
+        if len(_lexemes) >= _MAX_LEXEMES:
             _lexemes.clear()
         _lexemes[word] = lexemes
     return lexemes
@@ -99,12 +104,12 @@ def write_vector(texts: Iterable[str], mark: str) -> str:
                 where = places.get(form)
                 if where is None:
                     size += len(mark) + len(form.encode()) + 4
-                    if size > _MOST_VECTOR_BYTES:
+                    if size > _MAX_VECTOR_BYTES:
                         break
                     where = places[form] = []
-                elif size > _MOST_VECTOR_BYTES:
+                elif size > _MAX_VECTOR_BYTES:
                     break
-                if at < _MOST_PLACES and len(where) < _MOST_PLACES_OF_WORD:
+                if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
                     where.append(str(at))
                     size += 2
         at += 1  # No phrase reaches from one text into the next.
@@ -133,7 +138,7 @@ def _write_short_vector(texts: Iterable[str], mark: str) -> str:
     lexemes = []
     for lexeme, where in places.items():
         one = len(where) == 1
-        lexemes.append(f"'{mark}{lexeme[1:]}:{where[0] if one else ','.join(map(str, where[:_MOST_PLACES_OF_WORD]))}")
+        lexemes.append(f"'{mark}{lexeme[1:]}:{where[0] if one else ','.join(map(str, where[:_MAX_PLACES_OF_WORD]))}")
     return " ".join(lexemes)
 
 
@@ -171,3 +176,30 @@ def make_term(name: str, text: str) -> str:
 
 # What the messages of a log say is much the same, but for their ids.
 find_term = lru_cache(maxsize=4096)(make_term)
+
+
+# The characters with which each word and each exact term of a workspace begins, in the rows and in the indexes. A word
+# that is common elsewhere costs nobody time, so that no search tells how often strangers use it: the workspace is part
+# of each entry of the indexes of search, and not one more condition beside it.
+MARK_CHARACTERS: Final = 4
+
+
+def mark_workspace(workspace_id: uuid.UUID) -> str:
+    """The last three bytes of a workspace's id in base 64.
+
+    Two workspaces may have the same; what is found is then still that of one of them, by the query set's own filter.
+    """
+    return base64.b64encode(workspace_id.bytes[13:]).decode()
+
+
+class _Marked(Func):
+    """An array of one term with the mark of the row's workspace, as `mark_workspace` makes it."""
+
+    template = "ARRAY[ENCODE(SUBSTRING(UUID_SEND(%(expressions)s]"
+    arg_joiner = ") FROM 14), 'base64') || "
+    output_field = ArrayField(TextField())
+
+
+def has_term(wanted: str) -> Q:
+    """Messages that have this exact term, of whichever workspace; no index serves it."""
+    return Q(atoms__contains=_Marked(F("workspace_id"), Value(wanted)))

@@ -31,9 +31,9 @@ from ..tasks.events import (
     WORK,
 )
 from ..tasks.replay import take
+from ..tasks.rows import Tasks
 from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
 from .refs import Ref, is_after, make_ref
-from .tasks import Tasks
 from .view import Key, View
 
 _ENDS: Final = frozenset({"done", *WITHDRAWN})

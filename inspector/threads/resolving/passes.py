@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
 from ..inserting.marking import Fence
-from ..models import Appearance, Exchange
 from ..models.blocks import Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
 from ..rendering.retelling import Retelling, Texts
 from ..rendering.wordings import History
+from ..tasks.rows import Tasks
 from .assigning import Assigner
 from .established import Established
 from .linking import Linker, Outside, load_bearers
 from .runs import order_nodes
 from .summaries import Moment, Summary, sum_up
-from .tasks import Tasks
 from .view import View
 from .writing import Changes
 
@@ -116,8 +115,7 @@ class Pass:
         self.summary = sum_up(nodes, _find_moment(nodes, view))
         self.exchanges = gather_exchanges(self.conversation, nodes)
         if not view.is_only:
-            self.summary.appearances = write_counted(self.exchanges, Appearance)
-            self.summary.exchanges = write_counted(self.exchanges, Exchange)
+            self.summary.exchanges = write_counted(self.exchanges)
 
 
 def list_citations(nodes: Sequence[StoredNode], borne: set[bytes]) -> set[Citation]:

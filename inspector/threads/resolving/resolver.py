@@ -4,7 +4,7 @@ A conversation is cut by order key into blocks of some hundred messages (`blocks
 
 1. take the first block that is dirty: messages came into it, or something that it read has changed;
 2. go through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`),
-   which task each belongs to (`assigning`, `tasks`), and in which words it is told (`established`);
+   which task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`);
 3. write the rows that came out otherwise, and what the block adds up to (`summaries`);
 4. compare the facts that the block gives with those that it gave before: whoever read one of them is dirty now;
 5. until none is dirty. Then the conversation's row is the sum of its blocks.
@@ -36,14 +36,13 @@ from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import find_misread, load_timelines
 from ..rendering.retelling import Texts
 from ..rendering.wordings import History, note_rest
-from ..tasks.rows import make_row, write_tasks
+from ..tasks.rows import make_row, write_tasks, write_touched
 from . import blocks
 from .blocks import Timeline, is_one_block
 from .passes import Pass
 from .rereading import read_misread
 from .storing import break_off, mark_readers, write_block, write_facts, write_only_blocks
 from .summaries import add_up, read_summary, write_rows
-from .tasks import write_touched
 from .view import View, digest_key
 from .writing import Changes, write_changes
 
@@ -191,9 +190,12 @@ def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader
     if only:
         write_tasks(
             [
-                (each.conversation, [make_row(task) for task in each.tasks.states.values() if task.message_count])
+                make_row(each.conversation, task)
                 for each in only
-            ]
+                for task in each.tasks.states.values()
+                if task.message_count
+            ],
+            known=Task.objects.filter(conversation_id__in=[each.conversation.pk for each in only]),
         )
         write_only_blocks(only)
     for each in timelines:

@@ -64,8 +64,7 @@ class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     asked: str | None = None
     named: str | None = None
     missing: list[str] = []
-    # Rows of agents and of pairs, as `agents.aggregates` counts them.
-    appearances: list[list[Any]] = []
+    # Rows of pairs, as `agents.aggregates` counts them.
     exchanges: list[list[Any]] = []
     elements: bytes = b""
 

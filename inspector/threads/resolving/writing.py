@@ -109,7 +109,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     fresh = [message_id for each in changes for message_id in each.fresh]
     traced = [message_id for each in changes for message_id in each.traced]
     columns = (*_KEY, *PLACED, *LEANED, *TOLD)
-    ghosts: dict[uuid.UUID, uuid.UUID] = {}
+    ghosts: set[uuid.UUID] = set()
     written = _insert_new([row for each in changes for row in each.new], ghosts)
     left: set[uuid.UUID] = set()
     for rows, width in (
@@ -127,7 +127,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
             update_rows(model=MessageRow, columns=(*columns[:width], *HUNG), rows=new, key_columns=len(_KEY))
             update_rows(model=MessageRow, columns=(*columns[:width], HUNG[0]), rows=old, key_columns=len(_KEY))
             written.extend(row[0] for row in held)
-            ghosts |= {at.above: row[1] for row, at in found if at.is_ghost}
+            ghosts |= {at.above for _, at in found if at.is_ghost}
             left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
     keep_ghosts(ghosts, left=left)
     # What the statement joins grows with the square of how many it is given.
@@ -137,8 +137,8 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     announce(messages=fresh, workspace_id=workspace_id)
 
 
-def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: dict[uuid.UUID, uuid.UUID]) -> list[uuid.UUID]:
-    """Insert messages whole: they are written once. Adds the ghosts that they stand below, with their conversations."""
+def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: set[uuid.UUID]) -> list[uuid.UUID]:
+    """Insert messages whole: they are written once. Adds the ghosts that they stand below."""
     own = [dict(zip(OWN, row, strict=False)) for row in rows]
     homes = {
         each["id"]: (each["conversation_id"], each["channel_id"], each["trace_key"] or b"", None, None) for each in own
@@ -149,7 +149,7 @@ def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: dict[uuid.UUID, uuid.UU
         columns=MESSAGE_COLUMNS,
         rows=((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in rows),
     )
-    ghosts |= {hung[each["id"]].above: each["conversation_id"] for each in own if hung[each["id"]].is_ghost}
+    ghosts |= {hung[pk].above for pk in homes if hung[pk].is_ghost}
     return list(homes)
 
 

@@ -36,12 +36,12 @@ STATUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "agreed": ("agreed", "accepted"),
 }
 _MEANINGS: Final = {word: meaning for meaning, words in STATUS_WORDS.items() for word in words}
-LONGEST_STATUS: Final = max(map(len, _MEANINGS))
+MAX_STATUS: Final = max(map(len, _MEANINGS))
 
 
 def read_status(status: str) -> str | None:
     """What a status word means to a task, a key of `STATUS_WORDS`; None where it is none that is known."""
-    return _MEANINGS.get(status.strip().lower()) if 0 < len(status) <= LONGEST_STATUS else None
+    return _MEANINGS.get(status.strip().lower()) if 0 < len(status) <= MAX_STATUS else None
 
 
 # What a message is to a task, by name, and what is said of the agent who acted: "executor acknowledged it".

@@ -22,7 +22,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.lookups import WrittenSince
 
 from ..models import Conversation, Message, Task
-from .states import STANDING
+from .states import STANDING, make_task_id
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
@@ -62,9 +62,13 @@ def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, 
 
     What stands too long is stalled, what stands beyond its deadline timed out.
     """
-    at = _write_moment(moment)
-    if at is None:
+    if not moment:
         return tasks.annotate(stands=F("state"))
+    at: models.Expression = (
+        Value(moment)
+        if isinstance(moment, datetime)
+        else Case(*(When(channel_id=channel_id, then=Value(each)) for channel_id, each in sorted(moment.items())))
+    )
     is_standing = Q(state__in=STANDING)
     return tasks.annotate(as_of=at).annotate(
         stands=Case(
@@ -96,14 +100,6 @@ def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
 def get_state(conversation: Conversation) -> str:
     """How a conversation stands: as of its channel's latest record where it was asked for so, else what is stored."""
     return str(getattr(conversation, "stands", conversation.state))
-
-
-def _write_moment(moment: datetime | Mapping[uuid.UUID, datetime] | None) -> models.Expression | None:
-    if isinstance(moment, datetime):
-        return Value(moment)
-    if not moment:
-        return None
-    return Case(*(When(channel_id=channel_id, then=Value(at)) for channel_id, at in sorted(moment.items())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +140,14 @@ class AgentMeasures:
 
 def measure_conversation(*, conversation: Conversation, moment: datetime | None = None) -> Measures:
     """The tasks of a conversation, as of a moment; by default the latest record of its channel."""
-    tasks = Task.objects.filter(conversation=conversation)
-    return measure(tasks, moment or find_moment(conversation=conversation))
+    at = moment or find_moment(conversation=conversation)
+    return _read_sums(annotate_state(Task.objects.filter(conversation=conversation), at).aggregate(**_SUMS))
 
 
 def measure_agent(
-    *, workspace: Workspace, names: Sequence[Name], moment: datetime | Mapping[uuid.UUID, datetime] | None = None
+    *, workspace: Workspace, names: Sequence[Name], moment: Mapping[uuid.UUID, datetime] | None = None
 ) -> AgentMeasures:
-    """What was asked of an agent and by it, under all the names given, as of a moment or of each channel's latest."""
+    """What was asked of an agent and by it, under all the names given, as of each channel's latest record."""
     moments = list_channels_at(workspace=workspace)[1] if moment is None else moment
     tasks = annotate_state(Task.objects.filter(workspace=workspace), moments)
     sides = [
@@ -184,11 +180,6 @@ class Percentile(models.Aggregate):
 
     def __init__(self, expression: str, part: float) -> None:
         super().__init__(expression, part=part, output_field=models.FloatField())
-
-
-def measure(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> Measures:
-    """What a set of tasks comes to as of a moment, or of one for each channel: one statement."""
-    return _read_sums(annotate_state(tasks, moment).aggregate(**_SUMS))
 
 
 # Over tasks that have `stands`.
@@ -261,7 +252,8 @@ def find_task(*, conversation: Conversation, task_id: uuid.UUID) -> Task | None:
 
 def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> dict[bytes, Task]:
     """The tasks of a conversation by what makes them: those in the course of which others were asked."""
-    rows = Task.objects.filter(conversation=conversation, key__in=list(keys)) if keys else ()
+    ids = [make_task_id(conversation.pk, key) for key in keys]
+    rows = Task.objects.filter(conversation=conversation, pk__in=ids) if ids else ()
     return {bytes(task.key): task for task in rows}
 
 

@@ -1,17 +1,24 @@
-"""The rows of tasks: written where they came out otherwise, with the changes of each."""
+"""The tasks of blocks, and the rows of tasks: how each stands by its messages, gone on with from earlier blocks.
+
+A task is known by its key. How it stands is a fact that later blocks read; what it adds up to (how many messages, its
+changes, its first and last time) is kept beside that fact by each block, so that one more message on a task marks no
+later block unless the task stands otherwise. A task's row is the latest fact and the sum of what stands beside all.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
+from ..resolving.view import View, digest_key, list_everywhere
 from .states import STANDING, Step, TaskState, make_task_id
 
 # Of a task that changes more often, so many of its first and of its last changes are kept, and how many there were.
@@ -19,21 +26,24 @@ MAX_STEPS: Final = 100
 
 TaskRow = tuple[Any, ...]
 COLUMNS: Final = (
-    *("key", "within_key", "native_id", "request", "act", "requester", "performer", "delegate", "delegation", "state"),
+    *("id", "conversation_id", "workspace_id", "channel_id", "place", "key"),
+    *("within_key", "native_id", "request", "act", "requester", "performer", "delegate", "delegation", "state"),
     *("deadline", "deadline_at", "first_at", "last_at", "asked_at", "acknowledged_at", "finished_at"),
     *("acknowledge_seconds", "finish_seconds", "message_count", "retries", "failures"),
-    *("is_answered", "is_received", "is_inferred", "mode", "ends", "ending", "steps", "step_count", "digest", "place"),
+    *("is_answered", "is_inferred", "steps", "step_count"),
 )
-_KEY, _DIGEST, _PLACE = 0, -2, -1
 
 
 def write_steps(task: TaskState) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
-    kept = task.steps
-    if len(kept) > 2 * MAX_STEPS:
-        kept = [*kept[:MAX_STEPS], *kept[-MAX_STEPS:]]
-    rows = [[step.message_id.hex, *step[1:]] for step in kept]
+    rows = [[step.message_id.hex, *step[1:]] for step in _bound_steps(task.steps)[0]]
     return json.dumps(rows, separators=(",", ":"))
+
+
+def _bound_steps(steps: list[Step]) -> tuple[list[Step], int]:
+    """Of many changes the first and the last, and how many are left out."""
+    left_out = max(0, len(steps) - 2 * MAX_STEPS)
+    return ([*steps[:MAX_STEPS], *steps[-MAX_STEPS:]], left_out) if left_out else (steps, 0)
 
 
 def read_steps(text: str) -> list[Step]:
@@ -41,22 +51,21 @@ def read_steps(text: str) -> list[Step]:
     return [Step(uuid.UUID(hex=name), *said) for name, *said in json.loads(text or "[]")]
 
 
-def make_row(task: TaskState) -> TaskRow:
+def make_row(conversation: Conversation, task: TaskState) -> TaskRow:
     """The columns of a task's row: those of `COLUMNS`."""
-    asked = task.request or task.asked_elsewhere
     said: dict[str, Any] = {
+        "conversation_id": conversation.pk,
+        "workspace_id": conversation.workspace_id,
+        "channel_id": conversation.channel_id,
         "within_key": task.within.key if task.within is not None else None,
-        "request": asked,
+        "request": task.request or task.asked_elsewhere,
         "state": task.state or STANDING[0].value,
         "acknowledge_seconds": _count_seconds(task.asked_at, task.acknowledged_at),
         "finish_seconds": _count_seconds(task.asked_at, task.finished_at),
-        "is_received": asked is not None,
         "steps": write_steps(task),
         "step_count": len(task.steps) + task.left_out,
     }
-    row = tuple(said[name] if name in said else getattr(task, name) for name in COLUMNS[:_DIGEST])
-    # A place may move with a message that comes in before it: it is written apart, and changes no digest.
-    return (*row, hashlib.sha256(repr(row).encode("utf-8", "backslashreplace")).digest(), task.place)
+    return tuple(said[name] if name in said else getattr(task, name) for name in COLUMNS)
 
 
 def _count_seconds(start: datetime | None, end: datetime | None) -> float | None:
@@ -66,37 +75,145 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
     return (end - start).total_seconds()
 
 
-def write_tasks(tasks: Sequence[tuple[Conversation, Sequence[TaskRow]]], *, since: Container[uuid.UUID] = ()) -> None:
-    """Write the tasks of these conversations that are new or came out otherwise; call where they are held.
+def write_tasks(rows: Iterable[TaskRow], *, known: QuerySet[Task]) -> None:
+    """Write the rows that are new or came out otherwise, and drop the others; call where their conversations are held.
 
-    What else is stored of a conversation is dropped, unless `since` names it: then these are not all its tasks.
+    Args:
+        rows: as `make_row` gives them.
+        known: the stored tasks that these are all of.
     """
-    whole = [conversation.pk for conversation, _ in tasks if conversation.pk not in since]
-    named = [make_task_id(each.pk, row[_KEY]) for each, rows in tasks if each.pk in since for row in rows]
-    held = Task.objects.filter(conversation_id__in=whole), Task.objects.filter(pk__in=named)
+    given = {row[0]: row for row in rows}
     stored = {
-        pk: (bytes(digest), bytes(place))
-        for rows in held
-        for pk, digest, place in rows.values_list("id", "digest", "place")
+        row[0]: tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
+        for row in known.values_list(*COLUMNS)
     }
-    fresh: list[TaskRow] = []
-    changed: list[TaskRow] = []
-    moved: list[TaskRow] = []
-    for conversation, rows in tasks:
-        for row in rows:
-            pk = make_task_id(conversation.pk, row[_KEY])
-            digest, place = stored.pop(pk, (b"", b""))
-            if not digest:
-                fresh.append((pk, conversation.pk, conversation.workspace_id, conversation.channel_id, *row))
-            elif digest != row[_DIGEST]:
-                changed.append((pk, conversation.pk, *row))
-            elif place != row[_PLACE]:
-                moved.append((pk, conversation.pk, row[_PLACE]))
-    if stored:
-        Task.objects.filter(pk__in=list(stored)).delete()
-    found = ("id", "conversation_id")
-    if fresh:
-        columns = (*found, "workspace_id", "channel_id", *COLUMNS)
-        insert_rows(model=Task, columns=columns, rows=fresh, order_by=("conversation_id", "key"))
-    update_rows(model=Task, columns=(*found, *COLUMNS), rows=changed, key_columns=len(found))
-    update_rows(model=Task, columns=(*found, "place"), rows=moved, key_columns=len(found))
+    if gone := stored.keys() - given.keys():
+        Task.objects.filter(pk__in=gone).delete()
+    fresh = [row for pk, row in given.items() if pk not in stored]
+    changed = [row for pk, row in given.items() if pk in stored and row != stored[pk]]
+    insert_rows(model=Task, columns=COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
+    update_rows(model=Task, columns=COLUMNS, rows=changed, key_columns=2)
+
+
+def write_touched(conversation: Conversation, touched: Iterable[uuid.UUID]) -> None:
+    """Write the rows of tasks of which something was said in some blocks, as all blocks say; inside the transaction."""
+    keys = {digest_key(("task", task_id.hex)): task_id for task_id in touched}
+    rows: list[TaskRow] = []
+    for key, found in list_everywhere(conversation.pk, keys).items():
+        task = None
+        if found:
+            task, within = read_task(keys[key], found[-1].value)
+            for each in found:
+                if each.extra is not None:
+                    _add_sums(task, each.extra)
+            if within is not None:
+                task.within = TaskState(within, make_task_id(conversation.pk, within))
+        if task is not None and task.message_count:
+            rows.append(make_row(conversation, task))
+    write_tasks(rows, known=Task.objects.filter(conversation=conversation, pk__in=list(keys.values())))
+
+
+_FOUND: Final = ("native_id", "requester", "act", "ends", "ending")
+_PLAYED: Final = ("wish", "performer", "delegate", "delegation", "mode", "state", "deadline", "is_answered")
+_TIMES: Final = ("deadline_at", "asked_at", "acknowledged_at", "finished_at")
+
+
+class Tasks:
+    """The tasks that the messages of a block may belong to, by id; those of earlier blocks as they stood there."""
+
+    def __init__(self, conversation_id: uuid.UUID, view: View) -> None:
+        self._conversation_id = conversation_id
+        self._view = view
+        self.states: dict[uuid.UUID, TaskState] = {}
+
+    def find(self, task_id: uuid.UUID) -> TaskState | None:
+        """A task that some message belonged to, or that another is part of."""
+        held = self.states.get(task_id)
+        if held is None and (written := self._view.get(("task", task_id.hex))) is not None:
+            held, within = read_task(task_id, written)
+            self.states[task_id] = held
+            # It goes on within another only where that is known as well.
+            held.within = self.find(make_task_id(self._conversation_id, within)) if within is not None else None
+        return held
+
+    def make(self, key: bytes, native_id: str = "") -> TaskState:
+        """The task of a key, which is new where it is none yet."""
+        task_id = make_task_id(self._conversation_id, key)
+        return self.find(task_id) or self.states.setdefault(task_id, TaskState(key, task_id, native_id))
+
+    def note(self) -> None:
+        """Say how each of those stands that anything was said of."""
+        for task_id, task in self.states.items():
+            if task.is_touched:
+                self._view.put(("task", task_id.hex), _write_task(task), _write_sums(task))
+
+
+def _write_task(task: TaskState) -> list[Any]:
+    return [
+        task.key.hex(),
+        None if task.request is None else task.request.hex,
+        None if task.asked_elsewhere is None else task.asked_elsewhere.hex,
+        None if task.part_of is None else task.part_of.hex(),
+        None if task.within is None else task.within.key.hex(),
+        [getattr(task, name) for name in _FOUND],
+        [getattr(task, name) for name in _PLAYED],
+        [_write_time(getattr(task, name)) for name in _TIMES],
+    ]
+
+
+def read_task(task_id: uuid.UUID, written: Sequence[Any]) -> tuple[TaskState, bytes | None]:
+    """A task as it was written, and the key of the one that it goes on within."""
+    key, request, elsewhere, part_of, within, *said, times = written
+    task = TaskState(
+        bytes.fromhex(key),
+        task_id,
+        request=None if request is None else uuid.UUID(hex=request),
+        asked_elsewhere=None if elsewhere is None else uuid.UUID(hex=elsewhere),
+        part_of=None if part_of is None else bytes.fromhex(part_of),
+    )
+    for names, values in zip((_FOUND, _PLAYED, _TIMES), (*said, map(_read_time, times)), strict=True):
+        for name, value in zip(names, values, strict=True):
+            setattr(task, name, value)
+    return task, None if within is None else bytes.fromhex(within)
+
+
+def _write_sums(task: TaskState) -> list[Any]:
+    """What the messages of one block add to a task; of many changes the first and the last."""
+    steps, left_out = _bound_steps(task.steps)
+    return [
+        task.place.hex(),
+        task.message_count,
+        task.retries,
+        task.failures,
+        task.is_inferred,
+        _write_time(task.first_at),
+        _write_time(task.last_at),
+        [[step.message_id.hex, *step[1:]] for step in steps],
+        task.left_out + left_out,
+    ]
+
+
+def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
+    """Add what the messages of the next block add to a task."""
+    place, count, retries, failures, is_inferred, *times, steps, left_out = written
+    if count and not task.message_count:
+        task.place = bytes.fromhex(place)
+    task.message_count += count
+    task.retries += retries
+    task.failures += failures
+    task.is_inferred = task.is_inferred or is_inferred
+    for at in times:
+        task.meet(_read_time(at))
+    task.steps += [Step(uuid.UUID(hex=name), *said) for name, *said in steps]
+    task.left_out += left_out
+    if len(task.steps) > 4 * MAX_STEPS:
+        task.steps, left_out = _bound_steps(task.steps)
+        task.left_out += left_out
+
+
+def _write_time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _read_time(written: str | None) -> datetime | None:
+    return None if written is None else datetime.fromisoformat(written)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -30,9 +29,6 @@ ORDERS: Final[Mapping[Column, tuple[str, ...]]] = {
     "above": ("place",),
     "trace_above": ("order_time", "order_source", "order_index", "place"),
 }
-_GROUPED: Final = (
-    *("conversation_id", "trace_id", "kind", "above", "order_time", "order_source", "order_index", "place"),
-)
 
 
 class Kind(IntEnum):
@@ -116,18 +112,6 @@ class Hung(NamedTuple):
     is_ghost: bool
 
 
-class First(NamedTuple):
-    """The first message that stands below a line, and its order key."""
-
-    id: uuid.UUID
-    workspace_id: uuid.UUID
-    conversation_id: uuid.UUID
-    order_time: datetime
-    order_source: bytes
-    order_index: int
-    place: bytes
-
-
 def hang(messages: Iterable[Placed], new: Mapping[uuid.UUID, Home] = MappingProxyType({})) -> dict[uuid.UUID, Hung]:
     """The lines that these messages stand below, by their ids.
 
@@ -185,77 +169,73 @@ def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
     hung = hang(placed.values())
     rows_back = [(pk, each.above, each.trace_above) for pk, each in hung.items()]
     update_rows(model=Message, columns=("id", "above", "trace_above"), rows=rows_back)
-    ghosts = {each.above: placed[pk].conversation_id for pk, each in hung.items() if each.is_ghost}
-    keep_ghosts(ghosts, left=left)
+    keep_ghosts({each.above for each in hung.values() if each.is_ghost}, left=left)
 
 
-def find_firsts(column: Column, lines: Collection[uuid.UUID]) -> dict[uuid.UUID, First]:
-    """The first message below each of these lines, of those that have any."""
-    if not lines:
-        return {}
-    order = ", ".join(ORDERS[column])
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"""
-            SELECT asked.id, first.* FROM unnest(%s::uuid[]) AS asked (id) CROSS JOIN LATERAL (
-                SELECT id, workspace_id, conversation_id, order_time, order_source, order_index, place
-                  FROM threads_message WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1) AS first
-            """,  # noqa: S608
-            [list(lines)],
-        )
-        return {
-            line: First(pk, workspace_id, conversation_id, at, bytes(source), index, bytes(place))
-            for line, pk, workspace_id, conversation_id, at, source, index, place in cursor.fetchall()
-        }
-
-
-def keep_ghosts(ghosts: Mapping[uuid.UUID, uuid.UUID], *, left: Collection[uuid.UUID]) -> None:
+def keep_ghosts(ghosts: Collection[uuid.UUID], *, left: Collection[uuid.UUID]) -> None:
     """Keep the ghosts of conversations where the first message stands that cites them; call where these are held.
 
     Args:
-        ghosts: those that messages stand below now which were placed otherwise, with their conversations.
+        ghosts: those that messages stand below now which were placed otherwise.
         left: lines below which messages stood until now; they may be ghosts.
     """
-    known = TreeGroup.objects.filter(pk__in=left) if left else TreeGroup.objects.none()
-    held = set(known.values_list("pk", flat=True))
-    if not ghosts and not held:
-        return
-    firsts = find_firsts("above", {*ghosts, *held})
-    write_groups(
-        [
-            TreeGroup(
-                id=line,
-                workspace_id=first.workspace_id,
-                kind=TreeGroup.Kind.GHOST,
-                conversation_id=first.conversation_id,
-                above=first.conversation_id,
-                **place_at(first),
-            )
-            for line, first in firsts.items()
-        ],
-        gone=held - firsts.keys(),
-    )
+    known = TreeGroup.objects.filter(pk__in=left).values_list("pk", flat=True) if left else ()
+    keep_groups("above", [Group(pk) for pk in {*ghosts, *known}])
 
 
-def place_at(first: First | TreeGroup) -> dict[str, object]:
-    """The order key of a group whose first line is this."""
-    return {name: getattr(first, name) for name in ORDERS["trace_above"]}
+class Group(NamedTuple):
+    """A ghost, or by its conversation a heading, that a tree may have; in a trace with that."""
+
+    id: uuid.UUID
+    conversation_id: uuid.UUID | None = None
+    trace_id: uuid.UUID | None = None
+    trace_key: bytes | None = None
 
 
-def write_groups(groups: Collection[TreeGroup], *, gone: Collection[uuid.UUID]) -> None:
-    """Write those of these ghosts and headings that are new or other, and drop those that are gone."""
-    if gone:
-        TreeGroup.objects.filter(pk__in=list(gone)).delete()
-    held = TreeGroup.objects.in_bulk([each.pk for each in groups])
-    changed = [each for each in groups if each.pk not in held or _tell(held[each.pk]) != _tell(each)]
-    TreeGroup.objects.bulk_create(
-        changed,
-        update_conflicts=True,
-        unique_fields=["id"],
-        update_fields=[name.removesuffix("_id") for name in _GROUPED],
-    )
+def keep_groups(column: Column, groups: Collection[Group]) -> dict[uuid.UUID, uuid.UUID]:
+    """Keep these ghosts, or headings of ghosts that are kept, where the first line below them stands.
+
+    Those with nothing below them are deleted.
+
+    Returns:
+        in which conversation the first line below each is.
+    """
+    if not groups:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_write_keep(column), [list(values) for values in zip(*groups, strict=True)])
+        homes = dict(cursor.fetchall())
+    if gone := {group.id for group in groups} - homes.keys():
+        TreeGroup.objects.filter(pk__in=gone).delete()
+    return homes
 
 
-def _tell(group: TreeGroup) -> tuple[object, ...]:
-    values = (getattr(group, name) for name in _GROUPED)
-    return tuple(bytes(value) if isinstance(value, memoryview) else value for value in values)
+@cache
+def _write_keep(column: Column) -> str:
+    order = ", ".join(ORDERS[column])
+    line = "workspace_id, conversation_id, order_time, order_source, order_index, place, id AS line"
+    # Places move without a change in the trace, and say something within one conversation alone; there they say all.
+    source, place = ("''::bytea", "place") if column == "above" else ("order_source", "''::bytea")
+    heading = "encode(substring(sha256(trace_key || uuid_send(conversation_id)) FOR 16), 'hex')::uuid"
+    kept = "conversation_id, trace_id, above, order_time, order_source, order_index, place"
+    held, excluded = (", ".join(f"{table}.{name}" for name in kept.split(", ")) for table in ("held", "excluded"))
+    return f"""
+        WITH first AS MATERIALIZED (
+            SELECT asked.*, line.*
+              FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::bytea[]) AS asked (id, home, trace_id, trace_key)
+             CROSS JOIN LATERAL (SELECT * FROM (
+                (SELECT {line} FROM threads_message WHERE {column} = asked.id ORDER BY {order}, id LIMIT 1)
+                UNION ALL
+                (SELECT {line} FROM threads_treegroup WHERE above = asked.id ORDER BY {order}, id LIMIT 1)
+                ) AS any_of ORDER BY {order}, line LIMIT 1) AS line),
+        written AS (
+            INSERT INTO threads_treegroup AS held (id, workspace_id, kind, {kept}, severity, size, is_stale, data)
+            SELECT id, workspace_id, CASE WHEN home IS NULL THEN {Kind.GHOST} ELSE {Kind.CONVERSATION} END,
+                   CASE WHEN trace_id IS NULL THEN conversation_id ELSE home END, trace_id,
+                   CASE WHEN trace_id IS NULL THEN conversation_id WHEN home IS NOT NULL THEN trace_id
+                        ELSE {heading} END,
+                   order_time, {source}, order_index, {place}, 0, 0, false, ''
+              FROM first ORDER BY id
+            ON CONFLICT (id) DO UPDATE SET ({kept}) = ROW ({excluded})
+             WHERE ({held}) IS DISTINCT FROM ({excluded}))
+        SELECT id, conversation_id FROM first"""  # noqa: S608

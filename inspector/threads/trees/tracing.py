@@ -29,7 +29,7 @@ from ..placing.keys import WIRE
 from ..placing.places import read_instant
 from ..tasks.events import ASKS
 from .aggregates import MAX_SUBJECT, Member, Sums, name_content, read_sums, sum_up
-from .lines import ORDERS, First, find_firsts, hang, name_ghost, name_heading, place_at, write_groups
+from .lines import Group, hang, keep_groups, name_ghost, name_heading
 
 # A part has no more messages than that, but for those of one instant.
 MAX_PART = 512
@@ -282,62 +282,28 @@ def _keep_groups(
     whole: Collection[Trace],
 ) -> None:
     """Keep the ghosts and headings of these traces where the first line below them stands."""
-    lines: dict[uuid.UUID, Trace] = {}
-    homes: dict[uuid.UUID, uuid.UUID] = {}
-    ghosts: set[uuid.UUID] = set()
+    groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")
+    # What belongs to none of its messages any more belongs to the trace of its id across channels, if to any.
+    groups.filter(trace__in=[trace for trace in whole if not members[trace]]).delete()
+    ghosts: dict[uuid.UUID, Trace] = {}
+    headings: dict[uuid.UUID, tuple[Trace, uuid.UUID]] = {}
     for trace, rows in members.items():
         key = bytes(trace.key)
         for each in rows:
-            heading = name_heading(key, each.conversation_id)
-            homes[heading], lines[heading] = each.conversation_id, trace
+            headings[name_heading(key, each.conversation_id)] = trace, each.conversation_id
             if each.cited:
-                ghost = name_ghost(key + each.channel_id.bytes, each.cited)
-                ghosts.add(ghost)
-                lines[ghost] = trace
-    groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")
-    known = list(groups.filter(IsAny("id", {*left, *lines}))) + list(groups.filter(trace__in=whole))
+                ghosts[name_ghost(key + each.channel_id.bytes, each.cited)] = trace
+    known = list(groups.filter(IsAny("id", {*left, *ghosts, *headings}))) + list(groups.filter(trace__in=whole))
     known += groups.filter(IsAny("id", {group.above for group in known if group.kind == TreeGroup.Kind.GHOST}))
-    held = {group.pk: group for group in known}
-    # What belongs to none of its messages any more belongs to the trace of its id across channels, if to any.
-    lost = set[uuid.UUID]()
-    for pk, group in held.items():
-        if group.trace is not None and lines.setdefault(pk, group.trace) in whole and not members[lines[pk]]:
-            lost.add(pk)
-        if group.kind == TreeGroup.Kind.GHOST:
-            ghosts.add(pk)
-        elif group.conversation_id is not None:
-            homes[pk] = group.conversation_id
-    firsts = find_firsts("trace_above", lines.keys() - lost)
-    drawn = []
-    for pk in ghosts & firsts.keys():
-        heading = name_heading(bytes(lines[pk].key), firsts[pk].conversation_id)
-        homes[heading] = firsts[pk].conversation_id
-        lines.setdefault(heading, lines[pk])
-        drawn.append(_make_group(lines[pk], pk, TreeGroup.Kind.GHOST, firsts[pk], above=heading))
-    gone = (held.keys() & ghosts) - firsts.keys()
-    write_groups(drawn, gone=gone)
-    below = TreeGroup.objects.filter(kind=TreeGroup.Kind.GHOST, above__in=list(lines.keys() - lost))
-    first_ghosts = {
-        each.above: each for each in below.order_by("above", *ORDERS["trace_above"], "id").distinct("above")
-    }
-    headings = []
-    for pk in lines.keys() - ghosts - lost:
-        tops = [each for each in (firsts.get(pk), first_ghosts.get(pk)) if each is not None]
-        if tops and pk in homes:
-            first = min(tops, key=lambda each: tuple(_plain(value) for value in place_at(each).values()))
-            group = _make_group(lines[pk], pk, TreeGroup.Kind.HEADING, first, above=lines[pk].pk, home=homes[pk])
-            headings.append(group)
-    write_groups(headings, gone=held.keys() - ghosts - {each.pk for each in headings})
-
-
-def _make_group(
-    trace: Trace, pk: uuid.UUID, kind: int, first: First | TreeGroup, *, above: uuid.UUID, home: uuid.UUID | None = None
-) -> TreeGroup:
-    # Places move without a change in the trace, and say something within one conversation alone.
-    order = place_at(first) | {"place": b""}
-    return TreeGroup(
-        id=pk, workspace_id=trace.workspace_id, kind=kind, trace=trace, conversation_id=home, above=above, **order
-    )
+    for group in known:
+        if group.trace is not None and group.conversation_id is None:
+            ghosts.setdefault(group.pk, group.trace)
+        elif group.trace is not None and group.conversation_id is not None:
+            headings.setdefault(group.pk, (group.trace, group.conversation_id))
+    cited = [Group(pk, None, trace.pk, bytes(trace.key)) for pk, trace in ghosts.items()]
+    for pk, home in keep_groups("trace_above", cited).items():
+        headings.setdefault(name_heading(bytes(ghosts[pk].key), home), (ghosts[pk], home))
+    keep_groups("trace_above", [Group(pk, home, trace.pk, bytes(trace.key)) for pk, (trace, home) in headings.items()])
 
 
 def _plain(value: object) -> object:

@@ -171,21 +171,16 @@ def _write_nothing(order: Sequence[str]) -> str:
     return ", ".join(f"NULL::{types[each]}" for each in order)
 
 
-def climb(
-    column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH
-) -> list[tuple[uuid.UUID, int]]:
-    """A line, by its id or a query for it, and those that it stands below with their kinds, itself first."""
-    return _climb(column, line, most, "SELECT id, kind FROM up ORDER BY n")
+class Climbed(NamedTuple):
+    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree."""
+
+    id: uuid.UUID
+    kind: int
+    above: uuid.UUID | None
 
 
-def find_top(column: Column, line: uuid.UUID) -> tuple[Step, uuid.UUID] | None:
-    """A line with its depth, and the outermost one that it stands below; it may stand deeper than `MAX_DEPTH`."""
-    outermost = "SELECT id, n, (SELECT kind FROM up WHERE n = 0) FROM up ORDER BY n DESC LIMIT 1"
-    rows = _climb(column, line, MAX_DEPTH, outermost)
-    return next(((Step(line, kind, depth), top) for top, depth, kind in rows), None)
-
-
-def _climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], most: int, select: str) -> list[Any]:
+def climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH) -> list[Climbed]:
+    """A line, by its id or a query for it, and those that it stands below, itself first."""
     sql, given = ("%s::uuid", (line,)) if isinstance(line, uuid.UUID) else line.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -198,11 +193,11 @@ def _climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], most: int
                     SELECT id, {Kind.MESSAGE}, {column} FROM threads_message WHERE id = up.above
                     UNION ALL SELECT id, kind, above FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
                  WHERE up.n < %s)
-            {select}
+            SELECT id, kind, above FROM up ORDER BY n
             """,  # noqa: S608
             [*given, most],
         )
-        return list(cursor.fetchall())
+        return [Climbed(*row) for row in cursor.fetchall()]
 
 
 def count_below(column: Column, lines: Collection[uuid.UUID], *, most: int) -> dict[uuid.UUID, int]:

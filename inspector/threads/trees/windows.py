@@ -21,8 +21,8 @@ from ..placing.links import read_links
 from ..placing.places import count_microseconds
 from ..resolving.summaries import read_summary
 from ..tasks.events import ASKS
-from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome, find_firsts
-from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, find_top, walk
+from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome
+from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
 
 MAX_TOGGLED: Final = 50
 # So many lines below closed rows are counted for one window, of each row at most and at least so many.
@@ -126,10 +126,9 @@ class Tree:
 
     @property
     def _groups(self) -> QuerySet[TreeGroup]:
-        owner = self.owner
-        if isinstance(owner, Conversation):
-            return TreeGroup.objects.filter(conversation=owner, trace=None)
-        return TreeGroup.objects.filter(trace=owner)
+        if isinstance(self.owner, Conversation):
+            return TreeGroup.objects.filter(above=self.owner.pk)
+        return TreeGroup.objects.filter(trace=self.owner)
 
     def count(self) -> int:
         """How many rows it has, folded or not."""
@@ -170,21 +169,15 @@ class Tree:
         return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
     def read_path(self, line: uuid.UUID) -> list[Step]:
-        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not."""
+        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not.
+
+        Of one deeper than `MAX_DEPTH` these are the nearest, as if it stood so deep.
+        """
         climbed = climb(self.column, line)
         depth = len(climbed) - 1
-        return [Step(pk, kind, depth - at) for at, (pk, kind) in enumerate(climbed)][::-1] if self._find(line) else []
-
-    def _find(self, line: uuid.UUID) -> Step | None:
-        """A line with its depth, None where the tree has it not; one deeper than `MAX_DEPTH` counts as so deep."""
-        found = find_top(self.column, line)
-        if found is None or (found[0].depth < MAX_DEPTH and not self._is_top(found[1])):
-            return None
-        return found[0]
-
-    def _is_top(self, line: uuid.UUID) -> bool:
-        rows = (TreeGroup.objects.filter(above=self.owner.pk), Message.objects.filter(**{self.column: self.owner.pk}))
-        return any(each.filter(pk=line).exists() for each in rows)
+        if not climbed or (depth < MAX_DEPTH and climbed[-1].above != self.owner.pk):
+            return []
+        return [Step(each.id, each.kind, depth - at) for at, each in enumerate(climbed)][::-1]
 
     def is_hidden(self, line: uuid.UUID, fold: Fold) -> bool:
         """Whether a row that is closed hides this one."""
@@ -195,9 +188,9 @@ class Tree:
         if at.depth is not None and self.find_held([at.line]):
             kind = TreeGroup.objects.filter(pk=at.line).values_list("kind", flat=True).first()
             return Step(at.line, kind or Kind.MESSAGE, at.depth)
-        found = self._find(at.line)
-        path = self.read_path(at.line)[:-1] if found is not None and fold != OPEN else ()
-        return next((step for step in path if not fold.is_open(step.id, step.depth)), found)
+        path = self.read_path(at.line)
+        closed = (step for step in path[:-1] if not fold.is_open(step.id, step.depth))
+        return next(closed, path[-1] if path else None)
 
     def find_held(self, lines: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
         """Those of these lines that are in the tree."""
@@ -206,11 +199,15 @@ class Tree:
 
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
-        for line, kind in climb(self.column, message, most=1)[1:]:
-            first = find_firsts(self.column, [line]).get(line) if kind == Kind.GHOST else None
-            if first is not None and first.id == message:
-                return Place(line)
+        for line in climb(self.column, message, most=1)[1:]:
+            if line.kind == Kind.GHOST and self._find_first(line.id) == message:
+                return Place(line.id)
         return Place(message)
+
+    def _find_first(self, line: uuid.UUID) -> uuid.UUID | None:
+        """The first message directly below a line."""
+        rows = Message.objects.filter(**{self.column: line}).order_by(*ORDERS[self.column], "pk")
+        return rows.values_list("pk", flat=True).first()
 
     def find_at(self, moment: datetime) -> uuid.UUID | None:
         """The first message of the tree that is not before a time, else the last one."""
@@ -232,7 +229,7 @@ class Tree:
         closed = [step for step in steps if not fold.is_open(step.id, step.depth)]
         most = min(MAX_BELOW, max(MIN_BELOW, MAX_COUNTED // max(1, len(closed))))
         below = count_below(self.column, [step.id for step in closed], most=most + 1)
-        critical = {pk for pk, _ in climb(self.column, self._select_latest(), most=MAX_CRITICAL)}
+        critical = {each.id for each in climb(self.column, self._select_latest(), most=MAX_CRITICAL)}
         lines = self._read_lines(steps)
         depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
         for step, next_depth in zip(steps, depths, strict=True):

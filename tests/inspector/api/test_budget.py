@@ -12,7 +12,7 @@ from django.test import Client
 
 from inspector.budget import MOST_BYTES, fit_answer
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MOST_BYTES_LOOKED_THROUGH
+from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from tests.timing import is_within
 
 from ..conftest import Cast, deliver, settle_all
@@ -84,7 +84,7 @@ def test_an_answer_about_a_large_record_stays_small_and_says_what_it_leaves_out(
         offset = window["next"]
         if offset is None:
             break
-    if len(message.record.source) > MOST_BYTES_LOOKED_THROUGH:
+    if len(message.record.source) > MAX_BYTES_LOOKED_THROUGH:
         assert (found, window["cut"]) == (
             0,
             [{"path": "results", "total": len(message.record.source), "unit": "bytes"}],

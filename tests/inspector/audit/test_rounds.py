@@ -34,7 +34,6 @@ def make_task(number: int, within: int | None, requester: str, performer: str, *
         None,
         0,
         False,
-        True,
         "",
     )
 

@@ -20,8 +20,8 @@ from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
-from inspector.threads.rendering.marks import has_term
 from inspector.threads.rendering.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
+from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.

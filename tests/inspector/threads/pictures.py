@@ -10,7 +10,6 @@ from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import (
     AgentTotal,
-    Appearance,
     Conversation,
     Declaration,
     Exchange,
@@ -65,9 +64,7 @@ def picture() -> dict[str, Any]:
             "tree": tree,
             "tasks": list_tasks(conversation, names),
             "findings": list_findings(conversation, records),
-            "counted": {
-                model.__name__: list_counted(model, conversation) for model in (Appearance, Exchange, Declaration)
-            },
+            "counted": {model.__name__: list_counted(model, conversation) for model in (Exchange, Declaration)},
             "sum": (
                 bytes(conversation.settled_digest or b"").hex(),
                 (conversation.state, conversation.subject, conversation.agents, conversation.dialects),
@@ -82,7 +79,7 @@ def list_tasks(conversation: Conversation, names: dict[uuid.UUID, str]) -> list[
     """The rows of the tasks, each task and message named by what it is."""
     tasks = list(conversation.tasks.order_by("place", "native_id"))
     by_key = {bytes(task.key): task.native_id or names.get(task.request, "") for task in tasks if task.request}
-    told = ("id", "key", "within_key", "request", "steps", "digest", "place", "conversation", "workspace", "channel")
+    told = ("id", "key", "within_key", "request", "steps", "place", "conversation", "workspace", "channel")
     places = load_places(conversation)
     return [
         (
@@ -109,7 +106,7 @@ def list_findings(conversation: Conversation, records: dict[str, str]) -> list[t
     )
 
 
-def list_counted(model: type[Appearance | Exchange | Declaration], conversation: Conversation) -> list[str]:
+def list_counted(model: type[Exchange | Declaration], conversation: Conversation) -> list[str]:
     """What is counted of a conversation, without whose it is."""
     told = ("id", "workspace", "channel", "message", "conversation")
     names = [column.name for column in model._meta.fields if column.name not in told]

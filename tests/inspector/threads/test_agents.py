@@ -34,7 +34,6 @@ from inspector.threads.models import (
     Agent,
     AgentTotal,
     AgentWord,
-    Appearance,
     Declaration,
     Exchange,
     Message,
@@ -89,23 +88,23 @@ def check_totals() -> None:
     """The totals are what the rows come to, counted anew."""
     counted: dict[tuple[Any, ...], list[Any]] = {}
     of_agent: dict[tuple[Any, ...], set[uuid.UUID]] = defaultdict(set)
-    for row in Appearance.objects.all():
-        for dialect in (row.dialect, ""):
-            held = counted.setdefault((row.agent_id, dialect), [0, 0, 0, row.first_at, row.last_at])
-            counts = (row.sent, row.received, row.failures)
-            held[:3] = [one + another for one, another in zip(held, counts, strict=False)]
-            held[3:] = [min(held[3], row.first_at), max(held[4], row.last_at)]
-            of_agent[row.agent_id, dialect].add(row.conversation_id)
+    for row in Exchange.objects.all():
+        for agent, counts in ((row.sender_id, (row.sent, 0, row.failed)), (row.receiver_id, (0, row.messages, 0))):
+            for dialect in ("", row.dialect) if agent else ():
+                held = counted.setdefault((agent, dialect), [0, 0, 0, row.first_at, row.last_at])
+                held[:3] = [one + another for one, another in zip(held, counts, strict=False)]
+                held[3:] = [min(held[3], row.first_at), max(held[4], row.last_at)]
+                of_agent[agent, dialect].add(row.conversation_id)
     columns = ("agent", "dialect", "conversations", "sent", "received", "failures", "first_at", "last_at")
     kept = {row[:2]: list(row[2:]) for row in AgentTotal.objects.values_list(*columns)}
     assert {key: row for key, row in kept.items() if row != [0, 0, 0, 0, None, None]} == {
         key: [len(of_agent[key]), *held] for key, held in counted.items()
     }
-    pair = ("channel", "sender", "receiver", "is_broadcast", "dialect")
+    pair = ("sender", "receiver", "is_broadcast", "dialect")
     sums = {"said": Sum("messages"), "failed": Sum("failures"), "since": Min("first_at"), "until": Max("last_at")}
     summed = set(Exchange.objects.values_list(*pair).annotate(**sums))
     kept_pairs = PairTotal.objects.values_list(*pair, "messages", "failures", "first_at", "last_at")
-    assert {row for row in kept_pairs if row[5:] != (0, 0, None, None)} == summed
+    assert {row for row in kept_pairs if row[4:] != (0, 0, None, None)} == summed
 
 
 def test_who_said_how_much_to_whom(cast: Cast) -> None:

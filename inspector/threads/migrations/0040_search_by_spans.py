@@ -10,7 +10,7 @@ from inspector.threads.rendering.spans import Spans
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("threads", "0037_packed_bodies")]
+    dependencies = [("threads", "0039_fewer_columns_and_indexes")]
 
     operations = [
         AddIndexConcurrently("message", GinIndex("words", "atoms", Spans(), name="message_search")),
