@@ -201,7 +201,7 @@ def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader
     for each in timelines:
         if not each.is_only:
             summaries[each.conversation.pk] = held = [read_summary(block.summary) for block in each.blocks]
-            exchanges.append(add_rows(each.conversation, held))
+            exchanges.append(add_rows(each.conversation, (one.exchanges for one in held)))
             if each.is_whole:
                 _prune(each.conversation)
     hidden = count_hidden_by_conversation(conversations)
