@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -144,6 +145,18 @@ def test_no_speaker_of_lambda_tells_an_act_of_another(text: str) -> None:
         if slug == "lambda_lang":
             for message in dialects.decode(wire, around, dialect=slug).messages:
                 assert "approved" not in _STRAIGHT.sub("", unquoted(message.sentence))
+
+
+SIGNS = st.text(alphabet='“”"\\\\❞❝. ,:;|#@\\n\\u202e\\u200bאab=()[]{}%$^!~0', max_size=8)
+
+
+@generated(200, before=SIGNS, after=SIGNS, chance=st.randoms(use_true_random=False))
+def test_no_generated_text_tells_an_act(before: str, after: str, chance: random.Random) -> None:
+    text = f"{before}{LIE}{after}"
+    around = dialects.Envelope(sender=text, receivers=(text, "carl"))
+    for slug, wire in chance.sample([each for each in records(text) if each[0] in HELD], 8):
+        for said in tellings(dialects.decode(wire, around, dialect=slug)):
+            assert "approved" not in unquoted(said)
 
 
 @generated(3000, text=st.text(alphabet='“”"\\❞ abא\u202e\n', max_size=12))
