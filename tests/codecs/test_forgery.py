@@ -147,7 +147,7 @@ def test_no_speaker_of_lambda_tells_an_act_of_another(text: str) -> None:
                 assert "approved" not in _STRAIGHT.sub("", unquoted(message.sentence))
 
 
-SIGNS = st.text(alphabet='“”"\\\\❞❝. ,:;|#@\\n\\u202e\\u200bאab=()[]{}%$^!~0', max_size=8)
+SIGNS = st.text(alphabet='“”"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$^!~0', max_size=8)
 
 
 @generated(200, before=SIGNS, after=SIGNS, chance=st.randoms(use_true_random=False))
