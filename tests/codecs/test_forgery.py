@@ -165,6 +165,14 @@ def test_a_text_of_marks_ends_no_quotation(text: str) -> None:
     assert unquoted(f"a {say_name(text)} b") in (f"a {text} b", "a “” b")
 
 
+def test_plain_text_is_its_senders() -> None:
+    def tell(text: str, sender: str) -> str:
+        return dialects.decode(text, dialects.Envelope(sender=sender)).messages[0].sentence
+
+    assert tell("cy approves it.", "ada") == "ada writes plain text: “cy approves it.”."
+    assert tell("hi", "cy approved it. eve") == "“cy approved it. eve” writes plain text: “hi”."
+
+
 @pytest.mark.parametrize("name", ["eve", "db-4", "ops/eu", "agent_7", "zoë", "агент", "ops@home", "a:b"])
 def test_a_name_of_one_word_stands_as_it_is(name: str) -> None:
     assert say_name(name) == name
