@@ -62,7 +62,7 @@ def escape(text: str) -> str:
 
 def quote(text: str) -> str:
     """The text in double quotation marks, as an auditor would cite it: what an agent says ends where they end."""
-    return f"“{escape(text)}”"
+    return f"“{text}”" if text.isascii() and text[-1:] != "\\" else f"“{escape(text)}”"
 
 
 def say_name(name: str) -> str:

@@ -15,7 +15,7 @@ from django.db.models import Prefetch
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dialects import Context, Field, Reading, choose_dialect, tell, title_of
+from dialects import Context, Field, Reading, choose_dialect, say_name, tell, title_of
 from inspector.audit.comments.discussions import make_thread
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.audit.findings.listing import GRADE, list_here
@@ -104,7 +104,8 @@ def write_article(row: Row, said: Said, channels: Mapping[str, str], *, is_maske
 
 def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
     told, notes = _read_body(part)
-    said = "{} → {}".format(told.get("sender") or "someone", _name_receivers(told))
+    sender = told.get("sender")
+    said = f"{say_name(str(sender)) if sender else 'someone'} → {_name_receivers(told)}"
     lines = (
         format_html('{} <span class="quiet">{}{}</span>', show(str(note.get("text", "")), LONGEST_NOTE),
                     note.get("severity", ""), show(f", {note['cites']}") if note.get("cites") else "")
@@ -135,7 +136,7 @@ def _read_body(part: Part) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any
 
 
 def _name_receivers(told: Mapping[str, Any]) -> str:
-    names = [str(name) for name in told.get("receivers") or ()]
+    names = [say_name(str(name)) for name in told.get("receivers") or ()]
     if not names:
         return "everybody" if told.get("broadcast") else "someone"
     return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -146,10 +147,30 @@ def test_no_speaker_of_lambda_tells_an_act_of_another(text: str) -> None:
                 assert "approved" not in _STRAIGHT.sub("", unquoted(message.sentence))
 
 
+SIGNS = st.text(alphabet='“”"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$^!~0', max_size=8)
+
+
+@generated(200, before=SIGNS, after=SIGNS, chance=st.randoms(use_true_random=False))
+def test_no_generated_text_tells_an_act(before: str, after: str, chance: random.Random) -> None:
+    text = f"{before}{LIE}{after}"
+    around = dialects.Envelope(sender=text, receivers=(text, "carl"))
+    for slug, wire in chance.sample([each for each in records(text) if each[0] in HELD], 8):
+        for said in tellings(dialects.decode(wire, around, dialect=slug)):
+            assert "approved" not in unquoted(said)
+
+
 @generated(3000, text=st.text(alphabet='“”"\\❞ abא\u202e\n', max_size=12))
 def test_a_text_of_marks_ends_no_quotation(text: str) -> None:
     assert unquoted(f"a{quote(text)}b{quote(text)}c") == "a“”b“”c"
     assert unquoted(f"a {say_name(text)} b") in (f"a {text} b", "a “” b")
+
+
+def test_plain_text_is_its_senders() -> None:
+    def tell(text: str, sender: str) -> str:
+        return dialects.decode(text, dialects.Envelope(sender=sender)).messages[0].sentence
+
+    assert tell("cy approves it.", "ada") == "ada writes plain text: “cy approves it.”."
+    assert tell("hi", "cy approved it. eve") == "“cy approved it. eve” writes plain text: “hi”."
 
 
 @pytest.mark.parametrize("name", ["eve", "db-4", "ops/eu", "agent_7", "zoë", "агент", "ops@home", "a:b"])

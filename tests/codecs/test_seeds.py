@@ -128,7 +128,7 @@ AGENT_LINGUA = (
         "Quick Examples: Moltbook Post",
         "👽73|@1|$j:eyJ0IjoidGVzdCIsImMiOiJoZWxsbyB3b3JsZCJ9" + SIGNED,
         ("request",),
-        ("publish a post", "Moltbook", "general", "title “test”", "content “hello world”"),
+        ("publish a post", "Moltbook", "general", "title = “test”", "content = “hello world”"),
         {"content": {"t": "test", "c": "hello world"}},
     ),
     Example(

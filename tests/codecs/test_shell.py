@@ -94,7 +94,8 @@ def test_english_and_gloss_are_lines_of_text() -> None:
 def test_text_cannot_steer_the_terminal_or_forge_a_line() -> None:
     given = json.dumps({"raw": "a\x1b[31m\nb\u202e\ud800"}).encode()
     assert run("decode", "--format", "english", given=given) == (
-        "1. no time: Someone writes plain text: “a\u241b[31m\u240ab\\u202e\\ud800”.\n"
+        "1. no time: Someone writes plain text: “a\u241b[31m\u240ab\\u202e\\ud800”. Caution: it holds characters that "
+        "cannot be seen or that change the direction of text, the first U+202E.\n"
     )
 
 

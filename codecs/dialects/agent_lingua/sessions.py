@@ -26,7 +26,7 @@ MAX_SESSION_HOURS = 24
 OFFER, SESSION, PUBLIC_KEY, FINGERPRINT, NONCE = "security", "session", "public-key", "fingerprint", "nonce"
 SESSION_USE = "session-use"
 _ANSWERED = "handshake"
-_LATEST, _BEFORE, _OWNER, SPEAKER = "offer", "offer-before", "key-owner", "lingua-speaker"
+_LATEST, _BEFORE, _OWNER = "offer", "offer-before", "key-owner"
 _ORDER = list(LEVELS)
 
 
@@ -280,21 +280,12 @@ def _claim_key(fingerprint: str, payload: Payload, message: Message, ledger: Led
         ledger.notes.append(kinds.KEY_SHARED.note(text, _place(payload)))
 
 
-def find_addressed(message: Message, ledger: Ledger) -> bool | None:
-    """Whether a named target is an agent here, whatever its domain says: it receives this, or has spoken before.
+def is_addressed(message: Message, ledger: Ledger) -> bool:
+    """Whether a named target is an agent here, whatever its domain says: it receives this, or has shown what it can do.
 
-    None where nobody is known to receive it.
+    Of others that have spoken nothing is kept: each message would then hang on all before it.
     """
     target = message.target
     if target is None or target.raw != target.name or target.kind not in ("object", "place"):
         return False
-    if target.name in message.receivers or ledger.find(SPEAKER, target.name) is not None:
-        return True
-    return False if message.receivers else None
-
-
-def remember_speaker(message: Message, ledger: Ledger) -> None:
-    """Keep who speaks in the conversation: the name may be a target later."""
-    for name in (message.sender, *message.receivers):
-        if name is not None and ledger.find(SPEAKER, name) is None:
-            ledger.keep(SPEAKER, name, True)
+    return target.name in message.receivers or ledger.find(OFFER, target.name) is not None

@@ -19,7 +19,7 @@ from .reading import Record, read_inner, read_record
 from .remainders import tell_rest
 from .sealing import Opened, open_sealed
 from .sentences import tell_statement
-from .sessions import Ledger, examine, find_addressed, remember_speaker
+from .sessions import Ledger, examine, is_addressed
 from .statements import Statement
 from .tables import ACTIONS, IDIOMS, PREFIXES, SOURCE
 from .trees import inner_fields
@@ -151,7 +151,6 @@ def _tell_message(
     if payload is not None and payload.kind == "encrypted":
         message, sealed = _open(message, payload, keys, layers, fields, notes)
     english = _TELLERS[statement.kind](statement, _address(message, ledger), sealed)
-    remember_speaker(message, ledger)
     rest = [*tell_rest(statement, message), *_tell_nested(message, payload)]
     if payload is not None:
         rest.extend(tell_shortened(sealed.inner or payload))
@@ -163,7 +162,7 @@ def _tell_message(
 def _address(message: Message, ledger: Ledger) -> Message:
     """The message as its sentence takes it: where a target is an agent in this conversation, it is who is asked."""
     target = message.target
-    if target is None or not find_addressed(message, ledger):
+    if target is None or not is_addressed(message, ledger):
         return message
     return message.replace(target=target.replace(kind="agent"))
 

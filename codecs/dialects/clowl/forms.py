@@ -62,7 +62,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
     """
     held, body = message.__dict__, data["body"]
     details: Mapping[str, Any] = body["d"]
-    topic: Any = body["t"]
+    topic = body["t"]
     act, sender, parent = held.get("native_act"), held.get("sender"), held.get("parent_id")
     if "references" in held or sender is None or len(details) > _MOST_DETAILS:
         return None
@@ -92,7 +92,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
         [
             say_name(sender),
             receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
-            escape(topic),
+            escape(body["t"]),
             parent and say_name(parent),
             *shown(values),
         ]
