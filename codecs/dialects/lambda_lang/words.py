@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .._record import Basis, Entry
 from .lexicon import find_word
-from .protocol import ASPECTS, CONTEXT_KEYS, OLD_ASPECTS, TASK_KEYS, TENSES, TRUST
+from .protocol import ASPECTS, CONTEXT_KEYS, ERRORS, OLD_ASPECTS, TASK_KEYS, TENSES, TRUST
 from .vocabulary import Vocabulary, histories, load_vocabulary, order_release, title_domain
 
 # A word longer than this is no atom with letters around it.
@@ -152,6 +152,8 @@ def find_elsewhere(word: str, release: str) -> tuple[tuple[str, str], ...]:
         found.append((CONTEXT_KEYS[word], "as a key of the protocol"))
     elif word in TASK_KEYS:
         found.append((TASK_KEYS[word], "as a key of a task"))
+    if word in ERRORS:
+        found.append((ERRORS[word].name, "as an error code"))
     if word in TRUST:
         found.append((TRUST[word][0], "as a mark of the protocol"))
     return tuple(found)
