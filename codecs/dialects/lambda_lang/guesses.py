@@ -59,16 +59,18 @@ def guess_reading(nodes: Sequence[Node], mood: str) -> str | None:
 def _read_units(nodes: Sequence[Node]) -> list[_Unit] | None:
     units: list[_Unit] = []
     at = 0
+    has_pair = False
     while at < len(nodes):
         if _is_pair(nodes, at):
             # What another key gives is certain, and told before.
-            at += 3
+            at, has_pair = at + 3, True
             continue
         unit, at = _read_unit(nodes, at)
         if unit is None:
             return None
         units.append(unit)
-    return units
+    # An action may be what the key beside it is about.
+    return None if has_pair and any(unit.letter == "v" for unit in units) else units
 
 
 def _read_unit(nodes: Sequence[Node], at: int) -> tuple[_Unit | None, int]:
