@@ -210,7 +210,7 @@ def told_in_order(*said: tuple[str, str]) -> list[dialects.Message]:
 
 def test_a_definition_is_shown_with_its_author_and_place() -> None:
     *_, last = told_in_order(("A", "!Ik"), ("B", '{def:ok="it failed"}'), ("A", "!nd ok"))
-    assert 'ok (means "it failed", as defined by B in message 2; in the vocabulary "success")' in last.sentence
+    assert 'ok (means "it failed", as defined by B in message 2; "success" in the vocabulary)' in last.sentence
     (piece,) = (part for part in last.english if "it failed" in part.text)
     assert piece.source == ("r2", 1)
     assert piece.spans == ((0, 4, 6),)
@@ -525,7 +525,7 @@ def test_every_note_of_the_table_can_be_made() -> None:
 
 
 _GIVEN = '{def:vf="count the files",inv="the invoices",eta="day of arrival"}'
-_VF = 'vf (means "count the files", as defined in message 1; in the vocabulary "verify")'
+_VF = 'vf (means "count the files", as defined in message 1; "verify" in the vocabulary)'
 _INV = 'inv (means "the invoices", as defined in message 1)'
 
 

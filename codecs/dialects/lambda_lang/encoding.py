@@ -73,7 +73,8 @@ def _write_address(message: Message) -> tuple[str, str]:
 
 def _write_message(message: Message, to: str) -> str:
     attributes = message.attributes
-    parts: list[str] = list(attributes.get("broken_headers", ()))
+    broken = attributes.get("broken_headers")
+    parts: list[str] = [str(header) for header in broken] if isinstance(broken, list) else []
     version = attributes.get("version")
     context = attributes.get("context")
     in_block = any("v:" in block or "ver:" in block or "id:" in block or "ctx:" in block for block in context or ())

@@ -59,12 +59,18 @@ def guess_reading(nodes: Sequence[Node], mood: str) -> str | None:
 def _read_units(nodes: Sequence[Node]) -> list[_Unit] | None:
     units: list[_Unit] = []
     at = 0
+    has_pair = False
     while at < len(nodes):
+        if _is_pair(nodes, at):
+            # What another key gives is certain, and told before.
+            at, has_pair = at + 3, True
+            continue
         unit, at = _read_unit(nodes, at)
         if unit is None:
             return None
         units.append(unit)
-    return units
+    # An action may be what the key beside it is about.
+    return None if has_pair and any(unit.letter == "v" for unit in units) else units
 
 
 def _read_unit(nodes: Sequence[Node], at: int) -> tuple[_Unit | None, int]:
@@ -91,6 +97,14 @@ def _read_unit(nodes: Sequence[Node], at: int) -> tuple[_Unit | None, int]:
         return _Unit("t", " now", node), at + 1
     letter = "s" if node.says == "success" else node.uses[0]
     return (_Unit(letter, node.adjective() or "", node) if letter in "vas" else None), at + 1
+
+
+def _is_pair(nodes: Sequence[Node], at: int) -> bool:
+    """Whether `key=value` stands there, but for an id and for a status that is a word."""
+    key, sign, value = [*nodes[at : at + 3], None, None, None][:3]
+    if key is None or sign is None or value is None or sign.text != "=" or not value.kind.startswith("value-"):
+        return False
+    return key.kind == "word" and key.text != "id" and not (key.text == "st" and value.uses[:1] in ("v", "a"))
 
 
 def _is_known(node: Node) -> bool:

@@ -8,14 +8,14 @@ failure of an auditor's tool.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from .._record import Basis, Entry
 from .lexicon import find_word
-from .protocol import ASPECTS, CONTEXT_KEYS, OLD_ASPECTS, TASK_KEYS, TENSES, TRUST
+from .protocol import ASPECTS, CONTEXT_KEYS, ERRORS, OLD_ASPECTS, TASK_KEYS, TENSES, TRUST
 from .vocabulary import Vocabulary, histories, load_vocabulary, order_release, title_domain
 
 # A word longer than this is no atom with letters around it.
@@ -141,17 +141,23 @@ def _say_reading(meaning: Meaning) -> str:
 
 @lru_cache(maxsize=4096)
 def find_elsewhere(word: str, release: str) -> tuple[tuple[str, str], ...]:
-    """What a word is in a release's domains and in the protocol, and where: `("transport", "in agent-to-agent")`."""
+    """What a word is or was in domains and is in the protocol, and where: `("transport", "in agent-to-agent")`."""
     vocabulary = load_vocabulary(release)
     found = [
         ("/".join(table[word]), f"in {title_domain(domain)}")
         for domain, table in vocabulary.domains.items()
         if word in table
     ]
+    found += [
+        (meaning, f"in {title_domain(domain)} before v{until}")
+        for domain, meaning, until in _walk_withdrawn(word, release)
+    ]
     if word in CONTEXT_KEYS:
         found.append((CONTEXT_KEYS[word], "as a key of the protocol"))
     elif word in TASK_KEYS:
         found.append((TASK_KEYS[word], "as a key of a task"))
+    if word in ERRORS:
+        found.append((ERRORS[word].name, "as an error code"))
     if word in TRUST:
         found.append((TRUST[word][0], "as a mark of the protocol"))
     return tuple(found)
@@ -170,13 +176,18 @@ def find_withdrawn(word: str, release: str, active: tuple[str, ...] = ()) -> tup
 
     A domain in which it meant the same as in the core is named only where that domain is `active`.
     """
-    at = order_release(release)
     senses = load_vocabulary(release).find(word)
-    found = []
+    return tuple(
+        f"“{meaning}” in the {title_domain(domain)} domain before v{until}"
+        for domain, meaning, until in _walk_withdrawn(word, release)
+        if meaning not in senses or domain in active
+    )
+
+
+def _walk_withdrawn(word: str, release: str) -> Iterator[tuple[str, str, str]]:
+    """Each domain that a word was withdrawn from, what it was there, and since which release it is not."""
+    at = order_release(release)
     for domain, table in histories().items():
-        history = table.get(word, ()) if domain else ()
-        for (_, meaning), (until, follows) in pairwise(history):
-            is_other = meaning not in senses or domain in active
-            if meaning and follows is None and is_other and order_release(until) <= at:
-                found.append(f"“{meaning}” in the {title_domain(domain)} domain before v{until}")
-    return tuple(found)
+        for (_, meaning), (until, follows) in pairwise(table.get(word, ()) if domain else ()):
+            if meaning and follows is None and order_release(until) <= at:
+                yield domain, meaning, until
