@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Length
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
+from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
 from inspector.intake.withdrawals import has_hidden
@@ -29,6 +30,7 @@ MAX_HIDDEN = 10_001
 
 def read_body(message: Message) -> Mapping[str, Any]:
     """What telling wrote: `message` (the names that are not absent) and `record`; empty while it is not told."""
+    check_effort()
     return json.loads(message.body) if message.body else {"message": {}, "record": {}}
 
 
@@ -104,6 +106,7 @@ def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, l
 
 def reread(*, message: Message) -> Reading:
     """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
+    check_effort()
     record = message.record
     return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
 

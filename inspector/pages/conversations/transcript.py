@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
+from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
@@ -234,6 +235,7 @@ class _Builder:
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
+        check_effort()
         findings = self._findings.get(message.pk, ())
         told = {_fold(finding.text) for finding in findings[:MOST_FINDINGS]}
         notes = [
