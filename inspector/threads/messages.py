@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -116,8 +117,12 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     return unfold_reading(reread(message=message), keys)
 
 
-def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:
+def load_records(
+    *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
+) -> dict[uuid.UUID, int]:
     """Give these messages their records in one query, those over `most_bytes` left out.
+
+    Where the others are more than `most_in_all` together, the largest of them are left out, too.
 
     Returns:
         the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
@@ -132,6 +137,12 @@ def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.U
         else:
             records[record.pk] = record
             record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
+    in_all = 0
+    for pk, size in sorted(((pk, vars(record)["size_bytes"]) for pk, record in records.items()), key=itemgetter(1)):
+        in_all += size
+        if most_in_all is not None and in_all > most_in_all:
+            left_out[pk] = size
+            del records[pk]
     for message in messages:
         if message.record_id in records:
             message.record = records[message.record_id]
