@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from dialects import to_shallow_json
 
+from .effort import check_effort
+
 MOST_BYTES: Final = 2 * 1024 * 1024
 # A number or a name weighs about so much, with what stands around it; each character of a text six
 # bytes, one beyond the first 65,536 twelve.
@@ -92,6 +94,7 @@ class _Fitting:
         return kept
 
     def _fit_mapping(self, value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+        check_effort()
         shown = {}
         for number, (name, inner) in enumerate(value.items()):
             if number == max(self.measure.items, LEAST_MEMBERS):

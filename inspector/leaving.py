@@ -2,7 +2,7 @@
 
 A thread that waits for PostgreSQL does not see that its own line was closed. So one thread of each process looks at the
 lines of the requests under way. What only reads is ended; what writes goes on to its end, for its sender may have gone
-because all was said. What is computed between two statements goes on: the bounds of an answer (`budget`) keep it short.
+because all was said. What is computed between two statements ends where it asks (`effort`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 EVERY_SECONDS: Final = 0.5
 CANCEL_SECONDS: Final = 5.0
-_READING: Final = frozenset({"GET", "HEAD"})
+READING: Final = frozenset({"GET", "HEAD"})
 
 
 class GoneError(OperationalError):
@@ -72,10 +72,16 @@ def end_work_of_the_gone() -> None:
     request_finished.connect(_end)
 
 
+def has_gone() -> bool:
+    """Whether whoever sent the request that this thread answers has gone."""
+    visit = _visits.get(threading.get_ident())
+    return visit is not None and visit.is_gone
+
+
 def _begin(environ: dict[str, Any] | None = None, **_: Any) -> None:
     _end()
     line = (environ or {}).get("gunicorn.socket")
-    if environ is None or line is None or environ["REQUEST_METHOD"] not in _READING:
+    if environ is None or line is None or environ["REQUEST_METHOD"] not in READING:
         return
     if _watcher.acquire(blocking=False):  # The first request of a process; it is given back by nobody.
         threading.Thread(target=_watch, name="leaving", daemon=True).start()

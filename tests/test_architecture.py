@@ -40,6 +40,7 @@ BESIDE = {
     "bounds",
     "budget",
     "confusables",
+    "effort",
     "settings",
     "celery",
     "logs",

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
 from inspector.budget import CUTS
+from inspector.effort import bound_effort, check_effort
 
 from .beginnings import look_at_beginning
 from .bodies import BrokenBodyError, read_body
@@ -104,6 +105,7 @@ class DecodeView(Endpoint):
     refusals: ClassVar = {"POST": (408, 413, 415, 422)}
 
     @extend_schema(operation_id="decode", request=_DECODE_BODY, responses={200: _DECODE_ANSWER})
+    @bound_effort()
     def post(self, request: Request) -> Response:
         """Read a log, or single texts with what is known around them.
 
@@ -134,6 +136,7 @@ def decode_log(
     """
     conversations = Conversations()
     for index, record in enumerate(_frame(reader, pieces)):
+        check_effort()
         if index == MOST_RECORDS:
             raise ProblemError(413, f"at most {MOST_RECORDS} records are decoded at once: send them in pieces")
         yield _decode(index, record, conversations, dialect=dialect, is_tree=is_tree)

@@ -16,6 +16,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from inspector.budget import fit_answer
+from inspector.effort import SpentError
+from inspector.leaving import GoneError
 
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
@@ -123,7 +125,10 @@ class Endpoint(APIView):
     def finalize_response(self, request: Request, response: Any, *args: Any, **names: Any) -> Any:
         """The answer within its budget, which no browser and no proxy keeps: it is for the holder of the key."""
         if isinstance(response, Response) and response.data is not None:
-            response.data = fit_answer(response.data)
+            try:
+                response.data = fit_answer(response.data)
+            except (SpentError, GoneError) as error:
+                response = self.handle_exception(error)
         answer = super().finalize_response(request, response, *args, **names)
         patch_cache_control(answer, no_store=True)
         return answer

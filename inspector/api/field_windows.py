@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
+from inspector.effort import check_effort
 from inspector.threads import messages
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 
@@ -75,6 +76,7 @@ def walk_fields(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
     """Each field with its depth, before its children."""
     stack = [(0, field) for field in reversed(fields)]
     while stack:
+        check_effort()
         depth, field = stack.pop()
         yield depth, field
         stack.extend((depth + 1, child) for child in reversed(field.children))

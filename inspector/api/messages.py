@@ -11,6 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.effort import check_effort
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
@@ -96,6 +97,7 @@ def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]
 
 
 def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
+    check_effort()
     return {
         "id": message.pk,
         "native_id": message.native_id or None,

@@ -13,6 +13,7 @@ from django.http import Http404
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
+from inspector.effort import SpentError
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
 from inspector.leaving import GoneError
@@ -101,7 +102,7 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
         error = exceptions.PermissionDenied()
     elif isinstance(error, SuspiciousOperation):
         error = ProblemError(400, f"the request cannot be taken: {error}")
-    elif isinstance(error, GoneError):
+    elif isinstance(error, (GoneError, SpentError)):
         error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, (OperationalError, InterfaceError)):
         cut_off = is_cut_off(error)

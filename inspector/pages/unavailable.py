@@ -8,6 +8,7 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from inspector.effort import SpentError
 from inspector.intake.failures import is_cut_off, is_passing
 
 RETRY_AFTER_SECONDS: Final = 5
@@ -19,9 +20,10 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
     Nothing here asks the database, which may be what failed: neither page knows who is signed in.
     """
     error = sys.exception()
-    if error is None or not (is_passing(error) or is_cut_off(error)):
+    is_too_long = error is not None and (is_cut_off(error) or isinstance(error, SpentError))
+    if error is None or not (is_passing(error) or is_too_long):
         return _inert(HttpResponse(render_to_string("500.html"), status=500))
-    response = _inert(HttpResponse(render_to_string("503.html", {"is_cut_off": is_cut_off(error)}), status=503))
+    response = _inert(HttpResponse(render_to_string("503.html", {"is_too_long": is_too_long}), status=503))
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
 

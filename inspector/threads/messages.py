@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -13,6 +14,7 @@ from django.db.models.functions import Coalesce, Length
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
+from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
 from inspector.intake.withdrawals import has_hidden
@@ -29,6 +31,7 @@ MAX_HIDDEN = 10_001
 
 def read_body(message: Message) -> Mapping[str, Any]:
     """What telling wrote: `message` (the names that are not absent) and `record`; empty while it is not told."""
+    check_effort()
     return json.loads(message.body) if message.body else {"message": {}, "record": {}}
 
 
@@ -104,6 +107,7 @@ def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, l
 
 def reread(*, message: Message) -> Reading:
     """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
+    check_effort()
     record = message.record
     return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
 
@@ -113,8 +117,12 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     return unfold_reading(reread(message=message), keys)
 
 
-def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.UUID, int]:
+def load_records(
+    *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
+) -> dict[uuid.UUID, int]:
     """Give these messages their records in one query, those over `most_bytes` left out.
+
+    Where the others are more than `most_in_all` together, the largest of them are left out, too.
 
     Returns:
         the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
@@ -129,6 +137,12 @@ def load_records(*, messages: Sequence[Message], most_bytes: int) -> dict[uuid.U
         else:
             records[record.pk] = record
             record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
+    in_all = 0
+    for pk, size in sorted(((pk, vars(record)["size_bytes"]) for pk, record in records.items()), key=itemgetter(1)):
+        in_all += size
+        if most_in_all is not None and in_all > most_in_all:
+            left_out[pk] = size
+            del records[pk]
     for message in messages:
         if message.record_id in records:
             message.record = records[message.record_id]

@@ -16,6 +16,8 @@ import msgspec
 from django.db.models import BinaryField, Case, F, QuerySet, Value, When
 from django.db.models.functions import MD5, Left, Length
 
+from inspector.effort import check_effort
+
 from .models import Conversation, Message
 from .models.packed_text import unpack_text
 from .placing.citations import SEVERAL, count_bearers
@@ -183,6 +185,7 @@ def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
 
 def _make_step(row: Any, places: Places) -> Step:
     """A step of a row of its columns."""
+    check_effort()
     body = unpack_text(row.missing_name, max_bytes=MAX_BODY)
     made: Step = row._replace(
         position=places.find_position(row.position),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dialects
 from dialects._english import escape, say_name
 from dialects._scan import leaves
-from dialects.clowl import DIALECT, reading
+from dialects.clowl import DIALECT, positions, reading
 from dialects.clowl.parts import divide
 from dialects.clowl.telling import say_key
 from tests.lanes import generated
@@ -659,3 +659,22 @@ def test_a_telling_in_very_many_pieces_keeps_every_word_and_ends_in_one(monkeypa
         assert segments[:20] == every[:20]
         assert "".join(each.text for each in segments) == "".join(each.text for each in every)
         assert segments[20].spans == ((0, 0, len(wire)),)
+
+
+def test_the_places_of_a_long_text_are_those_of_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{"a": 1, "b\\u0041" : [ "x", {"c": null, "a":[]} ], "a": "last", "e": {}}'
+
+    def list_places() -> list[tuple[Any, ...]]:
+        root = positions.place(text, 0, len(text))
+        rows = [("$", root), *((path, node) for path, node in root.walk()), ("found", root.locate(("bA", 1, "c")))]
+        return [
+            (path, each.key, each.kind, each.key_start, each.key_end, each.start, each.end, len(each.members))
+            for path, each in rows
+            if each is not None
+        ]
+
+    short = list_places()
+    assert len(short) == 10
+    assert [text[start:end] for path, _, _, _, _, start, end, _ in short if path == ("a",)] == ["1", '"last"']
+    monkeypatch.setattr(positions, "_LONG", 0)
+    assert list_places() == short

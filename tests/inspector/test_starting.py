@@ -115,3 +115,11 @@ def test_cookies_behind_https_are_of_this_host_alone(is_behind: str, said: str, 
     show = f"from django.conf import settings; print(*(getattr(settings, name) for name in {names}))"
     variables = {"DJANGO_SETTINGS_MODULE": "inspector.settings", "BEHIND_HTTPS": is_behind}
     assert read_settings(variables, tmp_path, "-c", show).stdout.strip() == said
+
+
+def test_a_process_has_loaded_its_pages_before_it_is_asked_for_one(tmp_path: Path) -> None:
+    looks = (
+        "import inspector.wsgi, sys; print('inspector.pages.urls' in sys.modules, 'inspector.api.urls' in sys.modules)"
+    )
+    done = read_settings({"SECRET_KEY": SECRET}, tmp_path, "-c", looks)
+    assert (done.stdout.strip(), done.returncode) == ("True True", 0), done.stderr

@@ -16,6 +16,10 @@ _TOKEN = re.compile(
 # What a value is, by the group of the token that matched it.
 _KINDS = {2: '"', 5: "v"}
 
+# From so many characters on places are packed, four offsets in one number.
+_LONG = 1_000_000
+_LOW = (1 << 32) - 1
+
 Path = tuple[str | int, ...]
 
 
@@ -25,23 +29,18 @@ class Node:
     A member of an object has its key and the key's place; an item of a list has its index and no place for it.
     """
 
-    __slots__ = ("_by_key", "end", "key", "key_end", "key_start", "kind", "members", "start")
-
-    def __init__(self, key: str | int, key_start: int, key_end: int, kind: str, start: int, end: int) -> None:
-        self.key = key
-        self.key_start = key_start
-        self.key_end = key_end
-        self.kind = kind
-        self.start = start
-        self.end = end
-        self.members: Sequence[Node] = ()
-        self._by_key: dict[str | int, Node] | None = None
+    __slots__ = ()
+    key: str | int
+    key_start: int
+    key_end: int
+    kind: str
+    start: int
+    end: int
+    members: Sequence[Node] = ()
 
     def find(self, key: str | int) -> Node | None:
         """The member of that key; the last one where the key is repeated."""
-        if self._by_key is None:
-            self._by_key = {member.key: member for member in self.members}
-        return self._by_key.get(key)
+        return None
 
     def locate(self, path: Path) -> Node | None:
         """The value at the end of a path, or None where the path leads nowhere."""
@@ -67,33 +66,76 @@ class Node:
                 stack.append((own, iter(member.members)))
 
 
+class _Plain(Node):
+    """A value that may have members."""
+
+    __slots__ = ("_by_key", "end", "key", "key_end", "key_start", "kind", "members", "start")
+
+    def __init__(self, key: str | int, key_start: int, key_end: int, kind: str, start: int, end: int) -> None:
+        self.key = key
+        self.key_start = key_start
+        self.key_end = key_end
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.members: Sequence[Node] = ()
+        self._by_key: dict[str | int, Node] | None = None
+
+    def find(self, key: str | int) -> Node | None:
+        """The member of that key; the last one where the key is repeated."""
+        if self._by_key is None:
+            self._by_key = {member.key: member for member in self.members}
+        return self._by_key.get(key)
+
+
+class _Packed(Node):
+    """A value without members in a long text, of which there may be a million: half as large, and slower to ask."""
+
+    __slots__ = ("_place", "key", "kind")
+
+    def __init__(self, key: str | int, key_start: int, key_end: int, kind: str, start: int, end: int) -> None:
+        self.key = key
+        self.kind = kind
+        self._place = (((end << 32 | start) << 32) | key_end) << 32 | key_start
+
+    key_start = property(lambda self: self._place & _LOW)
+    key_end = property(lambda self: self._place >> 32 & _LOW)
+    start = property(lambda self: self._place >> 64 & _LOW)
+    end = property(lambda self: self._place >> 96)
+
+
 def place(text: str, start: int, end: int) -> Node:
     """The places of everything in the JSON value text[start:end], which has been read as JSON before."""
-    root = Node("", start, start, "v", start, end)
-    stack: list[tuple[Node, list[Node]]] = []
+    root: Node = _Plain("", start, start, "v", start, end)
+    leaf: type[_Plain | _Packed] = _Packed if end - start > _LONG else _Plain
+    stack: list[tuple[_Plain, list[Node]]] = []
     members: list[Node] = []
     for found in _TOKEN.finditer(text, start, end):
         kind = found.lastindex or 0
         first, last = found.span(kind)
         if kind == 4:
-            node, members = stack.pop()
-            node.end = last
+            opened, members = stack.pop()
+            opened.end = last
             if not stack:
                 break
             continue
         key_start, key_end = found.span(1)
         mark = _KINDS.get(kind) or text[first]
+        key = read_key(text[key_start:key_end]) if key_start >= 0 else len(members)
         if key_start < 0:
-            node = Node(len(members), first, first, mark, first, last)
+            key_start = key_end = first
+        node: Node
+        if kind == 3:
+            node = opened = _Plain(key, key_start, key_end, mark, first, last)
         else:
-            node = Node(read_key(text[key_start:key_end]), key_start, key_end, mark, first, last)
+            node = leaf(key, key_start, key_end, mark, first, last)
         if stack:
             members.append(node)
         else:
             root = node
         if kind == 3:
-            stack.append((node, members))
-            members = node.members = []
+            stack.append((opened, members))
+            members = opened.members = []
         elif not stack:
             break
     return root

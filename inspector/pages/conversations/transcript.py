@@ -13,6 +13,7 @@ from django.urls import reverse
 from dialects import say_name
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
+from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
@@ -35,7 +36,7 @@ from ..shown.told import (
     shorten,
     write_elapsed,
 )
-from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.wires import LONGEST_RECORD_BYTES, MOST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
@@ -224,7 +225,9 @@ class _Builder:
         self._here = {row.message.pk: row.message for row in rows if row.message}
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
-        self._left_out = load_records(messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES)
+        self._left_out = load_records(
+            messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES, most_in_all=MOST_RECORD_BYTES
+        )
         self._is_tree = is_tree
         self._previous: Message | None = None
         self._told_once: set[str] = set()
@@ -237,6 +240,7 @@ class _Builder:
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
+        check_effort()
         findings = self._findings.get(message.pk, ())
         told = {_fold(finding.text) for finding in findings[:MOST_FINDINGS]}
         notes = [

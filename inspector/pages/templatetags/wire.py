@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
+from inspector.effort import check_effort
 from inspector.pages.shown.hidden_characters import spell_hidden
 from inspector.pages.shown.markup import (
     HIT_CHARACTERS,
@@ -53,6 +54,7 @@ def wire(
     light: Any = (),
 ) -> SafeString:
     """A wire cut at its stretches; over `open_characters` it is folded, over `page_characters` left out."""
+    check_effort()
     return write_wire(
         text,
         stretches,
@@ -72,6 +74,7 @@ def english(
     light: Any = (),
 ) -> SafeString:
     """A sentence from its segments (text, spans, basis); folded over `open_characters`, cut at `page_characters`."""
+    check_effort()
     return write_english(
         segments,
         is_linked=linked,

@@ -144,6 +144,19 @@ def test_a_very_long_wire_stands_on_its_own_page(viewer: Client, cast: Cast) -> 
     assert "more characters are not on this page." in message
 
 
+def test_a_window_shows_so_many_bytes_of_records_and_the_smallest_first(viewer: Client, cast: Cast) -> None:
+    sizes = [95, 20, 95, 95, 95, 95, 95]
+    deliver(cast, *(say(at, body={"t": "x", "d": {"q": "x" * 1000 * size}}) for at, size in enumerate(sizes)))
+    settle_all()
+    conversation = Conversation.objects.get(native_id="c")
+    for page in (
+        open_conversation(viewer),
+        viewer.get(reverse("pages:conversation-raw", args=[SLUG, conversation.pk])).content.decode(),
+    ):
+        assert page.count("kB: open the message") == 1
+        assert "20.2 kB: open the message" not in page
+
+
 def test_one_who_talks_to_himself_or_to_everyone_is_shown_so(viewer: Client, cast: Cast) -> None:
     deliver(cast, say(0, to="oscar"), say(1, to="*"))
     settle_all()
