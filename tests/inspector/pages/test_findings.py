@@ -114,7 +114,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert auditor.post(address, form | {"reason": "a <i>test</i>"})["Location"] == back
     assert auditor.post(address, form | {"reason": "x", "next": "https://evil.example/"})["Location"] == FINDINGS
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
-    assert "<strong>amir</strong> called it a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
+    assert "<strong>amir</strong> marked it as a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
     assert rows_of(read(viewer, back)) == 0
     assert rows_of(read(viewer, f"{back}&state=false-alarm")) == 1
     assert "Decision" not in one
