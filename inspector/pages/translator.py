@@ -89,12 +89,13 @@ class RecordLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """The record in another dialect: its wire and what it loses, or why it cannot be written."""
+    """The record in another dialect: its wire, what it loses and what it lacks there, or why it cannot be written."""
 
     title: str
     slug: str
     wire: str
     losses: Sequence[dialects.Loss]
+    lacks: Sequence[str]
     refusal: str
     back: str
 
@@ -201,13 +202,16 @@ def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
     try:
         encoded = dialects.encode(reading.messages, dialect.slug)
     except dialects.EncodeError as error:
-        return Written(title=dialect.title, slug=dialect.slug, wire="", losses=(), refusal=error.reason, back="")
+        return Written(
+            title=dialect.title, slug=dialect.slug, wire="", losses=(), lacks=(), refusal=error.reason, back=""
+        )
     back = dialects.decode(encoded.wire, dialect=dialect.slug)
     return Written(
         title=dialect.title,
         slug=dialect.slug,
         wire=encoded.wire,
         losses=encoded.losses,
+        lacks=[note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
         refusal="",
         back=" ".join(message.sentence for message in back.messages),
     )

@@ -36,7 +36,9 @@
         option.selected = true;
         document.getElementById("judge-reason").focus();
       };
-      found.push({ title: `Decide: ${option.textContent}`, run: decide });
+      const isMark = ["fixed", "false-alarm"].includes(option.value);
+      const words = option.textContent;
+      found.push({ title: isMark ? `Mark as ${words.toLowerCase()}` : words, run: decide });
     }
     const wanted = typed.trim().toLowerCase();
     return found

@@ -85,6 +85,11 @@
   }
   document.addEventListener("htmx:afterSettle", offerAll);
 
+  // What had the focus went with the card that took its place: the keyboard goes on from here, not from the page's head.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (list.contains(event.target) && document.activeElement === document.body) list.focus({ preventScroll: true });
+  });
+
   function next() {
     isSending = waiting.length > 0;
     if (isSending) send(waiting.shift());

@@ -61,7 +61,7 @@ def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> N
     palette = page.get_by_role("dialog", name="Go to")
     page.keyboard.press("Control+k")
     page.keyboard.type("fixed")
-    expect(palette.get_by_role("option").first).to_contain_text("Decide: Fixed")
+    expect(palette.get_by_role("option").first).to_contain_text("Mark as fixed")
     page.keyboard.press("Enter")
     expect(palette).to_be_hidden()
     # It is chosen, and nothing is sent before there is a reason.

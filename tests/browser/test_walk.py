@@ -200,6 +200,8 @@ def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cas
     expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
     settle_all()
     expect(page.get_by_text("15 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
+    # The button that had the focus is gone: Tab goes on from the result.
+    expect(page.get_by_role("region", name="Uploads of this visit")).to_be_focused()
 
     go_to(page, "overview", "Overview")
     rules = page.get_by_role("region", name="Open findings by rule").locator("tbody tr")

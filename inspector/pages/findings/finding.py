@@ -34,8 +34,8 @@ from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, tit
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
     Finding.State.ACCEPTED.value: "accepted it",
-    Finding.State.FIXED.value: "called it fixed",
-    Finding.State.FALSE_ALARM.value: "called it a false alarm",
+    Finding.State.FIXED.value: "marked it as fixed",
+    Finding.State.FALSE_ALARM.value: "marked it as a false alarm",
 }
 
 

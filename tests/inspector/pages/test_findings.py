@@ -18,6 +18,7 @@ from inspector.audit.rules.logs import clowl, say
 from inspector.audit.services import claim, create_queue, judge_item
 from inspector.intake.services import withdraw_delivery
 from inspector.pages.findings.rows import begin_sentence
+from inspector.pages.shown.markup import write_visible
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -60,6 +61,9 @@ def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> 
     assert span is not None
     assert span[1].startswith(reverse("pages:message", args=["acme", message.pk]))
     assert reverse("pages:finding", args=["acme", found.pk]) in listed
+    # What the message said stands below what is the matter with it.
+    for page in (listed, read(viewer, FINDINGS)):
+        assert f'<p class="said quiet">{write_visible(message.english)}</p>' in page
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
     assert span[1] in one
     assert "Found by its rule" in one
@@ -114,7 +118,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert auditor.post(address, form | {"reason": "a <i>test</i>"})["Location"] == back
     assert auditor.post(address, form | {"reason": "x", "next": "https://evil.example/"})["Location"] == FINDINGS
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
-    assert "<strong>amir</strong> called it a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
+    assert "<strong>amir</strong> marked it as a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
     assert rows_of(read(viewer, back)) == 0
     assert rows_of(read(viewer, f"{back}&state=false-alarm")) == 1
     assert "Decision" not in one
@@ -187,6 +191,7 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
     page = read(viewer, f"{FINDINGS}?rule=said-twice&state=closed")
     assert rows_of(page) == 1
     assert "hidden with its message" in page
+    assert 'class="said' not in page
     one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
     assert found.text not in one
     assert "accepted it: “so it is”" in one

@@ -38,6 +38,14 @@ def test_a_message_is_told_and_written_in_the_others_with_what_is_lost(viewer: C
     assert all(f"<code>{loss.name}</code>" in page for loss in written.losses)
 
 
+def test_what_the_other_dialect_requires_and_was_not_said_is_listed(viewer: Client) -> None:
+    page = paste(viewer, "?Uk/co", into="clowl")
+    lacks = page.partition("6 problems in CLowl; nothing was invented")[2].partition("</div>")[0]
+    for words in ("The message id is missing", "the sender is missing", "the time is missing"):
+        assert words in lacks
+    assert "nothing was invented" not in paste(viewer, "?Uk/co", into="agent_lingua")
+
+
 def test_nothing_is_stored_and_the_text_stands_in_no_address(viewer: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         paste(viewer, REQUEST)
