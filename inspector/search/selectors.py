@@ -33,7 +33,7 @@ from .writing import as_filter, is_of_terms
 Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)
 
-GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 6, 60, 550
+GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 8, 60, 550
 PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
 FIRST_WINDOW: Final = 512
