@@ -23,7 +23,7 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.spans import IsWithin, write_sample, write_spans
+from inspector.threads.rendering.spans import SAMPLED, IsWithin, write_sample, write_spans
 
 from . import registry
 from .language import Group, parse
@@ -38,7 +38,7 @@ PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
 FIRST_WINDOW: Final = 512
 _CANCELLED: Final = "57014"
-# To start helpers takes longer than to find what the index of words and terms has of a page.
+# Helpers take longer to start than the index of words and terms takes to find a page.
 _BY_INDEX: Final = {"enable_indexscan": "off", "enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
 
 
@@ -147,11 +147,11 @@ def _search_by_terms(
 def _find_newest(
     rows: models.QuerySet[Message], workspace_id: uuid.UUID, until: datetime, limit: int
 ) -> Iterator[uuid.UUID]:
-    """The ids of the first of these rows, none of which is later than a moment. Those of the sample say since when
-    about `spans.SAMPLED` of them are; where these are too few the next say it, and without any all are looked at."""
+    """The ids of the first of these rows, none of which is later than a moment. One of the sample says since when there
+    are probably as many; where they are too few, the next ones of it say so, and in the end all are looked at."""
     ids = rows.values_list("pk", flat=True)
     sampled = rows.filter(IsWithin(write_sample(workspace_id))).values_list("order_time", flat=True)
-    for since in sampled:
+    for since in sampled[2 * limit // SAMPLED :]:
         found = list(ids.filter(IsWithin(write_spans(workspace_id, since, until)))[:limit])
         if len(found) >= limit:
             yield from found

@@ -1,4 +1,4 @@
-"""The spans of time in which a message lies, from a minute to two years, as entries of the index of search.
+"""The spans of time in which a message lies, from two minutes to a year, as entries of the index of search.
 
 That index has the messages of a word in the order in which they were stored. By the spans beside the words it finds the
 newest of them among many without looking at the others, and by the sample it tells when to look for them. It makes
@@ -21,7 +21,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from .terms import mark_workspace
 
 # So many last bits of the number of seconds since 1970 say nothing in which span of a size one lies.
-SIZES: Final = (6, 11, 16, 21, 26)
+SIZES: Final = (7, 13, 19, 25)
 # One message of so many is in the sample: those whose ids, which are random at their end, end with so many zero bits.
 SAMPLED: Final = 512
 _SAMPLE: Final = "sample"

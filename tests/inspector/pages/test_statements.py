@@ -28,7 +28,7 @@ SLUG = "acme"
 MOST_STATEMENTS = 12
 MOST_BYTES = 300_000
 # How long the product waits for an answer, in milliseconds.
-BOUNDS = ("PATIENCE_MS", "AT_ONCE_MS", "BY_TERMS_MS")
+BOUNDS = ("PATIENCE_MS", "AT_ONCE_MS", "GLANCE_MS", "BY_TERMS_MS")
 # Where a page begins a transaction of its own, a test, which is in one already, saves its place.
 CONTROL = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "COMMIT")
 # What a process takes out of a key's requests at most once a second, for all that follow in it.

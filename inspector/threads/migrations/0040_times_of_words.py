@@ -1,7 +1,7 @@
-"""One index of search in place of two, which knows of times too; built while messages are written."""
+"""The index of search has words, terms and times in one; built while messages are written."""
 
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations
 
 from inspector.threads.rendering.spans import Spans
@@ -14,6 +14,4 @@ class Migration(migrations.Migration):
 
     operations = [
         AddIndexConcurrently("message", GinIndex("words", "atoms", Spans(), name="message_search")),
-        RemoveIndexConcurrently("message", "message_words"),
-        RemoveIndexConcurrently("message", "message_atoms"),
     ]
