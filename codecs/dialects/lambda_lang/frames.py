@@ -43,7 +43,9 @@ def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[st
         phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
             joint = " and" if said else " The message also"
-            said.append(Piece(f"{joint} {phrase.third} {escape(phrase.rest)}", ((0, setting.start, setting.end),)))
+            # The marks around a broken header are the program's own.
+            rest = phrase.rest if setting.kind == "broken-header" else escape(phrase.rest)
+            said.append(Piece(f"{joint} {phrase.third} {rest}", ((0, setting.start, setting.end),)))
     return [*said, Piece(".", ())] if said else said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .._english import join_words
+from .._english import join_words, quote
 from .._record import Definition
 from .domain_atoms import TITLES
 from .settings import Setting
@@ -58,13 +58,14 @@ def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[
         return Phrase("sign", "is signed", f"with {name}:{value} (a claim, not verified)")
     if kind == "other":
         return Phrase("give", "gives", f"{setting.name} {raw}" if setting.name else raw)
+    if kind == "broken-header":
+        return Phrase("begin", "begins", f"with {quote(raw)}, a broken header that sets nothing")
     found = _SIMPLE.get(kind)
     return Phrase(found[0], found[1], found[2].format(raw)) if found else None
 
 
 _SIMPLE = {
     "topic": ("set", "sets", "the topic to {}" + _LASTS),
-    "broken-header": ("begin", "begins", "with “{}”, a broken header that sets nothing"),
     "version": ("speak", "speaks", "Lambda v{}"),
     "id": ("give this", "has", "the message id {}"),
     "ctx": ("refer to", "refers to", "the context {}"),
