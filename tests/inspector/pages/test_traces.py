@@ -63,7 +63,7 @@ def trace(cast: Cast) -> Trace:
 
 def test_the_tree_stands_beside_its_bars(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
     html = sign_in(cast.viewer).get(address(trace)).content.decode()
-    assert names_of(html) == ["one", "Line 1.", "Line 2.", "Line 3.", "Line 4.", "three", "Line 5."]
+    assert names_of(html) == ["one", "“Line 1.”", "“Line 2.”", "“Line 3.”", "“Line 4.”", "three", "“Line 5.”"]
     assert html.count('<svg class="waterfall"') == 1 + 7
     assert "in two" in html, "a message below one of another conversation says where it is"
     assert re.findall(r'aria-level="(\d+)"', html) == ["1", "2", "3", "4", "5", "1", "2"]
@@ -75,7 +75,7 @@ def test_what_is_collapsed_says_how_much_it_hides(cast: Cast, trace: Trace, sign
     assert names_of(html) == ["one", "three"]
     assert "Open, 4 below" in html
     opened = re.findall(r'href="([^"]+)" data-twist', html)[0].replace("&amp;", "&").partition("#")[0]
-    assert names_of(client.get(address(trace) + opened).content.decode()) == ["one", "Line 1.", "three"]
+    assert names_of(client.get(address(trace) + opened).content.decode()) == ["one", "“Line 1.”", "three"]
     stale = client.get(address(trace), {"level": "0", "fold": "0" * 32}).content.decode()
     assert names_of(stale) == ["one", "three"]
     assert "that it opened or closed are not in it any more" in stale
@@ -86,8 +86,8 @@ def test_find_counts_and_opens_what_hides_it(cast: Cast, trace: Trace, sign_in: 
     html = client.get(address(trace), {"find": "line", "hit": "4"}).content.decode()
     assert "4 of 5" in html
     current = re.findall(r'data-hit aria-current="true".*?data-open>([^<]+)<', html)
-    assert current == ["Line 4."]
-    assert "Line 4." in client.get(address(trace), {"find": "Line 4", "level": "0"}).content.decode()
+    assert current == ["“Line 4.”"]
+    assert "“Line 4.”" in client.get(address(trace), {"find": "Line 4", "level": "0"}).content.decode()
     assert client.get(address(trace), {"find": "a\x00b"}).status_code == 200
     assert "No message here holds" in client.get(address(trace), {"find": "zebra"}).content.decode()
 
@@ -98,16 +98,16 @@ def test_the_window_before_a_find_is_the_window_before_it(
     monkeypatch.setattr(trees, "WINDOW_ROWS", 2)
     client = sign_in(cast.viewer)
     html = client.get(address(trace), {"find": "line", "hit": "5"}).content.decode()
-    assert names_of(html) == ["Line 3.", "Line 4."]
+    assert names_of(html) == ["“Line 3.”", "“Line 4.”"]
     before = re.findall(r'<a rel="prev" href="([^"]+)"', html)[0].replace("&amp;", "&")
-    assert names_of(client.get(address(trace) + before).content.decode()) == ["Line 1.", "Line 2."]
+    assert names_of(client.get(address(trace) + before).content.decode()) == ["“Line 1.”", "“Line 2.”"]
 
 
 def test_windows_come_alone_for_the_script(cast: Cast, trace: Trace, sign_in: SignIn) -> None:
     at = Message.objects.get(native_id="m4").pk.hex
     answer = sign_in(cast.viewer).get(address(trace), {"at": at}, headers={"HX-Request": "true"})
     assert answer.content.startswith(b"<tbody")
-    assert names_of(answer.content.decode())[0] == "Line 4."
+    assert names_of(answer.content.decode())[0] == "“Line 4.”"
 
 
 def test_the_same_id_in_another_channel_is_offered_and_not_joined(cast: Cast, sign_in: SignIn) -> None:
@@ -161,7 +161,7 @@ def test_a_message_and_its_conversation_lead_to_their_trace(cast: Cast, trace: T
     assert there in html
     assert re.findall(
         r'tabindex="-1" aria-current="true".*?data-open>([^<]+)<', client.get(there).content.decode()
-    ) == ["Line 4."]
+    ) == ["“Line 4.”"]
     assert (
         address(trace)
         in client.get(reverse("pages:conversation", args=["acme", message.conversation_id])).content.decode()
