@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
-from inspector.intake.models import HiddenRecord, Job, Withdrawal
+from inspector.intake.jobs import is_half_read
+from inspector.intake.models import HiddenRecord, Withdrawal
 from inspector.intake.text import make_storable
 from inspector.tokens import hide_tokens
 
@@ -210,19 +211,11 @@ def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) 
     Args:
         reader: a job that has read its delivery to the end, and says so right after.
     """
-    if not histories or _is_half_read(histories[0].conversation.workspace_id, reader):
+    if not histories or is_half_read(workspace_id=histories[0].conversation.workspace_id, reader=reader):
         return
     # One that was marked meanwhile has another generation.
     rows = [(each.conversation.pk, each.conversation.generation, each.at) for each in histories]
     update_rows(model=Conversation, columns=("id", "generation", "stood_at"), rows=rows, key_columns=2)
-
-
-def _is_half_read(workspace_id: uuid.UUID, reader: uuid.UUID | None) -> bool:
-    """Whether a delivery of the workspace has been read in part, so that more of it may follow."""
-    half = Q(kind=Job.Kind.FRAME) | Q(kind__in=[Job.Kind.INGEST, Job.Kind.WEIGH], checkpoint__has_key="index")
-    states = [Job.State.QUEUED, Job.State.RUNNING]
-    others = Job.objects.filter(half, workspace_id=workspace_id, state__in=states)
-    return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
 def list_wordings(*, message: Message) -> list[Wording]:

@@ -16,7 +16,7 @@ from ..rendering.retelling import Retelling, Texts
 from ..rendering.wordings import History
 from .assigning import Assigner
 from .established import Established
-from .linking import Linker, Outside, load_bearers
+from .linking import Linker, load_bearers
 from .runs import order_nodes
 from .summaries import Moment, Summary, sum_up
 from .tasks import Tasks
@@ -64,7 +64,7 @@ class Pass:
         self.count_before = 0
         # Whether it was left in the middle of being written: then what its messages were is not known any more.
         self.is_broken_off = block.pk is not None and not block.form
-        self._outside = Outside()
+        self._outside: Sequence[StoredNode] = ()
 
     def look_around(self) -> None:
         """Load who bears the ids that its messages cite, in other blocks of the conversation."""
@@ -75,10 +75,7 @@ class Pass:
 
     def list_citations(self) -> set[Citation]:
         """What its messages cite that nobody in their conversation bears."""
-        borne = (
-            {node.key for node in self.nodes if node.key} | self._outside.earlier.keys() | self._outside.later.keys()
-        )
-        return list_citations(self.nodes, borne)
+        return list_citations(self.nodes, {node.key for node in [*self.nodes, *self._outside] if node.key})
 
     def link(self, elsewhere: Mapping[Citation, Elsewhere]) -> None:
         """Link and assign its messages.
