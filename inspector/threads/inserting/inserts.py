@@ -65,7 +65,7 @@ class Arrival:
 
 
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
-    """Read a record without context, in a given dialect where its conversation has settled one. Never raises."""
+    """Read a record without context, in a given dialect where its conversation has decided on one. Never raises."""
     reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=dialect)
     key = partial(key_of_conversation, source=bytes(record.order_source), is_from_file=record.is_from_file)
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
@@ -229,7 +229,7 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     What cannot be told yet shows what it was told as until it is: nobody sees a blank message meanwhile.
 
     Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
-    settling that does so.
+    resolving that does so.
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     before = take_out(old, conversation.workspace_id).get(arrival.record.pk, {})

@@ -185,7 +185,7 @@ def insert_arrivals(
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
     also_stale: Mapping[uuid.UUID, set[bytes]] = MappingProxyType({}),
-    settle_after_seconds: float = 0,
+    resolve_after_seconds: float = 0,
     reader: uuid.UUID | None = None,
 ) -> None:
     """Insert the messages of these records, and write or mark their conversations; call inside a transaction.
@@ -198,7 +198,7 @@ def insert_arrivals(
             with the id that it had, so that its address holds.
         also_stale: conversations to be marked together with theirs, all in one order, each with the slots at which
             something else has changed.
-        settle_after_seconds: how long the resolving of those that are marked may wait for more.
+        resolve_after_seconds: how long the resolving of those that are marked may wait for more.
         reader: the job that reads the last of a delivery with them.
     """
     # A record may have moved since, or somebody else may have made a conversation of theirs: nothing of it holds then.
@@ -229,7 +229,7 @@ def insert_arrivals(
     )
     ready = _prove(candidates, prepared, workspace_id)
     resolved = {each.conversation.pk for each in ready}
-    ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=settle_after_seconds)
+    ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
     ask_to_examine(resolved, workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
@@ -303,7 +303,7 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     mark_blocks({}, names)
     Declaration.objects.filter(message__in=rows.values("pk")).delete()
     take_down(record_ids=weighing.turned)
-    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
+    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is resolved.
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
 
 

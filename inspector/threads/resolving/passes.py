@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
 from ..inserting.marking import Fence
 from ..models import Appearance, Exchange
-from ..models.blocks import Block
+from ..models.blocks import BROKEN_OFF, Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
@@ -63,7 +63,7 @@ class Pass:
         self.recut = Recut()
         self.count_before = 0
         # Whether it was left in the middle of being written: then what its messages were is not known any more.
-        self.is_broken_off = block.pk is not None and not block.form
+        self.is_broken_off = block.generation == BROKEN_OFF
         self._outside: Sequence[StoredNode] = ()
 
     def look_around(self) -> None:

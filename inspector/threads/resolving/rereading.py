@@ -1,4 +1,4 @@
-"""Rereading: a record whose dialect is settled otherwise, or whose decoder has changed, is read anew in its place."""
+"""Rereading: a record whose dialect is decided otherwise, or whose decoder has changed, is read anew in its place."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
 
-from ..models.blocks import Block, Fact, Read
+from ..models.blocks import BROKEN_OFF, Block, Fact, Read
 from ..tasks.states import make_task_id
 from .passes import Pass
 from .summaries import write_summary
@@ -149,7 +149,7 @@ def write_block(passed: Pass, *, is_quiet: bool) -> None:
     block.generation, block.form, block.summary = conversation.generation, name_form(), write_summary(passed.summary)
     block.is_stale = False
     for each in recut.beside:
-        each.is_stale = True
+        each.form, each.is_stale = name_form(), True
     for each in (block, *recut.beside):
         each.pk, each.is_linked, each.changed_generation = None, True, changed
     _store([block, *recut.beside])
@@ -159,7 +159,7 @@ def break_off(passes: Iterable[Pass]) -> None:
     """Note that messages of blocks are written, and not yet what these give: who goes on takes all for changed."""
     for each in passes:
         borders = [each.block.start, *each.recut.gone]
-        Block.objects.filter(conversation=each.conversation, border__in=borders).update(is_stale=True, form="")
+        Block.objects.filter(conversation=each.conversation, border__in=borders).update(generation=BROKEN_OFF)
 
 
 def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:
