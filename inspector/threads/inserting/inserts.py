@@ -45,7 +45,6 @@ OWN: Final = (
     *("dialect", "performative", "native_act", "topic", "sender", "receivers", "is_broadcast", "native_id", "id_key"),
     *("trace_id", "trace_key", "trace_basis", "task_id", "turn", "status", "links"),
 )
-_CONVERSATION: Final = OWN.index("conversation_id")
 PLACED: Final = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
 LEANED: Final = ("told_in", "established", "sights")
 TOLD: Final = ("severity", "is_sealed", "english", "body", "words", "atoms", "told_digest", "told_at")
@@ -73,23 +72,13 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message that is to be inserted. `own` are the values of the columns `OWN`."""
+    """A message that is to be inserted, into a conversation that may have no row yet; `own` are its values by `OWN`."""
 
     arrival: Arrival
     message: Message
     links: Links
-    own: tuple[Any, ...]
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Its own values by column."""
-        return dict(zip(OWN, self.own, strict=True))
-
-    @property
-    def conversation_id(self) -> uuid.UUID:
-        """The id of its conversation, which may have no row yet."""
-        found: uuid.UUID = self.own[_CONVERSATION]
-        return found
+    conversation_id: uuid.UUID
+    own: dict[str, Any]
 
 
 def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Guess | None = None) -> list[NewMessage]:
@@ -108,7 +97,8 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
             guess=guess,
             size_bytes=max(1, len(arrival.record.source)),
         )
-        found.append(NewMessage(arrival, message, links, _list_own(arrival, message, conversation_id, links)))
+        own = dict(zip(OWN, _list_own(arrival, message, conversation_id, links), strict=True))
+        found.append(NewMessage(arrival, message, links, conversation_id, own))
     return found
 
 
@@ -154,7 +144,8 @@ def make_unplaced(
     telling = tell_without_context(arrival.record, arrival.reading)
     for new in messages:
         message = new.message
-        message_id, *shown = before.get(message.part) or (new.own[0], *_BLANK)
+        own_id, *own = new.own.values()
+        message_id, *shown = before.get(message.part) or (own_id, *_BLANK)
         cited = next((way.key for way in new.links.ways if way.whom == "message-id" and way.key), None)
         row = telling.rows.get(message.part)
         told: tuple[object, ...]
@@ -168,7 +159,7 @@ def make_unplaced(
             established = telling.established if message is arrival.reading.messages[0] else ""
             told = (telling.told_in, established, row.sights | decide_established(established), *row.list_told(), at)
         # A message that cites another must be found by that before it is ever placed.
-        yield (message_id, *new.own[1:], None, 1, None, cited, "", "", None, *told, None, None)
+        yield (message_id, *own, None, 1, None, cited, "", "", None, *told, None, None)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:

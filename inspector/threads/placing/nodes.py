@@ -212,7 +212,7 @@ def _read_rows(wanted: Q) -> MessageQuerySet:
 
 def make_new_node(new: NewMessage) -> StoredNode:
     """The node of a message that has no row yet."""
-    own, record = new.values, new.arrival.record
+    own, record = new.own, new.arrival.record
     said: dict[str, Any] = {
         **own,
         "receivers": [make_storable(name) for name in new.message.receivers],
@@ -228,11 +228,6 @@ def make_new_node(new: NewMessage) -> StoredNode:
     node = _make_node([said.get(name) for name in _COLUMNS], new.links)
     node.new = new
     return node
-
-
-def merge_new(nodes: Sequence[StoredNode], new: Iterable[NewMessage]) -> list[StoredNode]:
-    """The nodes of a conversation, stored and new, in order key."""
-    return sort_nodes([*nodes, *map(make_new_node, new)])
 
 
 def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:

@@ -49,7 +49,7 @@ from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
 from ..placing.citations import Citation, Elsewhere, find_bearers
 from ..placing.links import read_links
-from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
+from ..placing.nodes import StoredNode, find_misread, load_timelines, make_new_node, sort_nodes
 from ..placing.places import slot_of
 from ..rendering.wordings import History, keep_moved
 from ..trees.lines import take_down
@@ -165,7 +165,7 @@ def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, l
             size += stored + count
             found.append(conversation)
     timelines = load_timelines([each.pk for each in found if each.generation])
-    merged = [(each, merge_new(timelines.get(each.pk, ()), new[each.pk])) for each in found]
+    merged = [(each, sort_nodes([*timelines.get(each.pk, ()), *map(make_new_node, new[each.pk])])) for each in found]
     # A dialect that was guessed may have to be decided: its job reads the record again.
     return [
         (each, nodes)

@@ -75,7 +75,7 @@ class Changes:
         if node.new is not None:
             sights = row.sights | decide_established(established)
             told = (*row.list_told(), history.at)
-            self.new.append((*node.new.own, *placed, node.told_in, established, sights, *told))
+            self.new.append((*node.new.own.values(), *placed, node.told_in, established, sights, *told))
             return
         leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
         self.size_bytes += len(established)
