@@ -29,7 +29,7 @@ from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key
 from ..placing.links import Guess, Links, guess_of, links_of, write_links
 from ..placing.places import slot_of
 from ..rendering.masks import find_masked
-from ..rendering.sights import decide_established, decide_sights
+from ..rendering.rule_flags import decide_established, decide_flags
 from ..rendering.teller import severity_of, shorten_sentence, tell_without_context
 from .marking import hold_rows, mark_traces
 
@@ -152,7 +152,7 @@ def make_unplaced(
         if row is None:
             severity = severity_of(arrival.reading, message)
             is_sealed = message.security.encrypted and not message.security.opened
-            sights = decide_sights(record=arrival.record, read=message, severity=severity)
+            sights = decide_flags(record=arrival.record, read=message, severity=severity)
             told = (telling.told_in, "", sights, severity, is_sealed, *shown, None, None)
         else:
             # What a record establishes is kept with its first part.

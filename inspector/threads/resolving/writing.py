@@ -18,7 +18,7 @@ from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
-from ..rendering.sights import decide_established
+from ..rendering.rule_flags import decide_established
 from ..rendering.teller import ToldRow
 from ..rendering.wordings import History, keep_wordings
 from ..trees.lines import Placed, hang, keep_ghosts
