@@ -238,7 +238,7 @@ def settle_conversation(job: Job) -> None:
 
     def finish(done: set[uuid.UUID]) -> None:
         pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
-        if jobs.is_half_done(kind=Job.Kind.INGEST, workspace_id=job.workspace_id):
+        if jobs.is_half_read(workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, subjects=done, again_after_seconds=pause)
         ask_to_examine({job.subject, *done}, workspace_id=job.workspace_id)

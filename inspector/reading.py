@@ -178,7 +178,7 @@ def _insert_sightings(
             workspace_id=job.workspace_id,
             prepared=prepared,
             moved=moved,
-            settle_after_seconds=HALF_READ_SECONDS if has_more else 0,
+            resolve_after_seconds=HALF_READ_SECONDS if has_more else 0,
             reader=None if has_more else job.pk,
         )
         if letter is not None:

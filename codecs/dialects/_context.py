@@ -95,8 +95,6 @@ class Context:
 
     def find_each(self, kind: str, name: str) -> tuple[Entry, ...]:
         """The latest entry of each speaker, the oldest first: they may contradict each other."""
-        # A context that looks names up, or notes what was asked, does so there.
-        self.find(kind, name)
         return tuple(self._latest.get((kind, name), {}).values())
 
     def knows(self, kind: str) -> bool:

@@ -32,7 +32,7 @@ from typing import Any, Final
 from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
@@ -116,11 +116,16 @@ def hurry(*, kind: str, workspace_id: uuid.UUID) -> None:
     Job.objects.filter(pk__in=free).update(due_at=timezone.now())
 
 
-def is_half_done(*, kind: str, workspace_id: uuid.UUID) -> bool:
-    """Whether work of a kind has begun in a workspace and goes on: some of it was kept, and more of it is to come."""
+def is_half_read(*, workspace_id: uuid.UUID, reader: uuid.UUID | None = None) -> bool:
+    """Whether a delivery of a workspace has been read in part, so that more of it may follow.
+
+    Args:
+        reader: a job that has read its delivery to the end, and says so right after.
+    """
+    begun = Q(kind=Job.Kind.FRAME) | Q(kind__in=[Job.Kind.INGEST, Job.Kind.WEIGH], checkpoint__has_key="index")
     states = [Job.State.QUEUED, Job.State.RUNNING]
-    begun = Job.objects.filter(kind=kind, workspace_id=workspace_id, state__in=states).exclude(checkpoint={})
-    return begun.exists()
+    others = Job.objects.filter(begun, workspace_id=workspace_id, state__in=states)
+    return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
 def ring() -> None:

@@ -19,7 +19,7 @@ from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Message, Task
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.sights import CLOCK_SKEW, IN_SIGHT, Sight
+from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, RuleFlag
 from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
 
@@ -35,7 +35,7 @@ ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", 
 JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
 # The events of a task that give its result.
 RESULTS: Final = frozenset({"done", "gave-result", "answered"})
-_IS_SEALED: Final = HasAnyBit("sights", Sight.SEALED.value)
+_IS_SEALED: Final = HasAnyBit("sights", RuleFlag.SEALED.value)
 # The level at which a session is agreed to be encrypted.
 _ENCRYPTED: Final = "E"
 
@@ -51,13 +51,13 @@ class Suspects:
 
     def take(self, message: Seen, sights: int, id_key: bytes | None) -> None:
         """Put a message where its sights say."""
-        if sights & Sight.DOUBLE and id_key is not None:
+        if sights & RuleFlag.DOUBLE and id_key is not None:
             self.id_keys.add(bytes(id_key))
-        if sights & Sight.EARLY:
+        if sights & RuleFlag.EARLY:
             self.early.append(message.id)
-        if sights & Sight.JUDGING:
+        if sights & RuleFlag.JUDGING:
             self.judging.append(message.id)
-        if sights & Sight.STRANGE:
+        if sights & RuleFlag.STRANGE:
             self.strange.append(message.id)
 
 
@@ -164,14 +164,14 @@ def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Messag
 def _load_sealed(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message]) -> None:
     """What is sealed, what no key opened though its session is known, and what stands open where others are sealed."""
     ordered = messages.order_by(*ORDER)
-    sealed = messages.filter(IN_SIGHT, _IS_SEALED)
+    sealed = messages.filter(FLAGGED, _IS_SEALED)
     firsts = sealed.order_by("conversation_id", "sender", "receivers", *ORDER[1:])
     firsts = firsts.distinct("conversation_id", "sender", "receivers")
     # As an array they are found once; joined, once for each message where the table's statistics are old.
     for message in see_all(ordered.filter(IsAny("id", ArraySubquery(firsts.values("pk"))))):
         scenes[message.conversation].sealed.append(message)
     if where := [pk for pk, scene in scenes.items() if scene.sealed]:
-        refused = ordered.filter(IN_SIGHT, _IS_SEALED, IsAny("conversation_id", where), trial__is_refused=True)
+        refused = ordered.filter(FLAGGED, _IS_SEALED, IsAny("conversation_id", where), trial__is_refused=True)
         for message in see_all(refused):
             scenes[message.conversation].refused.append(message)
     agreed = {pk: scene for pk, scene in scenes.items() if scene.sealed or _is_agreed(scene)}

@@ -33,7 +33,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering.hidden_characters import LOOKALIKES, UNSEEN
-from inspector.threads.rendering.sights import IN_SIGHT, ODD, OF_SESSIONS, Sight
+from inspector.threads.rendering.rule_flags import FLAGGED, ODD, OF_SESSIONS, RuleFlag
 
 from .bodies import Body, read_body, read_value
 from .relating import COLUMNS, ORDER, Suspects, load_related, see, see_all
@@ -53,7 +53,7 @@ _WRITTEN: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w+")
 # Of these the body says what there is to see, as it does of those that are placed oddly.
-_IN_BODY: Final = Sight.NOTED | Sight.LEANING | Sight.FAILED
+_IN_BODY: Final = RuleFlag.NOTED | RuleFlag.LEANING | RuleFlag.FAILED
 
 
 class _Shown(NamedTuple):
@@ -85,17 +85,17 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
 
 def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Shown]]:
     """The messages whose rows show something, in the order given; of what is sealed and no more see `relating`."""
-    beside = HasAnyBit("sights", ~(Sight.DECIDED | Sight.SEALED).value)
+    beside = HasAnyBit("sights", ~(RuleFlag.DECIDED | RuleFlag.SEALED).value)
     texts = {
         f"its_{name}": Case(When(condition, then=F(name)), default=Value("", kind()), output_field=kind())
         for name, kind, condition in (
-            ("established", TextField, HasAnyBit("sights", Sight.AGREEING.value)),
-            ("english", TextField, HasAnyBit("sights", Sight.WRITTEN.value)),
+            ("established", TextField, HasAnyBit("sights", RuleFlag.AGREEING.value)),
+            ("english", TextField, HasAnyBit("sights", RuleFlag.WRITTEN.value)),
             ("body", PackedTextField, Q(HasAnyBit("sights", _IN_BODY.value)) | ODD),
         )
     }
     is_odd = ExpressionWrapper(ODD, output_field=BooleanField())
-    rows = ordered.annotate(is_odd=is_odd, **texts).filter(IN_SIGHT, Q(beside) | ODD)
+    rows = ordered.annotate(is_odd=is_odd, **texts).filter(FLAGGED, Q(beside) | ODD)
     columns = (*COLUMNS, "sights", "is_odd", "id_key", "record__created_at", *texts)
     for row in rows.values_list(*columns).iterator(chunk_size=_BODIES_AT_ONCE):
         yield see(row), _Shown._make(row[len(COLUMNS) :])
@@ -104,22 +104,22 @@ def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Shown]]:
 def _take(scene: Scene, message: Seen, row: _Shown) -> None:
     """Put a message where its row shows that it belongs; it may be to several."""
     body = read_body(row.body)
-    if row.sights & Sight.NOTED:
+    if row.sights & RuleFlag.NOTED:
         scene.noted.append(Noted(message, body.list_notes(part=message.part)))
     if row.is_odd:
         scene.odd.append(message)
         scene.cited_ids[message.id] = _find_cited(message, body)
-    if row.sights & Sight.LEANING:
+    if row.sights & RuleFlag.LEANING:
         said = {"references": read_value(body.message.references), "condition": read_value(body.message.condition)}
         scene.leaning.append((message, said))
-    if row.sights & Sight.FAILED:
+    if row.sights & RuleFlag.FAILED:
         scene.failures.append((message, read_value(body.message.error) or {}))
-    if row.sights & Sight.AGREEING:
+    if row.sights & RuleFlag.AGREEING:
         entries = [entry for entry in json.loads(row.established) if entry[0] in OF_SESSIONS]
         scene.pacts.append((message, entries))
-    if row.sights & Sight.WRITTEN:
+    if row.sights & RuleFlag.WRITTEN:
         _take_text(scene, message, row.english)
-    if row.sights & Sight.FUTURE:
+    if row.sights & RuleFlag.FUTURE:
         scene.skewed.append(Skewed(message, None, (message.at - row.received_at).total_seconds()))
 
 

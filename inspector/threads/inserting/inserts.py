@@ -13,9 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from django.db import connection
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from dialects import Message, Reading
 from inspector.accounts.models import make_id
@@ -31,7 +29,7 @@ from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key
 from ..placing.links import Guess, Links, guess_of, links_of, write_links
 from ..placing.places import slot_of
 from ..rendering.masks import find_masked
-from ..rendering.sights import decide_established, decide_sights
+from ..rendering.rule_flags import decide_established, decide_flags
 from ..rendering.teller import severity_of, shorten_sentence, tell_without_context
 from .marking import hold_rows, mark_traces
 
@@ -64,14 +62,9 @@ class Arrival:
     reading: Reading
     places: tuple[tuple[bytes, str], ...]
 
-    @property
-    def guess(self) -> Guess | None:
-        """The guess that its dialect is; None where no conversation can settle it otherwise."""
-        return guess_of(self.reading)
-
 
 def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
-    """Read a record without context, in a given dialect where its conversation has settled one. Never raises."""
+    """Read a record without context, in a given dialect where its conversation has decided on one. Never raises."""
     reading = read_with_facts(record.wire_text, record.envelope, record.facts, dialect=dialect)
     key = partial(key_of_conversation, source=bytes(record.order_source), is_from_file=record.is_from_file)
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
@@ -79,27 +72,23 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A message that is to be inserted. `own` are the values of the columns `OWN`."""
+    """A message that is to be inserted, into a conversation that may have no row yet; `own` are its values by `OWN`."""
 
     arrival: Arrival
     message: Message
     links: Links
-    own: tuple[Any, ...]
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Its own values by column."""
-        return dict(zip(OWN, self.own, strict=True))
+    conversation_id: uuid.UUID
+    own: dict[str, Any]
 
 
-def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Guess | None) -> list[NewMessage]:
+def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Guess | None = None) -> list[NewMessage]:
     """The messages of a record that is to be inserted, each with an id of its own.
 
     Args:
         conversation_ids: of each of its messages.
-        guess: of its dialect, where a conversation may settle it otherwise.
+        guess: that its dialect is, where it is not read in the likeliest.
     """
-    found = []
+    found, guess = [], guess or guess_of(arrival.reading)
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         links = links_of(
             message,
@@ -108,7 +97,8 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
             guess=guess,
             size_bytes=max(1, len(arrival.record.source)),
         )
-        found.append(NewMessage(arrival, message, links, _list_own(arrival, message, conversation_id, links)))
+        own = dict(zip(OWN, _list_own(arrival, message, conversation_id, links), strict=True))
+        found.append(NewMessage(arrival, message, links, conversation_id, own))
     return found
 
 
@@ -154,21 +144,22 @@ def make_unplaced(
     telling = tell_without_context(arrival.record, arrival.reading)
     for new in messages:
         message = new.message
-        message_id, *shown = before.get(message.part) or (new.own[0], *_BLANK)
+        own_id, *own = new.own.values()
+        message_id, *shown = before.get(message.part) or (own_id, *_BLANK)
         cited = next((way.key for way in new.links.ways if way.whom == "message-id" and way.key), None)
         row = telling.rows.get(message.part)
         told: tuple[object, ...]
         if row is None:
             severity = severity_of(arrival.reading, message)
             is_sealed = message.security.encrypted and not message.security.opened
-            sights = decide_sights(record=arrival.record, read=message, severity=severity)
+            sights = decide_flags(record=arrival.record, read=message, severity=severity)
             told = (telling.told_in, "", sights, severity, is_sealed, *shown, None, None)
         else:
             # What a record establishes is kept with its first part.
             established = telling.established if message is arrival.reading.messages[0] else ""
             told = (telling.told_in, established, row.sights | decide_established(established), *row.list_told(), at)
         # A message that cites another must be found by that before it is ever placed.
-        yield (message_id, *new.own[1:], None, 1, None, cited, "", "", None, *told, None, None)
+        yield (message_id, *own, None, 1, None, cited, "", "", None, *told, None, None)
 
 
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:
@@ -182,24 +173,9 @@ def key_of_order(arrival: Arrival) -> tuple[Any, ...]:
     return time, source, index, bytes(arrival.record.identity)
 
 
-_CONVERSATION_COLUMNS = (
-    "id",
-    "workspace_id",
-    "channel_id",
-    "key",
-    "native_id",
-    "title",
-    "generation",
-    "settled_generation",
-    "state",
-    "subject",
-    "tally",
-    "agents",
-    "dialects",
-    "message_count",
-    "missing_count",
-    "severity",
-    "created_at",
+_CONVERSATION_COLUMNS: Final = (
+    *("id", "workspace_id", "channel_id", "key", "native_id", "title", "generation", "settled_generation", "state"),
+    *("subject", "tally", "agents", "dialects", "message_count", "missing_count", "severity", "created_at"),
 )
 _MASKED_COLUMNS = ("record_id", "workspace_id", "dialect", "text")
 
@@ -238,25 +214,16 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
     insert_rows(model=MaskedWire, columns=_MASKED_COLUMNS, rows=rows, order_by=("record_id", "dialect"))
 
 
-def are_read_before(record_ids: Sequence[uuid.UUID]) -> bool:
-    """Whether any of these records has messages."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM threads_message WHERE record_id = ANY(%s))", [list(record_ids)])
-        return bool(cursor.fetchall()[0][0])
-
-
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
     """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
 
     What cannot be told yet shows what it was told as until it is: nobody sees a blank message meanwhile.
 
     Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
-    settling that does so.
+    resolving that does so.
     """
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
-    before = list_shown(old).get(arrival.record.pk, {})
-    mark_traces(messages=old, workspace_id=conversation.workspace_id, is_whole=True)
-    old.delete()
+    before = take_out(old, conversation.workspace_id).get(arrival.record.pk, {})
     # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
     MaskedWire.objects.filter(record=arrival.record, dialect=arrival.reading.dialect).delete()
     insert_masked([arrival])
@@ -265,13 +232,15 @@ def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | N
     insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=rows, order_by=("record_id", "part"))
 
 
-def list_shown(rows: QuerySet[MessageRow]) -> Mapping[uuid.UUID, Mapping[int, Shown]]:
-    """What these messages show, by record and part."""
+def take_out(rows: QuerySet[MessageRow], workspace_id: uuid.UUID) -> Mapping[uuid.UUID, Mapping[int, Shown]]:
+    """Delete messages that are about to be inserted anew; what they showed, by record and part."""
+    mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
     shown: dict[uuid.UUID, dict[int, Shown]] = defaultdict(dict)
     for record_id, part, message_id, english, body, words, atoms in rows.values_list(
         "record_id", "part", "id", "english", "body", "words", "atoms"
     ):
         shown[record_id][part] = (message_id, english, pack_text(body), words, write_array(atoms))
+    rows.delete()
     return shown
 
 
@@ -282,36 +251,11 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
     return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
 
 
-def insert_conversations(
-    arrivals: Sequence[Arrival], made: Mapping[tuple[uuid.UUID, bytes], Conversation], workspace_id: uuid.UUID
-) -> dict[tuple[uuid.UUID, bytes], uuid.UUID]:
-    """The conversations of these records by channel and key, inserted where there are none.
-
-    Args:
-        arrivals: records of one workspace.
-        made: such as were made before: the ids of those that are inserted.
-    """
-    wanted: dict[tuple[uuid.UUID, bytes], str] = {}
-    for arrival in arrivals:
-        for key, native_id in arrival.places:
-            wanted[arrival.record.channel_id, key] = native_id
-    now = timezone.now()
-    insert_rows(
-        model=Conversation,
-        columns=_CONVERSATION_COLUMNS,
-        rows=[
-            (
-                *(made[channel, key].pk if (channel, key) in made else make_id(), workspace_id, channel, key),
-                *(make_storable(name), "", 0, 0, "open", "", "", [], [], 0, 0, 0, now),
-            )
-            for (channel, key), name in wanted.items()
-        ],
-        order_by=("channel_id", "key"),
-    )
-    rows = Conversation.objects.filter(
-        workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
-    ).values_list("channel_id", "key", "id")
-    return {(channel, bytes(key)): conversation for channel, key, conversation in rows}
+def insert_conversations(conversations: Iterable[Conversation]) -> bool:
+    """Insert those of these conversations that have no row; False where somebody else has made one meanwhile."""
+    columns = _CONVERSATION_COLUMNS
+    rows = [[getattr(each, name) for name in columns] for each in conversations if each._state.adding]
+    return insert_rows(model=Conversation, columns=columns, rows=rows, order_by=("channel_id", "key")) == len(rows)
 
 
 def find_citing(

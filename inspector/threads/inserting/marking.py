@@ -89,7 +89,7 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     drawn, from all that is there.
 
     Args:
-        is_whole: whether messages come or go that were settled before, or change their time or their trace: then
+        is_whole: whether messages come or go that were resolved before, or change their time or their trace: then
             everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()

@@ -14,6 +14,8 @@ from ..placing.places import KEY_BYTES
 # The key of the first block: it comes before every message.
 FIRST: Final = bytes(KEY_BYTES)
 FACT_BYTES: Final = 16
+# The generation of a block of which messages are written, and not yet what it gives: its worker has ended in between.
+BROKEN_OFF: Final = -1
 
 
 class Block(models.Model):

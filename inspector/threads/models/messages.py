@@ -11,7 +11,7 @@ from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 
 from ..placing.places import PLACE_BYTES
-from ..rendering.sights import IN_SIGHT
+from ..rendering.rule_flags import FLAGGED
 from ..rendering.spans import Spans
 from .conversations import Conversation
 from .packed_text import PackedTextField
@@ -89,7 +89,7 @@ class Message(models.Model):
     trace_above = models.UUIDField(null=True)
     # The id of the task that it belongs to: no key, for tasks are written anew as they come out.
     task = models.UUIDField(null=True)
-    # What its row shows that a rule may look at, as bits: see `sights`.
+    # What its row shows that a rule may look at, as bits: see `rule_flags`.
     sights = models.SmallIntegerField(default=0, db_default=0)
     # Told when it arrived, where no conversation makes a difference, else by settling: in what context (see
     # `contexts`), and what its record established for those after it.
@@ -161,7 +161,7 @@ class Message(models.Model):
             models.Index(
                 fields=["conversation", "order_time", "order_source", "order_index"],
                 name="message_in_sight",
-                condition=IN_SIGHT,
+                condition=FLAGGED,
             ),
             # Serves words in the English, and fields, codes, glyphs and emoji as exact terms, each with its workspace;
             # of all time, or of the spans in which the newest are.

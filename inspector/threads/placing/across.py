@@ -1,4 +1,4 @@
-"""Across: what messages show that it takes others to see, added to their sights when they are placed.
+"""Across: what messages show that it takes others to see, added to their rule flags when they are placed.
 
 One that bears the id of another record, one that answers what is later than itself, and one that came by a key whose
 agents have other names. Each is looked up for the messages that are written, by index, so that a conversation costs
@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 from inspector.lookups import IsAny
 
 from ..models import Message
-from ..rendering.sights import CLOCK_SKEW, Sight
+from ..rendering.rule_flags import CLOCK_SKEW, RuleFlag
 
 # By what wire says that a message answers another.
 _SAID: Final = ("explicit", "correlation")
@@ -64,12 +64,12 @@ UPDATE "threads_message" "message" SET "sights" = "message"."sights" | "sum"."si
 
 
 def look_across(*, messages: Sequence[uuid.UUID]) -> None:
-    """Add to the sights of these messages what it takes others to see; call it where their conversations are held."""
+    """Add to the flags of these messages what it takes others to see; call it where their conversations are held."""
     given: dict[str, Any] = {
         "messages": list(messages),
-        "double": Sight.DOUBLE.value,
-        "early": Sight.EARLY.value,
-        "strange": Sight.STRANGE.value,
+        "double": RuleFlag.DOUBLE.value,
+        "early": RuleFlag.EARLY.value,
+        "strange": RuleFlag.STRANGE.value,
         "said": list(_SAID),
         "skew": CLOCK_SKEW,
     }
@@ -93,4 +93,4 @@ def suspect_answers(*, moved: QuerySet[Message], among: Collection[uuid.UUID]) -
     )
     answers = Message.objects.filter(beside | elsewhere, parent__in=[row[0] for row in rows])
     answers = answers.filter(IsAny("conversation_id", among))
-    answers.update(sights=F("sights").bitor(Sight.EARLY.value))
+    answers.update(sights=F("sights").bitor(RuleFlag.EARLY.value))

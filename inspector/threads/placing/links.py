@@ -64,7 +64,7 @@ NO_WORK = Work()
 
 
 class Guess(NamedTuple):
-    """A record whose dialect may be settled otherwise: what it was read as, and how likely each dialect is."""
+    """A record whose dialect may be decided otherwise: what it was read as, and how likely each dialect is."""
 
     dialect: str
     scores: Mapping[str, float]
@@ -95,7 +95,7 @@ def links_of(
     """The links of a message as read, its envelope applied.
 
     Args:
-        guess: of its record, where its dialect may be settled otherwise.
+        guess: of its record, where its dialect may be decided otherwise.
     """
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
@@ -164,7 +164,7 @@ def _make_way(reply: Reply) -> Way:
 
 
 def guess_of(reading: Reading) -> Guess | None:
-    """The guess that a record's dialect is, or None where no conversation can settle it otherwise."""
+    """The guess that a record's dialect is, or None where no conversation can decide it otherwise."""
     others = [candidate for candidate in reading.candidates if candidate.dialect not in (reading.dialect, "prose")]
     for other in others:
         spoken = Context([Entry(kind="dialect", name=other.dialect, value=other.dialect)])

@@ -39,15 +39,13 @@ SAID_TIMES = frozenset({"wire", "envelope"})
 class StoredNode:
     """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already.
 
-    `rank` is its number by order key among those that it was loaded with. `key`, `correlation` and the keys of the ways
-    are digests of ids, and `said` is one of its bytes (`Links`). `is_statement` is False of what nobody answers: text
-    beside a dialect's own words.
+    `key`, `correlation` and the keys of the ways are digests of ids, and `said` is one of its bytes (`Links`).
+    `is_statement` is False of what nobody answers: text beside a dialect's own words.
     """
 
     id: uuid.UUID
     record: uuid.UUID
     part: int
-    rank: int
     dialect: str
     sender: str | None
     receivers: tuple[str, ...]
@@ -78,9 +76,8 @@ class StoredNode:
     is_broadcast: bool = False
     # What its sender says of itself: see `Links`.
     declared: tuple[Declared, ...] = ()
-    # Microseconds since 1970, and a number that its order key gives: by it the timeline is cut into blocks.
+    # The same in microseconds since 1970.
     instant: int = 0
-    mark: int = 0
     # Of its record: what it is known by.
     identity: bytes = b""
     # Of its order key, and where it stands: see `places`.
@@ -152,8 +149,7 @@ def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, lis
     timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
     rows = _read_rows(Q(conversation_id__in=list(conversation_ids))).order_by("conversation_id", *_ORDER)
     for row in rows.values_list(*_COLUMNS).iterator(chunk_size=_CHUNK):
-        nodes = timelines[row[0]]
-        nodes.append(_make_node(row, len(nodes)))
+        timelines[row[0]].append(_make_node(row))
     return timelines
 
 
@@ -189,14 +185,14 @@ def load_chunk(
         found = [row for row in found if row[1:4] != last]
         if not found:
             found = list(ordered.filter(order_time=last[0], order_source=last[1], order_index=last[2]))
-    return [_make_node(row, rank) for rank, row in enumerate(found)], is_all
+    return list(map(_make_node, found)), is_all
 
 
 def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
     """The nodes of a conversation that are wanted, as they stand now, placed or not; in no order, without positions."""
     nodes = []
     for row in _read_rows(wanted & Q(conversation_id=conversation_id)).values_list(*_COLUMNS):
-        node = _make_node(row, 0)
+        node = _make_node(row)
         _, node.run, node.parent, cited, node.basis, node.why, node.task_id = row[-7:]
         node.cited = None if cited is None else bytes(cited)
         nodes.append(node)
@@ -216,7 +212,7 @@ def _read_rows(wanted: Q) -> MessageQuerySet:
 
 def make_new_node(new: NewMessage) -> StoredNode:
     """The node of a message that has no row yet."""
-    own, record = new.values, new.arrival.record
+    own, record = new.own, new.arrival.record
     said: dict[str, Any] = {
         **own,
         "receivers": [make_storable(name) for name in new.message.receivers],
@@ -229,23 +225,17 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "parent_basis": "",
         "parent_why": "",
     }
-    node = _make_node([said.get(name) for name in _COLUMNS], 0, new.links)
+    node = _make_node([said.get(name) for name in _COLUMNS], new.links)
     node.new = new
     return node
 
 
-def merge_new(nodes: Sequence[StoredNode], new: Iterable[NewMessage]) -> list[StoredNode]:
-    """The nodes of a conversation, stored and new, in order key."""
-    merged = sorted(
-        [*nodes, *map(make_new_node, new)],
-        key=lambda node: (node.at, node.source, node.index, node.identity, node.part),
-    )
-    for rank, node in enumerate(merged):
-        node.rank = rank
-    return merged
+def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:
+    """These nodes in order key."""
+    return sorted(nodes, key=lambda node: (node.instant, node.source, node.index, node.identity, node.part))
 
 
-def _make_node(row: Sequence[Any], rank: int, links: Links | None = None) -> StoredNode:
+def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
     (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
     (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
@@ -257,7 +247,6 @@ def _make_node(row: Sequence[Any], rank: int, links: Links | None = None) -> Sto
         id=message_id,
         record=record,
         part=part,
-        rank=rank,
         dialect=dialect,
         sender=sender or None,
         receivers=tuple(receivers),

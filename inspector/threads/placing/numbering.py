@@ -22,7 +22,7 @@ PLACES: Final[Mapping[str, ArraySubquery]] = {
 
 
 def load_places(conversation: Conversation) -> Places:
-    """The places of a conversation; of one that was never settled there are none. One statement for each instance."""
+    """The places of a conversation; of one that was never resolved there are none. One statement for each instance."""
     held: Places | None = conversation.__dict__.get("_places")
     if held is None:
         borders, sizes = (conversation.__dict__.get(name) for name in PLACES)

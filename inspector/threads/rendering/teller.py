@@ -23,7 +23,7 @@ from ..resolving.view import View
 from . import terms
 from .atoms import make_atoms
 from .contexts import DECODER_VERSION
-from .sights import decide_sights
+from .rule_flags import decide_flags
 from .terms import mark_workspace
 
 # Made once: `json.dumps` makes a writer for each call.
@@ -139,7 +139,7 @@ def make_row(
         body=body if len(body) <= MAX_BODY_BYTES else shorten_body(whole),
         words=make_storable(terms.write_vector(texts, mark)),
         atoms=make_storable(write_array([mark + atom for atom in atoms])),
-        sights=decide_sights(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
+        sights=decide_flags(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),
     )
 

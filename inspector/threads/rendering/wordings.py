@@ -1,11 +1,11 @@
 """Wordings: what a message was told as before it was told otherwise, and why; what people may have read and signed.
 
-An earlier wording is one that stood. A conversation comes to rest when it is settled, nothing more is asked for, and
+An earlier wording is one that stood. A conversation comes to rest when it is resolved, nothing more is asked for, and
 no delivery of its workspace is half read; what it was told as until then stood. So loading a log in slices leaves no
 history of its own making. Where a workspace never rests, what has been shown for ten minutes stood as well. What is
 kept is bounded: the first wording of a message and its latest ones.
 
-Times of re-telling are the wall clock's. They belong to this history alone: nothing that settling decides asks for
+Times of re-telling are the wall clock's. They belong to this history alone: nothing that resolving decides asks for
 them.
 """
 
@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
-from inspector.intake.models import HiddenRecord, Job, Withdrawal
+from inspector.intake.jobs import is_half_read
+from inspector.intake.models import HiddenRecord, Withdrawal
 from inspector.intake.text import make_storable
 from inspector.tokens import hide_tokens
 
@@ -46,15 +47,15 @@ class Change:
 
 
 class History:
-    """What becomes of the wordings of one conversation while it is settled."""
+    """What becomes of the wordings of one conversation while it is resolved."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        # Later than whatever was settled before, also where two machines' clocks differ.
+        # Later than whatever was resolved before, also where two machines' clocks differ.
         last = conversation.settled_at
         self.at = max(timezone.now(), last + timedelta(microseconds=1)) if last else timezone.now()
         self.changed: dict[uuid.UUID, Change] = {}
-        # Why records were read anew in this settling.
+        # Why records were read anew in this resolving.
         self._read_anew: dict[uuid.UUID, str] = {}
         self._new: list[uuid.UUID] = []
         self._cause_of_others = ""
@@ -205,24 +206,16 @@ def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
 
 
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
-    """Note which of these conversations come to rest; call at the end of the transaction that settles them.
+    """Note which of these conversations come to rest; call at the end of the transaction that resolves them.
 
     Args:
         reader: a job that has read its delivery to the end, and says so right after.
     """
-    if not histories or _is_half_read(histories[0].conversation.workspace_id, reader):
+    if not histories or is_half_read(workspace_id=histories[0].conversation.workspace_id, reader=reader):
         return
     # One that was marked meanwhile has another generation.
     rows = [(each.conversation.pk, each.conversation.generation, each.at) for each in histories]
     update_rows(model=Conversation, columns=("id", "generation", "stood_at"), rows=rows, key_columns=2)
-
-
-def _is_half_read(workspace_id: uuid.UUID, reader: uuid.UUID | None) -> bool:
-    """Whether a delivery of the workspace has been read in part, so that more of it may follow."""
-    half = Q(kind=Job.Kind.FRAME) | Q(kind__in=[Job.Kind.INGEST, Job.Kind.WEIGH], checkpoint__has_key="index")
-    states = [Job.State.QUEUED, Job.State.RUNNING]
-    others = Job.objects.filter(half, workspace_id=workspace_id, state__in=states)
-    return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
 def list_wordings(*, message: Message) -> list[Wording]:

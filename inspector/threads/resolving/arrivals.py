@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
 from django.utils import timezone
 
-from inspector.accounts.models import make_id
 from inspector.intake.bulk import copy_rows, insert_rows
 from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
@@ -28,31 +28,28 @@ from ..inserting.inserts import (
     Arrival,
     NewMessage,
     Shown,
-    are_read_before,
     find_citing,
     insert_conversations,
     insert_masked,
     key_of_order,
-    list_shown,
     make_new,
     make_unplaced,
     read_record,
+    take_out,
 )
 from ..inserting.marking import (
     ask_to_examine,
     ask_to_resolve,
     count_up,
     hold_channels,
-    mark_conversations,
     mark_traces,
 )
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.across import suspect_answers
 from ..placing.citations import Citation, Elsewhere, find_bearers
-from ..placing.keys import key_of_id
 from ..placing.links import read_links
-from ..placing.nodes import StoredNode, find_misread, load_timelines, merge_new
+from ..placing.nodes import StoredNode, find_misread, load_timelines, make_new_node, sort_nodes
 from ..placing.places import slot_of
 from ..rendering.wordings import History, keep_moved
 from ..trees.lines import take_down
@@ -80,21 +77,27 @@ class Ready:
 
     timeline: Timeline
     passed: Pass
-    new: Sequence[NewMessage]
     cited: dict[Citation, Elsewhere | None]
 
     @property
     def conversation(self) -> Conversation:
-        """Its row, as it was."""
+        """Its row, as it was found."""
         return self.passed.conversation
 
 
 @dataclass(slots=True)
 class Prepared:
-    """What was made of records before they are held: their messages by record, conversations, and those resolved."""
+    """What was made of records before they are held: their messages by record, conversations, and those resolved.
 
+    `borne` are by channel the keys of the ids that the messages bear, each with the conversations that these come into.
+    """
+
+    arrivals: dict[uuid.UUID, Arrival]
+    conversations: dict[Name, Conversation]
     messages: dict[uuid.UUID, list[NewMessage]] = field(default_factory=dict)
-    conversations: dict[Name, Conversation] = field(default_factory=dict)
+    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+    )
     ready: list[Ready] = field(default_factory=list)
 
 
@@ -108,71 +111,67 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
         workspace_id: that workspace.
         has_more: whether more of their delivery follows.
     """
-    arrivals = sorted(arrivals, key=key_of_order)
-    prepared = Prepared(conversations=_find_or_make(arrivals, workspace_id))
-    new: dict[uuid.UUID, list[NewMessage]] = defaultdict(list)
-    bearing: dict[Name, set[uuid.UUID]] = defaultdict(set)
-    for arrival in arrivals:
-        channel_id = arrival.record.channel_id
-        ids = [prepared.conversations[channel_id, key].pk for key, _ in arrival.places]
-        prepared.messages[arrival.record.pk] = made = make_new(arrival, ids, arrival.guess)
-        for each, conversation_id in zip(made, ids, strict=True):
-            new[conversation_id].append(each)
-            if each.links.key:
-                bearing[channel_id, each.links.key].add(conversation_id)
-    passes: list[Pass] = []
+    prepared = _make(arrivals, workspace_id)
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
-    for conversation, nodes in _choose(prepared.conversations.values(), new, has_more=has_more):
+    for conversation, nodes in _choose(prepared, has_more=has_more):
         timeline = Timeline(History(conversation), nodes)
         passed = timeline.begin_next(Changes(), _go_on)
         cited = passed.list_citations()
         # What is brought by the same records is no row yet.
-        if not any(bearing[conversation.channel_id, each.key] for each in cited):
-            conversation.generation += 1
+        if prepared.borne[conversation.channel_id].keys().isdisjoint(each.key for each in cited):
             wanted[conversation.channel_id] |= cited
-            passes.append(passed)
-            prepared.ready.append(Ready(timeline, passed, new[conversation.pk], dict.fromkeys(cited)))
+            prepared.ready.append(Ready(timeline, passed, dict.fromkeys(cited)))
     elsewhere = {channel_id: find_bearers(workspace_id, channel_id, cited) for channel_id, cited in wanted.items()}
     for ready in prepared.ready:
         ready.cited |= {each: elsewhere[ready.conversation.channel_id].get(each) for each in ready.cited}
-    go_through(passes, elsewhere, _go_on)
+    go_through([each.passed for each in prepared.ready], elsewhere, _go_on)
     return prepared
 
 
-def _find_or_make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> dict[Name, Conversation]:
-    """The conversations of these records; those that are not there yet are made, and no rows."""
+def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
+    """The messages of these records, and their conversations; those that are not there yet are made, and no rows."""
+    arrivals = sorted(arrivals, key=key_of_order)
     wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
     rows = Conversation.objects.filter(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
     )
-    found: dict[Name, Conversation] = {(row.channel_id, bytes(row.key)): row for row in rows}
-    for (channel_id, key), name in wanted.items():
-        if (channel_id, key) not in found:
-            found[channel_id, key] = Conversation(
-                id=make_id(), workspace_id=workspace_id, channel_id=channel_id, key=key, native_id=make_storable(name)
-            )
-    return {name: found[name] for name in wanted}
+    found = {(row.channel_id, bytes(row.key)): row for row in rows}
+    conversations = {
+        (channel_id, key): found.get((channel_id, key))
+        or Conversation(workspace_id=workspace_id, channel_id=channel_id, key=key, native_id=make_storable(name))
+        for (channel_id, key), name in wanted.items()
+    }
+    prepared = Prepared({each.record.pk: each for each in arrivals}, conversations)
+    for arrival in arrivals:
+        channel_id = arrival.record.channel_id
+        ids = [conversations[channel_id, key].pk for key, _ in arrival.places]
+        prepared.messages[arrival.record.pk] = made = make_new(arrival, ids)
+        for each in made:
+            if each.links.key:
+                prepared.borne[channel_id][each.links.key].add(each.conversation_id)
+    return prepared
 
 
-def _choose(
-    conversations: Iterable[Conversation], new: Mapping[uuid.UUID, Sequence[NewMessage]], *, has_more: bool
-) -> list[tuple[Conversation, list[StoredNode]]]:
-    """Those of these conversations that are resolved at once, and their messages, stored and new, in order key."""
+def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, list[StoredNode]]]:
+    """Those of the conversations that are resolved at once, and their messages, stored and new, in order key."""
+    new: dict[uuid.UUID, list[NewMessage]] = defaultdict(list)
+    for each in chain.from_iterable(prepared.messages.values()):
+        new[each.conversation_id].append(each)
     found, size = [], 0
-    for each in conversations:
-        count, stored = len(new[each.pk]), each.message_count
+    for conversation in prepared.conversations.values():
+        count, stored = len(new[conversation.pk]), conversation.message_count
         is_little = stored <= SHARE * count + (0 if has_more else FREE) and is_one_block(stored + count)
-        if each.is_settled and is_little and size + stored + count <= TOGETHER:
+        if conversation.is_settled and is_little and size + stored + count <= TOGETHER:
             size += stored + count
-            found.append(each)
+            found.append(conversation)
     timelines = load_timelines([each.pk for each in found if each.generation])
-    chosen = []
-    for each in found:
-        nodes = merge_new(timelines.get(each.pk, ()), new[each.pk])
-        # A dialect that was guessed may have to be decided: its job reads the record again.
-        if is_one_block(len(nodes)) and next(find_misread(nodes, {}), None) is None:
-            chosen.append((each, nodes))
-    return chosen
+    merged = [(each, sort_nodes([*timelines.get(each.pk, ()), *map(make_new_node, new[each.pk])])) for each in found]
+    # A dialect that was guessed may have to be decided: its job reads the record again.
+    return [
+        (each, nodes)
+        for each, nodes in merged
+        if is_one_block(len(nodes)) and next(find_misread(nodes, {}), None) is None
+    ]
 
 
 def _go_on() -> None:
@@ -186,7 +185,7 @@ def insert_arrivals(
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
     also_stale: Mapping[uuid.UUID, set[bytes]] = MappingProxyType({}),
-    settle_after_seconds: float = 0,
+    resolve_after_seconds: float = 0,
     reader: uuid.UUID | None = None,
 ) -> None:
     """Insert the messages of these records, and write or mark their conversations; call inside a transaction.
@@ -194,58 +193,58 @@ def insert_arrivals(
     Args:
         arrivals: records of one workspace, held.
         workspace_id: that workspace.
-        prepared: what was made of them, or of more; without it all of their conversations are marked.
+        prepared: what was made of them; without it all of their conversations are marked.
         moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
             with the id that it had, so that its address holds.
         also_stale: conversations to be marked together with theirs, all in one order, each with the slots at which
             something else has changed.
-        settle_after_seconds: how long the settling of those that are marked may wait for more.
+        resolve_after_seconds: how long the resolving of those that are marked may wait for more.
         reader: the job that reads the last of a delivery with them.
     """
-    prepared = prepared or Prepared()
+    # A record may have moved since, or somebody else may have made a conversation of theirs: nothing of it holds then.
+    if prepared is None or any(prepared.arrivals[each.record.pk] is not each for each in arrivals):
+        prepared = _make(arrivals, workspace_id)
     # Who looks up cited ids and who brings them must not pass each other unseen.
-    is_citing = any(each.cited for each in prepared.ready)
-    hold_channels({arrival.record.channel_id for arrival in arrivals}, is_shared=not is_citing)
+    channels = {each.record.channel_id for each in arrivals}
+    hold_channels(channels, is_shared=not any(each.cited for each in prepared.ready))
+    if not insert_conversations(prepared.conversations.values()):
+        prepared = _make(arrivals, workspace_id)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     # Those of which more changes than that messages are added to them.
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
-    arrivals = sorted(arrivals, key=key_of_order)
-    conversations = insert_conversations(arrivals, prepared.conversations, workspace_id)
-    added_to: set[uuid.UUID] = set()
-    # By channel and key of an id: the conversations that a message which bears it comes into.
-    borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
-    for arrival in arrivals:
-        for message, (key, _) in zip(arrival.reading.messages, arrival.places, strict=True):
-            conversation = conversations[arrival.record.channel_id, key]
-            added_to.add(conversation)
-            if message.message_id:
-                borne[arrival.record.channel_id][key_of_id(message.message_id)].add(conversation)
-    stale = _merge(find_citing(borne, workspace_id), also_stale)
-    reached = changed | added_to | stale.keys()
-    is_read_before = are_read_before([arrival.record.pk for arrival in arrivals])
+    stale = _merge(find_citing(prepared.borne, workspace_id), also_stale)
+    reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
+    is_read_before = MessageRow.objects.filter(record_id__in=prepared.arrivals).exists()
     # Conversations before their messages: resolving locks them in the same order.
     generations = count_up(reached, changed=changed)
-    untouched = {pk: generation for pk, generation in generations.items() if pk not in changed | stale.keys()}
-    ready = [] if is_read_before else _prove(prepared.ready, arrivals, untouched, workspace_id)
+    candidates = (
+        []
+        if is_read_before
+        else [
+            each
+            for each in prepared.ready
+            if each.conversation.pk not in stale
+            and generations[each.conversation.pk] == each.conversation.generation + 1
+        ]
+    )
+    ready = _prove(candidates, prepared, workspace_id)
     resolved = {each.conversation.pk for each in ready}
-    ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=settle_after_seconds)
+    ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
     ask_to_examine(resolved, workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
     before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
     if moved:
-        mark_traces(messages=old, workspace_id=workspace_id, is_whole=True)
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=reached)
-        before = list_shown(old)
-        old.delete()
+        before = take_out(old, workspace_id)
         MaskedWire.objects.filter(record__in=moved).delete()
-    insert_masked(arrivals)
+    insert_masked(prepared.arrivals.values())
     unplaced = (
         row
-        for arrival in arrivals
-        if (left := _list_left(arrival, prepared, conversations, resolved))
-        for row in make_unplaced(arrival, left, before.get(arrival.record.pk, {}), at=now)
+        for pk, arrival in prepared.arrivals.items()
+        if (left := [each for each in prepared.messages[pk] if each.conversation_id not in resolved])
+        for row in make_unplaced(arrival, left, before.get(pk, {}), at=now)
     )
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
     if is_read_before:
@@ -253,63 +252,30 @@ def insert_arrivals(
     else:
         copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
     if ready:
+        for each in ready:
+            each.conversation.generation += 1
         write_changes([each.passed.changes for each in ready], workspace_id=workspace_id)
         finish_rows([each.timeline for each in ready], [each.passed for each in ready], reader=reader)
 
 
-def _list_left(
-    arrival: Arrival,
-    prepared: Prepared,
-    conversations: Mapping[Name, uuid.UUID],
-    resolved: set[uuid.UUID],
-) -> list[NewMessage]:
-    """The messages of a record that are to be placed later."""
-    ids = [conversations[arrival.record.channel_id, key] for key, _ in arrival.places]
-    if resolved.issuperset(ids):
-        return []
-    made = prepared.messages.get(arrival.record.pk, [])
-    if not made or made[0].arrival is not arrival or [each.values["conversation_id"] for each in made] != ids:
-        # It has moved meanwhile, or somebody else has made its conversation.
-        made = make_new(arrival, ids, arrival.guess)
-    return [each for each, conversation_id in zip(made, ids, strict=True) if conversation_id not in resolved]
-
-
-def _prove(
-    ready: Sequence[Ready],
-    arrivals: Sequence[Arrival],
-    generations: Mapping[uuid.UUID, int],
-    workspace_id: uuid.UUID,
-) -> list[Ready]:
-    """Those that stand as they were resolved: neither they, nor their records, nor what they cite has changed.
+def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) -> list[Ready]:
+    """Those that stand as they were resolved: their records are shown, and who bears what they cite is the same.
 
     Args:
-        ready: as they were resolved.
-        arrivals: the records as they are held.
-        generations: of the conversations that are held and counted up, but for those in which anything else has
-            changed.
-        workspace_id: theirs.
+        ready: those that nothing has reached meanwhile.
     """
-    held = {arrival.record.pk: arrival for arrival in arrivals}
-    hidden = set(HiddenRecord.objects.filter(record_id__in=held).values_list("record_id", flat=True)) if ready else ()
-    standing = [
-        each
-        for each in ready
-        if generations.get(each.conversation.pk) == each.conversation.generation
-        and all(held.get(message.arrival.record.pk) is message.arrival for message in each.new)
-        and not any(message.arrival.record.pk in hidden for message in each.new)
-    ]
-    bearers = {
-        channel_id: find_bearers(
-            workspace_id,
-            channel_id,
-            {each for one in standing if one.conversation.channel_id == channel_id for each in one.cited},
-        )
-        for channel_id in {each.conversation.channel_id for each in standing}
-    }
+    if not ready:
+        return []
+    hidden = set(HiddenRecord.objects.filter(record_id__in=prepared.arrivals).values_list("record_id", flat=True))
+    wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
+    for each in ready:
+        wanted[each.conversation.channel_id] |= each.cited.keys()
+    bearers = {channel_id: find_bearers(workspace_id, channel_id, cited) for channel_id, cited in wanted.items()}
     return [
         each
-        for each in standing
-        if all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
+        for each in ready
+        if hidden.isdisjoint(node.record for node in each.passed.nodes)
+        and all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
     ]
 
 
@@ -332,15 +298,12 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
     stale = _merge(find_citing(borne, workspace_id), slots)
-    if weighing.moved:
-        arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
-        insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
-    else:
-        mark_conversations(conversation_ids=stale.keys(), workspace_id=workspace_id, added_to=stale.keys())
-    mark_blocks(stale, names)
+    arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
+    insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
+    mark_blocks({}, names)
     Declaration.objects.filter(message__in=rows.values("pk")).delete()
     take_down(record_ids=weighing.turned)
-    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is settled.
+    # What is hidden or shown again belongs to its trace no longer, or again, before its conversation is resolved.
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
 
 

@@ -101,11 +101,11 @@ class Assigner:
             # What a task is part of counts from the message on that says so, in whatever block that stands.
             if state is not None:
                 take(state, node)
-        if ("next-word",) not in self._view.own and self._nodes and not self._view.is_only:
-            # What is left behind that was not asked for on the way.
-            question = self._view.get(("next-word",), Asking.read)
-            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
-                self._view.own["next-word",] = None
+        if self._nodes and not self._view.is_only:
+            # Nobody may have asked on the way for the one that earlier blocks left.
+            is_left = self._view.get(("next-word",), Asking.read) is not None
+            if is_left and self._get_question() is None:
+                self._view.put(("next-word",), None)
 
     # Who asked for what has an id.
 
@@ -316,19 +316,22 @@ class Assigner:
                     return self._tasks.find(question.task)
         if node.receivers:
             return None
-        question = self._view.own.get(("next-word",))
-        if question is None and ("next-word",) not in self._view.own:
-            question = self._view.get(("next-word",), Asking.read)
-            if question is not None and any(sender != question.ref.sender for sender in self._spoken):
-                question = None
+        question = self._get_question()
         if question is None or not question.ref.sender or question.ref.sender == node.sender:
             return None
         return self._tasks.find(question.task) if not question.receivers or node.sender in question.receivers else None
 
+    def _get_question(self) -> Asking | None:
+        """The question to nobody by name that waits for the next word of anybody else."""
+        key: Key = ("next-word",)
+        question: Asking | None = self._view.get(key, Asking.read)
+        if key in self._view.own or question is None:
+            return question
+        return None if any(sender != question.ref.sender for sender in self._spoken) else question
+
     def _has_answered(self, question: Asking, name: str, asked: str) -> bool:
         """Whether the one asked, or anybody where none was, has said something to who asked since."""
-        key: Key = ("heard", name, asked) if asked else ("heard", name, "")
-        heard = self._view.get(key, Ref.read)
+        heard = self._view.get(("heard", name, asked), Ref.read)
         return heard is not None and is_after(heard, question.ref)
 
     def _find_withdrawn(self, node: StoredNode) -> TaskState | None:

@@ -127,6 +127,8 @@ class Timeline:
             self._recut.is_moved = any(block.count != len(nodes) for block, nodes in self._loaded)
         else:
             blocks[at:until] = new
+            for each in new:
+                each.generation = min(block.generation for block in old)
             borders = {each.start for each in new}
             self._recut.gone += [each.start for each in old if each.start not in borders]
             self._recut.beside, self._recut.is_moved = new[1:], True

@@ -61,6 +61,11 @@ class Established(Context):
             self._note(question)
         return super().find(kind, name, speaker=speaker)
 
+    def find_each(self, kind: str, name: str) -> tuple[Entry, ...]:
+        """The latest entry of each speaker, the oldest first: the answer to a question is of all of them."""
+        self.find(kind, name)
+        return super().find_each(kind, name)
+
     def knows(self, kind: str) -> bool:
         """Whether anything of a kind was ever established."""
         question = make_question(kind, None, KNOWN)

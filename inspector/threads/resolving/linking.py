@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from django.db.models import Q
@@ -20,7 +19,7 @@ from dialects import get_dialect
 from ..models import Conversation
 from ..placing.citations import Citation, Elsewhere, say_several
 from ..placing.links import Way
-from ..placing.nodes import StoredNode, load_nodes
+from ..placing.nodes import StoredNode, load_nodes, sort_nodes
 from .refs import (
     Pair,
     Ref,
@@ -48,31 +47,11 @@ def is_answer(node: StoredNode) -> bool:
     return any(way.basis == "turn" or way.basis == "correlation" for way in node.ways)
 
 
-def list_cited(nodes: Iterable[StoredNode]) -> set[bytes]:
-    """The ids that these messages name as what they answer."""
-    return {way.key for node in nodes for way in node.ways if way.key is not None}
-
-
-@dataclass(slots=True)
-class Outside:
-    """Messages of the conversation that stand outside a block, as far as its messages name them by their ids.
-
-    `earlier` and `later` are by the key of the id that they bear, in the order of the timeline.
-    """
-
-    earlier: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
-    later: dict[bytes, list[StoredNode]] = field(default_factory=lambda: defaultdict(list))
-
-    def bearers(self, key: bytes) -> list[StoredNode]:
-        """All that bear an id."""
-        return [*self.earlier.get(key, ()), *self.later.get(key, ())]
-
-
 class Linker:
     """Finds what the messages of a block answer, one after the other.
 
     Args:
-        outside: who bears the ids that they cite, outside the block.
+        outside: messages of other blocks that bear the ids which they cite.
         elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
     """
 
@@ -81,27 +60,25 @@ class Linker:
         conversation: Conversation,
         nodes: Sequence[StoredNode],
         view: View,
-        outside: Outside,
+        outside: Sequence[StoredNode],
         elsewhere: Mapping[Citation, Elsewhere],
     ) -> None:
         self._conversation = conversation
         self._nodes = nodes
         self._view = view
-        self._outside = outside
         self._elsewhere = elsewhere
-        self._by_id: dict[bytes, list[StoredNode]] = defaultdict(list)
+        # Who bears an id in the conversation, in the order of the timeline.
+        self._bearers: dict[bytes, list[StoredNode]] = defaultdict(list)
+        for node in [*outside, *nodes]:
+            if node.key:
+                self._bearers[node.key].append(node)
         # Statements by the ids that answers may name them with, those yet to come among them.
         self._named_later: dict[bytes, StoredNode] = {}
-        self._handles = False
+        self._held = {node.id: node for node in nodes}
         for node in nodes:
-            if node.key:
-                self._by_id[node.key].append(node)
             if node.correlation and not is_answer(node):
                 for name in node.correlation:
                     self._named_later.setdefault(name, node)
-        asked = {way.whom for node in nodes for way in node.ways}
-        self._asks_open = "latest-unanswered-of-other" in asked
-        self._asks_correlated = "correlation-id" in asked
         self._by_node: dict[uuid.UUID, Ref] = {}
         self._correlated: dict[bytes, Pair] = {}
         self._answered: set[uuid.UUID] = set()
@@ -219,7 +196,7 @@ class Linker:
         if not key:
             return False
         self._view.note_everywhere(("id", key.hex()))
-        bearers = [*self._by_id.get(key, ()), *self._outside.bearers(key)]
+        bearers = self._bearers.get(key, ())
         if key == node.key:
             node.why = "it names itself as the message it answers"
             return True
@@ -265,23 +242,20 @@ class Linker:
     def _find_correlated(self, node: StoredNode, name: bytes) -> Ref | None:
         """The latest statement of anyone else that bears an id, else its sender's own; else the first to come."""
         self._view.note_everywhere(("id", name.hex()))
-        earlier = [each for each in self._outside.earlier.get(name, ()) if not is_answer(each)]
-        pairs: list[Pair] = []
+        bearers = [each for each in self._bearers.get(name, ()) if not is_answer(each)]
         held: Pair | None = None
-        for bearer in earlier:
-            ref = Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None)
-            held = follow(held, ref, by="sender")
+        for bearer in bearers:
+            if bearer.position < 0:
+                held = follow(held, Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None), by="sender")
         stored = self._view.get(("named", name.hex()), read_pair)
         pairs = [pair for pair in (held, stored, self._correlated.get(name)) if pair is not None]
         found = take_latest(of_other(pair, node.sender) for pair in pairs) or take_latest(pair[0] for pair in pairs)
         if found is not None:
             return found
-        later = self._named_later.get(name)
+        behind = (each for each in bearers if each.position >= len(self._nodes))
+        later = self._named_later.get(name) or next(behind, None)
         if later is not None:
             return Ref(later.id, (0, "", 0, 0), later.sender, None, later)
-        ahead = [each for each in self._outside.later.get(name, ()) if not is_answer(each)]
-        if ahead:
-            return Ref(ahead[0].id, (0, "", 0, 0), ahead[0].sender, None, ahead[0])
         named: Key = ("named", name.hex())
         for each in self._view.list_everywhere([named])[named]:
             if each.border > self._view.border:
@@ -364,9 +338,9 @@ class Linker:
         return True
 
     def _find_parent_of(self, message_id: uuid.UUID, node: StoredNode) -> uuid.UUID | None:
-        if message_id in self._by_node:
-            return next((each.parent for each in self._nodes if each.id == message_id), None)
-        here = next((each for each in self._nodes if each.id == message_id), None)
+        here = self._held.get(message_id)
+        if here is not None and message_id in self._by_node:
+            return here.parent
         stub = here or (None if self._view.is_only else self._load(message_id))
         if stub is None:
             return None
@@ -377,14 +351,10 @@ class Linker:
         if key is None or key == stub.key:
             return None
         self._view.note_everywhere(("id", key.hex()))
-        bearers = [*self._by_id.get(key, ()), *self._outside.bearers(key)]
-        if not self._view.is_only and key not in self._outside.earlier and key not in self._outside.later:
-            bearers += [
-                each
-                for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))
-                if all(each.id != held.id for held in bearers)
-            ]
-        return bearers[0].id if len(bearers) == 1 else None
+        bearers = {each.id for each in self._bearers.get(key, ())}
+        if not self._view.is_only:
+            bearers |= {each.id for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))}
+        return bearers.pop() if len(bearers) == 1 else None
 
     # What stands in other blocks.
 
@@ -417,20 +387,14 @@ def load_outside(conversation: Conversation, wanted: Q, nodes: Sequence[StoredNo
     found = [node for node in load_nodes(conversation.pk, wanted) if node.id not in held]
     for node in found:
         node.position = -1 if node.slot < first else len(nodes)
-    return sorted(found, key=lambda node: (node.instant, node.source, node.index, node.identity, node.part))
+    return sort_nodes(found)
 
 
-def load_bearers(conversation: Conversation, nodes: Sequence[StoredNode]) -> Outside:
+def load_bearers(conversation: Conversation, nodes: Sequence[StoredNode]) -> list[StoredNode]:
     """Who bears the ids that the messages of a block cite, outside the block; one statement at most."""
-    outside = Outside()
-    keys = list_cited(nodes)
-    if not keys:
-        return outside
+    keys = {way.key for node in nodes for way in node.ways if way.key is not None}
     wanted = Q(id_key__in=keys, workspace_id=conversation.workspace_id, channel_id=conversation.channel_id)
-    for node in load_outside(conversation, wanted, nodes):
-        if node.key is not None:
-            (outside.earlier if node.position < 0 else outside.later)[node.key].append(node)
-    return outside
+    return load_outside(conversation, wanted, nodes) if keys else []
 
 
 def _pairs(other: str, me: str) -> tuple[Key, Key]:

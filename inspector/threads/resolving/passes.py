@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..agents.aggregates import Exchanges, gather_exchanges, write_counted
 from ..inserting.marking import Fence
-from ..models.blocks import Block
+from ..models.blocks import BROKEN_OFF, Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
@@ -16,7 +16,7 @@ from ..rendering.wordings import History
 from ..tasks.rows import Tasks
 from .assigning import Assigner
 from .established import Established
-from .linking import Linker, Outside, load_bearers
+from .linking import Linker, load_bearers
 from .runs import order_nodes
 from .summaries import Moment, Summary, sum_up
 from .view import View
@@ -62,8 +62,8 @@ class Pass:
         self.recut = Recut()
         self.count_before = 0
         # Whether it was left in the middle of being written: then what its messages were is not known any more.
-        self.is_broken_off = block.pk is not None and not block.form
-        self._outside = Outside()
+        self.is_broken_off = block.generation == BROKEN_OFF
+        self._outside: Sequence[StoredNode] = ()
 
     def look_around(self) -> None:
         """Load who bears the ids that its messages cite, in other blocks of the conversation."""
@@ -74,10 +74,7 @@ class Pass:
 
     def list_citations(self) -> set[Citation]:
         """What its messages cite that nobody in their conversation bears."""
-        borne = (
-            {node.key for node in self.nodes if node.key} | self._outside.earlier.keys() | self._outside.later.keys()
-        )
-        return list_citations(self.nodes, borne)
+        return list_citations(self.nodes, {node.key for node in [*self.nodes, *self._outside] if node.key})
 
     def link(self, elsewhere: Mapping[Citation, Elsewhere]) -> None:
         """Link and assign its messages.

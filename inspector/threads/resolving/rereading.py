@@ -1,4 +1,4 @@
-"""Rereading: a record whose dialect is settled otherwise, or whose decoder has changed, is read anew in its place."""
+"""Rereading: a record whose dialect is decided otherwise, or whose decoder has changed, is read anew in its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inspector.intake.models import Record
 
 from ..inserting.inserts import find_citing, find_keys, read_record, replace_parts
 from ..inserting.marking import Fence, hold_channels, hold_conversations, mark_conversations
-from ..placing.links import Guess, guess_of
+from ..placing.links import Guess
 from ..placing.nodes import StoredNode, find_misread
 from ..rendering.wordings import History
 from .storing import mark_blocks
@@ -22,7 +22,6 @@ def read_again(history: History, record_id: uuid.UUID, dialect: str | None, gues
     """Put the messages of a record that is read otherwise in the place of its earlier ones, and mark who cites them."""
     conversation = history.conversation
     arrival = read_record(Record.objects.get(pk=record_id), dialect=dialect)
-    guess = guess or guess_of(arrival.reading)
     with transaction.atomic():
         hold_channels([conversation.channel_id], is_shared=True)
         borne = {conversation.channel_id: {key: {conversation.pk} for key in find_keys(conversation, arrival)}}

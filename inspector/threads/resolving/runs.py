@@ -36,7 +36,7 @@ def order_nodes(nodes: Sequence[StoredNode], view: View) -> list[StoredNode]:
             node.is_late = node.run == run and node.turn < latest
     ordered = list(nodes)
     for places in runs.values():
-        by_turn = sorted((nodes[at] for at in places), key=lambda node: (node.turn or 0, node.rank))
+        by_turn = sorted((nodes[at] for at in places), key=lambda node: node.turn or 0)
         for at, node in zip(places, by_turn, strict=True):
             ordered[at] = node
     return ordered

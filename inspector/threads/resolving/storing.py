@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
 
-from ..models.blocks import FIRST, Block, Fact, Read
+from ..models.blocks import BROKEN_OFF, Block, Fact, Read
 from ..tasks.states import make_task_id
 from .passes import Pass
 from .summaries import write_summary
@@ -22,38 +22,26 @@ from .view import digest_everywhere, digest_key, name_form
 
 def write_only_blocks(passes: Sequence[Pass]) -> None:
     """Note that conversations are resolved of which these are the only blocks, whatever they were before."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            WITH cut AS (
-                SELECT DISTINCT conversation_id FROM threads_block WHERE conversation_id = ANY(%(ids)s) AND is_linked
-            ), blocks AS (
-                DELETE FROM threads_block AS held USING cut
-                 WHERE held.conversation_id = cut.conversation_id AND held.border <> %(first)s
-            ), facts AS (
-                DELETE FROM threads_fact AS held USING cut WHERE held.conversation_id = cut.conversation_id
-            ), reads AS (
-                DELETE FROM threads_read AS held USING cut WHERE held.conversation_id = cut.conversation_id
-            )
-            INSERT INTO threads_block AS held (conversation_id, workspace_id, border, is_forced, count, generation,
-                                               form, is_stale, is_linked, summary)
-            SELECT fresh.conversation_id, fresh.workspace_id, %(first)s, false, fresh.count, fresh.generation, %(form)s,
-                   false, false, ''
-              FROM unnest(%(ids)s::uuid[], %(workspaces)s::uuid[], %(counts)s::int[], %(generations)s::bigint[])
-                   AS fresh (conversation_id, workspace_id, count, generation)
-            ON CONFLICT (conversation_id, border) DO UPDATE
-               SET count = excluded.count, generation = excluded.generation, form = excluded.form, is_stale = false,
-                   is_linked = false, summary = ''
-            """,
-            {
-                "first": FIRST,
-                "form": name_form(),
-                "ids": [each.conversation.pk for each in passes],
-                "workspaces": [each.conversation.workspace_id for each in passes],
-                "counts": [len(each.nodes) for each in passes],
-                "generations": [each.conversation.generation for each in passes],
-            },
-        )
+    ids = [each.conversation.pk for each in passes]
+    cut = list(Block.objects.filter(conversation__in=ids, is_linked=True).values_list("conversation_id", flat=True))
+    if cut:
+        for model in (Block, Fact, Read):
+            model._default_manager.filter(conversation__in=cut).delete()
+    for each in passes:
+        each.block.count, each.block.generation = len(each.nodes), each.conversation.generation
+        each.block.form = name_form()
+    _store([each.block for each in passes])
+
+
+def _store(blocks: Sequence[Block]) -> None:
+    Block.objects.bulk_create(
+        blocks,
+        update_conflicts=True,
+        unique_fields=["conversation", "border"],
+        update_fields=[
+            *("is_forced", "count", "generation", "form", "is_stale", "changed_generation", "is_linked", "summary")
+        ],
+    )
 
 
 # What is stored of facts or reads, by border and key.
@@ -161,24 +149,17 @@ def write_block(passed: Pass, *, is_quiet: bool) -> None:
     block.generation, block.form, block.summary = conversation.generation, name_form(), write_summary(passed.summary)
     block.is_stale = False
     for each in recut.beside:
-        each.is_stale = True
+        each.form, each.is_stale = name_form(), True
     for each in (block, *recut.beside):
         each.pk, each.is_linked, each.changed_generation = None, True, changed
-    Block.objects.bulk_create(
-        [block, *recut.beside],
-        update_conflicts=True,
-        unique_fields=["conversation", "border"],
-        update_fields=[
-            *("is_forced", "count", "generation", "form", "is_stale", "changed_generation", "is_linked", "summary")
-        ],
-    )
+    _store([block, *recut.beside])
 
 
 def break_off(passes: Iterable[Pass]) -> None:
     """Note that messages of blocks are written, and not yet what these give: who goes on takes all for changed."""
     for each in passes:
         borders = [each.block.start, *each.recut.gone]
-        Block.objects.filter(conversation=each.conversation, border__in=borders).update(is_stale=True, form="")
+        Block.objects.filter(conversation=each.conversation, border__in=borders).update(generation=BROKEN_OFF)
 
 
 def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:

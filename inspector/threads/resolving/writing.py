@@ -18,7 +18,7 @@ from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
 from ..placing.across import look_across
 from ..placing.nodes import StoredNode
-from ..rendering.sights import decide_established
+from ..rendering.rule_flags import decide_established
 from ..rendering.teller import ToldRow
 from ..rendering.wordings import History, keep_wordings
 from ..trees.lines import Placed, hang, keep_ghosts
@@ -75,7 +75,7 @@ class Changes:
         if node.new is not None:
             sights = row.sights | decide_established(established)
             told = (*row.list_told(), history.at)
-            self.new.append((*node.new.own, *placed, node.told_in, established, sights, *told))
+            self.new.append((*node.new.own.values(), *placed, node.told_in, established, sights, *told))
             return
         leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
         self.size_bytes += len(established)

@@ -26,7 +26,7 @@ from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.tasks import REMARKABLE
-from inspector.threads.rendering.sights import IN_SIGHT, Sight
+from inspector.threads.rendering.rule_flags import FLAGGED, RuleFlag
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
@@ -38,7 +38,7 @@ SEEDS = begin_with(1, (1, 0), seconds=20)
 # What takes several messages to see, or a key of the API or of the keyring.
 ACROSS = {"conflicting-duplicate", "skewed-time", "sender-not-of-key"}
 NEED_KEYS = {"sender-not-of-key", "not-authentic"}
-BY_ITSELF = sum(sight.value for sight in (Sight.DECIDED, *CONDITIONS))
+BY_ITSELF = sum(sight.value for sight in (RuleFlag.DECIDED, *CONDITIONS))
 
 
 def list_logs(*, is_apart: bool = True) -> Iterator[list[bytes]]:
@@ -169,7 +169,7 @@ def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None
     (scene,) = load_scenes([conversation])
     held = {name: getattr(scene, name) for name in scene.__slots__ if name != "conversation"}
     assert {name for name, value in held.items() if value} == {"first"}
-    assert not Message.objects.filter(IN_SIGHT).exists()
+    assert not Message.objects.filter(FLAGGED).exists()
     assert not Task.objects.filter(REMARKABLE).exists()
     deliver(cast, clowl("b1", "REQ", "oscar", "radar", minute=9, pid="gone").encode(), name="b.log")
     settle_all()

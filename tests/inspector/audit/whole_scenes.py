@@ -20,27 +20,27 @@ from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
-from inspector.threads.rendering.sights import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, Sight
+from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
-CONDITIONS: Mapping[Sight, Q] = {
-    Sight.NOTED: Q(severity__gte=MIN_SEVERITY),
-    Sight.LEANING: has_term(terms.term("has", "references")) | has_term(terms.term("has", "condition")),
-    Sight.FAILED: Q(performative="failure"),
-    Sight.JUDGING: Q(performative__in=JUDGEMENTS),
-    Sight.SEALED: has_term(terms.term("security.encrypted", "true")),
-    Sight.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
-    Sight.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),
-    Sight.FUTURE: ~Q(order_basis="receipt") & Q(Exists(_received_earlier)),
+CONDITIONS: Mapping[RuleFlag, Q] = {
+    RuleFlag.NOTED: Q(severity__gte=MIN_SEVERITY),
+    RuleFlag.LEANING: has_term(terms.term("has", "references")) | has_term(terms.term("has", "condition")),
+    RuleFlag.FAILED: Q(performative="failure"),
+    RuleFlag.JUDGING: Q(performative__in=JUDGEMENTS),
+    RuleFlag.SEALED: has_term(terms.term("security.encrypted", "true")),
+    RuleFlag.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
+    RuleFlag.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),
+    RuleFlag.FUTURE: ~Q(order_basis="receipt") & Q(Exists(_received_earlier)),
 }
 
 
 def sum_sights() -> Expression:
     """What a stored row shows by itself, as a number."""
-    total: Expression = Value(Sight.DECIDED.value, output_field=SmallIntegerField())
+    total: Expression = Value(RuleFlag.DECIDED.value, output_field=SmallIntegerField())
     for sight, condition in CONDITIONS.items():
         total = total + Case(When(condition, then=Value(sight.value)), default=0, output_field=SmallIntegerField())
     return total
@@ -63,7 +63,7 @@ def _load(conversation: Conversation) -> Scene:
         is_odd = message.cited is not None and message.parent is None
         is_odd |= "circle" in message.why or message.why.startswith("it names itself")
         _take(scene, message, _Shown(sights, is_odd, id_key, received_at, *texts))
-        if sights & Sight.SEALED:
+        if sights & RuleFlag.SEALED:
             scene.sealed.append(message)
         scene.first = scene.first or message
     tasks = Task.objects.filter(conversation=conversation).order_by("first_at", "key")
@@ -76,7 +76,7 @@ def _load(conversation: Conversation) -> Scene:
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
         has_content = has_term(terms.term("has", "content"))
-        scene.open = list(see_all(ordered.filter(has_content & ~CONDITIONS[Sight.SEALED])))
+        scene.open = list(see_all(ordered.filter(has_content & ~CONDITIONS[RuleFlag.SEALED])))
     return scene
 
 

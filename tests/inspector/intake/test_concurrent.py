@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -296,10 +295,9 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
     deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
     while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
         pipeline.run_job(job)
-    load = retelling.load_established
-    moves = []
+    take, moves = retelling.Texts.take, []
 
-    def load_late(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, str]:
+    def take_late(*given: Any) -> str | None:
         # The same record arrives with an earlier time, and is put there.
         Delivery.objects.update(received_at="2026-11-21T09:00:00Z")
         Record.objects.update(order_time="2027-11-21T09:00:00Z")
@@ -307,9 +305,9 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
         if (move := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
             moves.append(move)
             pipeline.run_job(move)
-        return load(ids)
+        return take(*given)
 
-    monkeypatch.setattr(retelling, "load_established", load_late)
+    monkeypatch.setattr(retelling.Texts, "take", take_late)
     before = set(Message.objects.values_list("pk", "order_time"))
     Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
     job = jobs.claim(kinds=[Job.Kind.SETTLE])

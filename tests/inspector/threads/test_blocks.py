@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db.models import F
+from django.utils import timezone
 
-from inspector.intake.models import Delivery, Door
+from inspector import pipeline
+from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Block, Conversation, Fact, Message, Read
-from inspector.threads.resolving import blocks, resolver
+from inspector.threads.models.blocks import BROKEN_OFF
+from inspector.threads.resolving import blocks, resolver, writing
 from inspector.threads.resolving.passes import Pass
 from inspector.threads.resolving.runs import LATE
 from tests.lanes import begin_with
@@ -93,6 +97,37 @@ def test_what_is_withdrawn_and_restored(cast: Cast, monkeypatch: pytest.MonkeyPa
         settle_all()
         found = differences(expected, picture())
         assert not found, "restored\n" + "\n".join(found[:12])
+
+
+def test_what_a_killed_worker_has_written_of_a_block_is_gone_on_with(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large block messages are written before the facts that it gives are known."""
+    shrink(monkeypatch, 4)
+    lines = list(Babbler(2).babble(BABBLED))
+    chance = random.Random(2)
+    take_in(cast, *chance.sample(lines, BABBLED // 2), door=Door.API)
+    deliver(cast, *lines, door=Door.API)
+    Job.objects.filter(kind=Job.Kind.INGEST).update(due_at=timezone.now())
+    pipeline.run_due(only=(Job.Kind.INGEST,))
+    broken_off = 0
+
+    def kill(*given: Any) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "WINDOW", 1)
+        patch.setattr(resolver, "write_facts", kill)
+        for conversation in Conversation.objects.all():
+            with suppress(InterruptedError):
+                resolver.resolve(conversation=conversation, fence=lambda: None, finish=lambda others: None)
+        broken_off = Block.objects.filter(generation=BROKEN_OFF).count()
+    assert broken_off
+    settle_all()
+    assert not Block.objects.filter(generation=BROKEN_OFF).exists()
+    found = picture()
+    resolve_anew()
+    assert not differences(picture(), found)
 
 
 def test_a_withdrawal_goes_through_its_block_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

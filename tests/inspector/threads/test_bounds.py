@@ -80,7 +80,6 @@ def make_nodes(whom: str, count: int) -> list[StoredNode]:
             id=uuid.UUID(int=number),
             record=uuid.UUID(int=number),
             part=1,
-            rank=number,
             dialect="agent_lingua",
             sender=f"agent {number}",
             receivers=(),

@@ -18,7 +18,6 @@ def make_node(pk: uuid.UUID, instant: int = 0) -> StoredNode:
         id=pk,
         record=pk,
         part=1,
-        rank=0,
         dialect="prose",
         sender=None,
         receivers=(),
@@ -57,7 +56,7 @@ def test_every_part_of_what_a_reader_sees_is_in_the_digest() -> None:
 def test_what_moves_when_another_comes_in_and_what_chance_gives_is_not_in_the_digest() -> None:
     one = make_node(ONE)
     by_chance = {name: uuid.UUID(int=9) for name in ("id", "record", "task_id")}
-    moved = replace(one, place=b"moved", position=7, rank=3, source=b"file", index=9, **by_chance)
+    moved = replace(one, place=b"moved", position=7, source=b"file", index=9, **by_chance)
     assert [*list_elements([moved])] == [*list_elements([one])]
 
 

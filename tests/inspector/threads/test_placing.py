@@ -12,7 +12,7 @@ from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.resolving.linking import Linker, Outside
+from inspector.threads.resolving.linking import Linker
 from inspector.threads.resolving.passes import list_citations
 from inspector.threads.resolving.runs import order_nodes
 from inspector.threads.resolving.view import View
@@ -27,7 +27,7 @@ def node(number: int, **names: object) -> StoredNode:
         "id": uuid.UUID(int=number),
         "record": uuid.UUID(int=number),
         "part": 1,
-        "rank": number,
+        "instant": number,
         "dialect": "agent_lingua",
         "sender": None,
         "receivers": (),
@@ -46,11 +46,11 @@ LookUp = Callable[[set[Citation]], Mapping[Citation, Elsewhere]]
 def place(*given: StoredNode, look_up: LookUp = lambda citations: {}) -> list[StoredNode]:
     """The messages of a conversation of one block, in the order of the timeline and linked; elsewhere is none."""
     view = View.of_nothing()
-    nodes = order_nodes(sorted(given, key=lambda each: each.rank), view)
+    nodes = order_nodes(sorted(given, key=lambda each: each.instant), view)
     for position, each in enumerate(nodes):
         each.position = position
     elsewhere = look_up(list_citations(nodes, {each.key for each in nodes if each.key}))
-    Linker(Conversation(), nodes, view, Outside(), elsewhere).link()
+    Linker(Conversation(), nodes, view, (), elsewhere).link()
     return nodes
 
 

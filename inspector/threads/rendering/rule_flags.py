@@ -1,4 +1,4 @@
-"""Sights: what a message shows that a rule may have to look at, as bits of its row.
+"""Rule flags: what a message shows that a rule may have to look at, as bits of its row.
 
 Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
 decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed.
@@ -34,7 +34,7 @@ _SEALED: Final = terms.term("security.encrypted", "true")
 _LEANING: Final = frozenset({terms.term("has", "references"), terms.term("has", "condition")})
 
 
-class Sight(IntFlag):
+class RuleFlag(IntFlag):
     """What a message shows; a column of 16 bits holds them."""
 
     # It has been decided what its row shows.
@@ -69,11 +69,11 @@ ODD: Final = (
     | Q(parent_why__contains="circle")
     | Q(parent_why__startswith="it names itself")
 )
-# The rows that show something: what the index of sights holds.
-IN_SIGHT: Final = ~Q(sights=Sight.DECIDED.value) | ODD
+# The rows that show something: what the index of flags holds.
+FLAGGED: Final = ~Q(sights=RuleFlag.DECIDED.value) | ODD
 
 
-def decide_sights(*, record: Record, read: Message, severity: int, english: str = "", atoms: Sequence[str] = ()) -> int:
+def decide_flags(*, record: Record, read: Message, severity: int, english: str = "", atoms: Sequence[str] = ()) -> int:
     """What a row shows by itself, but for what its record established.
 
     Args:
@@ -83,24 +83,24 @@ def decide_sights(*, record: Record, read: Message, severity: int, english: str 
         english: its sentence, where it has been told.
         atoms: its exact terms, where it has been told.
     """
-    sights = Sight.DECIDED.value
+    flags = RuleFlag.DECIDED.value
     if severity >= MIN_SEVERITY:
-        sights |= Sight.NOTED.value
+        flags |= RuleFlag.NOTED.value
     if read.performative == "failure":
-        sights |= Sight.FAILED.value
+        flags |= RuleFlag.FAILED.value
     if read.performative in JUDGEMENTS:
-        sights |= Sight.JUDGING.value
+        flags |= RuleFlag.JUDGING.value
     if not _LEANING.isdisjoint(atoms):
-        sights |= Sight.LEANING.value
+        flags |= RuleFlag.LEANING.value
     if _SEALED in atoms:
-        sights |= Sight.SEALED.value
+        flags |= RuleFlag.SEALED.value
     if has_deceptive(english) or has_unseen(read.sender or ""):
-        sights |= Sight.WRITTEN.value
+        flags |= RuleFlag.WRITTEN.value
     if record.order_basis != "receipt" and record.order_time > record.created_at + CLOCK_SKEW:
-        sights |= Sight.FUTURE.value
-    return sights
+        flags |= RuleFlag.FUTURE.value
+    return flags
 
 
 def decide_established(established: str) -> int:
     """What a row shows by what its record established, as it is stored."""
-    return Sight.AGREEING.value if any(start in established for start in _STARTS_OF_SESSIONS) else 0
+    return RuleFlag.AGREEING.value if any(start in established for start in _STARTS_OF_SESSIONS) else 0
