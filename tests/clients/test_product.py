@@ -82,6 +82,7 @@ def test_what_was_sent_again_is_stored_once(line: LossyLine, token: str) -> None
     assert client.send("a heartbeat").stored == 1
 
 
+@pytest.mark.long(seconds=7, waits=True)
 def test_a_server_that_is_killed_and_started_again_has_everything_once(
     token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,6 +322,7 @@ WORST: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.long(seconds=7)
 @for_each(WORST)
 def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     """Without the collector of garbage, whose own work grows with everything else that is alive."""

@@ -377,6 +377,7 @@ def seconds(text: str) -> float:
     return time.thread_time() - start
 
 
+@pytest.mark.long(seconds=5)
 @for_each(HOSTILE)
 def test_time_grows_with_the_text_alone(name: str) -> None:
     short, long = HOSTILE[name](2_000), HOSTILE[name](20_000)

@@ -622,6 +622,7 @@ WORST = {
 }
 
 
+@pytest.mark.long(seconds=4)
 @for_each(WORST)
 def test_time_grows_linearly(name: str) -> None:
     short, long = WORST[name](1_000), WORST[name](10_000)

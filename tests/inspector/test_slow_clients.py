@@ -22,6 +22,7 @@ import pytest
 from inspector.intake.models import Delivery
 from inspector.leaving import EVERY_SECONDS
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
+from tests.lanes import begin_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -136,7 +137,9 @@ def post_greedily(site: Site, path: str, framing: str) -> tuple[bytes, int]:
     return said, max(most, site.measure_spool())
 
 
-@pytest.mark.parametrize("framing", ["Content-Length: 400000000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    "framing", begin_with(1, ("Transfer-Encoding: chunked", "Content-Length: 400000000"), seconds=5)
+)
 def test_a_stranger_fills_no_disk(site: Site, framing: str) -> None:
     for path in ("/sign-in/", "/api/v1/messages", "/nothing/there", "/w/acme/upload/"):
         started = time.monotonic()
@@ -261,6 +264,7 @@ def test_slow_clients_stop_nobody(crowded_site: Site) -> None:
     )
 
 
+@pytest.mark.long(seconds=7)
 def test_sign_ins_at_once_stop_nobody(crowded_site: Site) -> None:
     statuses: list[int] = []
 

@@ -35,6 +35,7 @@ pipeline.run_due(seconds=600, only=("export",))
 """
 
 
+@pytest.mark.long(seconds=6, waits=True)
 def test_every_row_is_there_once(cast: Cast, tmp_path: Path) -> None:
     deliver(cast, b"".join(b"line %d\n" % number for number in range(60)))
     settle_all()

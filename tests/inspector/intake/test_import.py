@@ -281,6 +281,7 @@ def test_an_interrupt_says_how_to_go_on(only: Workspace, folder: Path, monkeypat
     assert stopped.failure == imports.STOPPED
 
 
+@pytest.mark.long(seconds=16, waits=True)
 @pytest.mark.django_db(transaction=True)
 def test_killed_and_run_again_it_adds_only_what_is_missing(cast: Cast, tmp_path: Path) -> None:
     lines = 60_000

@@ -321,7 +321,7 @@ def live(tmp_path: Path) -> Iterator[Callable[[], int]]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("poisoned", begin_with(2, ([17], [8, 9], [0], [39]), seconds=8), ids=str)
+@pytest.mark.parametrize("poisoned", begin_with(1, ([17], [8, 9], [0], [39]), seconds=8), ids=str)
 def test_a_record_that_kills_its_worker_kills_it_three_times_at_most(
     cast: Cast, live: Callable[[], int], tmp_path: Path, poisoned: Sequence[int]
 ) -> None:

@@ -17,6 +17,7 @@ from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.lanes import begin_with
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +54,7 @@ def name_message(delivery: Delivery) -> str:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("way", ["next_url", "previous_url"])
+@pytest.mark.parametrize("way", begin_with(1, ("next_url", "previous_url"), seconds=3))
 def test_no_message_is_missed_or_doubled_while_others_are_withdrawn(
     order: str, way: str, cast: Cast, owner: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def make_nodes(whom: str, count: int) -> list[StoredNode]:
     ]
 
 
+@pytest.mark.long(seconds=5)
 @pytest.mark.parametrize("whom", WAYS)
 def test_many_speakers_are_placed_in_linear_time(whom: str) -> None:
     def measure(count: int) -> float:
