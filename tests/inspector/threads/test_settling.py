@@ -9,6 +9,7 @@ import pytest
 
 from inspector import pipeline
 from inspector.accounts.models import Channel
+from inspector.intake import jobs
 from inspector.intake.models import Door, Job
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
@@ -34,21 +35,16 @@ def write_story() -> list[bytes]:
 
 
 def test_a_ghost_becomes_the_message_when_it_arrives(cast: Cast) -> None:
-    lines = write_story()
-    take_in(cast, *lines[:4])
+    take_in(cast, *write_story()[:4])
     conversation = Conversation.objects.get()
     assert conversation.missing_count == 1
     lost = {"raw": "Is it ours?", "id": "lost", "conversation": "ops", "at": "2026-11-21T09:00:02Z"}
     take_in(cast, json.dumps(lost).encode())
-    conversation.refresh_from_db()
-    assert conversation.missing_count == 0
+    assert Conversation.objects.get().missing_count == 0
     rows = selectors.read_tree(conversation=conversation).rows
-    assert ("Someone writes plain text: “Is it ours?”.", 0) in [
-        (row.message.english, row.depth) for row in rows if row.message
-    ]
-    assert ("cid writes plain text: “Who owns it?”.", 1) in [
-        (row.message.english, row.depth) for row in rows if row.message
-    ]
+    shown = {row.message.english: row.depth for row in rows if row.message}
+    assert shown["Someone writes plain text: “Is it ours?”."] == 0
+    assert shown["cid writes plain text: “Who owns it?”."] == 1
 
 
 def test_a_parent_in_another_conversation_is_found_when_it_arrives_later(cast: Cast) -> None:
@@ -78,20 +74,19 @@ def test_an_id_means_the_message_of_its_trace_and_never_one_of_another_channel(c
     assert parents == {"q": "two", "r": "it names its parent; 2 messages bear that id", "s": "three"}
 
 
-def test_settling_again_writes_nothing_anew(cast: Cast, django_assert_num_queries: Any) -> None:
+def test_settling_again_writes_nothing_anew(cast: Cast) -> None:
+    def read() -> dict[Any, bytes]:
+        return {pk: bytes(digest) for pk, digest in Message.objects.values_list("pk", "told_digest")}
+
     take_in(cast, *write_story())
-    before = dict(Message.objects.values_list("pk", "told_digest"))
+    before = read()
     Conversation.objects.update(generation=100)
     ask_to_resolve()
     settle_all()
-    assert {pk: bytes(digest) for pk, digest in Message.objects.values_list("pk", "told_digest")} == {
-        pk: bytes(digest) for pk, digest in before.items()
-    }
+    assert read() == before
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(cast: Cast) -> None:
-    from inspector.intake import jobs
-
     deliver(cast, *write_story())
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
