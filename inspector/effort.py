@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from .leaving import READING, GoneError, has_gone
 
-MOST_SECONDS: Final = 10.0
+MAX_SECONDS: Final = 10.0
 
 # The processor time of this thread at which the answer under way has had its share.
 _end: ContextVar[float | None] = ContextVar("effort", default=None)
@@ -26,13 +26,13 @@ class SpentError(Exception):
     """The answer takes more of the processor than one answer may."""
 
     def __str__(self) -> str:
-        return f"this takes more than {MOST_SECONDS:.0f} seconds of the processor: ask for less of it at once"
+        return f"this takes more than {MAX_SECONDS:.0f} seconds of the processor: ask for less of it at once"
 
 
 @contextmanager
 def bound_effort() -> Iterator[None]:
     """Give what is computed within its share of the processor."""
-    token = _end.set(time.thread_time() + MOST_SECONDS)
+    token = _end.set(time.thread_time() + MAX_SECONDS)
     try:
         yield
     finally:

@@ -22,7 +22,7 @@ from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
-from ._hidden import HIDDEN_RANGES, note_hidden
+from ._hidden import HIDDEN_CLASS, note_hidden
 from ._log import (
     Item,
     LogOptions,
@@ -68,7 +68,7 @@ from ._registry import all_dialects, get_dialect, title_of
 from ._value import to_json_type, to_shallow_json
 
 __all__ = [
-    "HIDDEN_RANGES",
+    "HIDDEN_CLASS",
     "INSPECTED",
     "MASK",
     "PERFORMATIVES",

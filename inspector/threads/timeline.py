@@ -23,7 +23,7 @@ from .placing.places import BEYOND
 Row = TypeVar("Row")
 _ORDER: Final = ("order_time", "order_source", "order_index", "record_id", "part")
 # So many of its outermost messages say where a window ends.
-_MOST_HELD: Final = 5
+_MAX_HELD: Final = 5
 
 
 class Key(NamedTuple):
@@ -142,13 +142,13 @@ def _cut(found: list[Row], start: int, stop: int, mark: Callable[[Row], Mark], *
         found[start - 1] if start else None,
         first.number if first else 0,
         last.number if last else 0,
-        Edge([each.id for each in marks[:_MOST_HELD]], first.key) if first and start else None,
+        Edge([each.id for each in marks[:_MAX_HELD]], first.key) if first and start else None,
         _find_later(marks) if is_more else None,
     )
 
 
 def _find_later(marks: Sequence[Mark]) -> Edge | None:
-    return Edge([each.id for each in marks[-_MOST_HELD:]], marks[-1].key) if marks else None
+    return Edge([each.id for each in marks[-_MAX_HELD:]], marks[-1].key) if marks else None
 
 
 def find_later(messages: Sequence[Message]) -> Edge | None:

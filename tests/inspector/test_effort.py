@@ -43,8 +43,8 @@ def test_what_had_its_share_is_told_to_ask_for_less(
     decode = ("/api/v1/decode", body, "text/plain")
     client = Client(raise_request_exception=False)
     client.force_login(cast.viewer.user, backend=BACKEND)
-    for seconds, status in ((effort.MOST_SECONDS, 200), (0.0, 503)):
-        monkeypatch.setattr(effort, "MOST_SECONDS", seconds)
+    for seconds, status in ((effort.MAX_SECONDS, 200), (0.0, 503)):
+        monkeypatch.setattr(effort, "MAX_SECONDS", seconds)
         said = [client.get(address) for address in addresses["page"]]
         told = [client.get(address, headers=key) for address in addresses["api"]] + [client.post(*decode, headers=key)]
         assert {answer.status_code for answer in (*said, *told)} == {status}
@@ -66,7 +66,7 @@ def test_what_is_computed_for_one_who_has_gone_ends(monkeypatch: pytest.MonkeyPa
 
 
 def test_outside_of_an_answer_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(effort, "MAX_SECONDS", 0.0)
     check_effort()
     with bound_effort(), pytest.raises(SpentError):
         check_effort()

@@ -36,7 +36,7 @@ from ..shown.told import (
     shorten,
     write_elapsed,
 )
-from ..shown.wires import LONGEST_RECORD_BYTES, MOST_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.wires import LONGEST_RECORD_BYTES, MAX_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
@@ -226,7 +226,7 @@ class _Builder:
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
         self._left_out = load_records(
-            messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES, most_in_all=MOST_RECORD_BYTES
+            messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES
         )
         self._is_tree = is_tree
         self._previous: Message | None = None

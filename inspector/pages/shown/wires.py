@@ -20,7 +20,7 @@ MARK_BYTES: Final = 12
 # A longer record is shown on its own page only: in a list it would cost more than all the others together.
 LONGEST_RECORD_BYTES: Final = 100_000
 # And a window of a conversation shows so much together: each is read anew, a megabyte of fields in six seconds.
-MOST_RECORD_BYTES: Final = 500_000
+MAX_RECORD_BYTES: Final = 500_000
 
 
 def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:

@@ -12,13 +12,12 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-from dialects import HIDDEN_RANGES
+from dialects import HIDDEN_CLASS
 
-_CLASS = "[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in HIDDEN_RANGES) + "]"
-HIDDEN = re.compile(_CLASS)
-HIDDEN_BLOCK = re.compile(_CLASS + "+")
+HIDDEN = re.compile(HIDDEN_CLASS)
+HIDDEN_BLOCK = re.compile(HIDDEN_CLASS + "+")
 # Equal ones in a row; the first group is the character.
-HIDDEN_RUN = re.compile(rf"({_CLASS})\1*")
+HIDDEN_RUN = re.compile(rf"({HIDDEN_CLASS})\1*")
 
 # Controls have no name in the Unicode Character Database, but their pictures do: U+241B is SYMBOL FOR ESCAPE.
 _PICTURES = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}
