@@ -1,6 +1,6 @@
-"""The broker of an installation, and the ways in which it fails: the default's folder, or a Redis server.
+"""The broker of an installation that has one, a Redis server, and the ways in which it fails.
 
-A Redis server that is given by its URL can be emptied, spoilt, silent and without its lines. One that we start
+A server that is given by its URL can be emptied, spoilt, silent and without its lines. One that we start
 ourselves can be killed and stay away too.
 """
 
@@ -10,9 +10,8 @@ import random
 import secrets
 import shutil
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import redis
 
@@ -24,59 +23,21 @@ from inspector.embedded.state import PROJECT, StateFolder
 NAME = "broker"
 QUEUE = "celery"
 SERVER = "redis-server"
+NONE = "none"
 # How long a broker is silent, or away: longer than anybody waits for it.
 SILENT_S, AWAY_S = (1.5, 4.0), (1.0, 8.0)
 NO_MESSAGES = (b'{"body": "', b"", b"[]", b"{}", b"\x00")
 
 
-class Broker(Protocol):
-    """What an installation needs of its broker.
-
-    Attributes:
-        url: as `CELERY_BROKER_URL`; None is the product's own default.
-        program: what we start ourselves, if anything.
-        ways: how it fails, by name; each answers for how many seconds its program must stay down, or None.
-    """
-
-    url: str | None
-    program: Program | None
-    ways: Mapping[str, Callable[[random.Random], float | None]]
-
-    def leave(self) -> None:
-        """Take away what nobody needs any more."""
-
-
-class FolderBroker:
-    """The product's default: messages are files."""
-
-    url = None
-    program = None
-
-    def __init__(self, state: StateFolder) -> None:
-        self._queue = state.root / "broker" / "queue"
-        self.ways = {"emptied": self._empty, "garbage": self._spoil}
-
-    def leave(self) -> None:
-        """Nothing: the folder goes with the installation."""
-
-    def _empty(self, chance: random.Random) -> None:
-        """Every waiting message is gone, as when a broker without a disk is restarted."""
-        for file in self._queue.iterdir():
-            file.unlink(missing_ok=True)
-
-    def _spoil(self, chance: random.Random) -> None:
-        """Messages that are none: cut short, empty, or anything at all."""
-        for message in _make_garbage(chance):
-            name = f"{chance.randrange(10**9)}_{secrets.token_hex(8)}.{QUEUE}.msg"
-            (self._queue / name).write_bytes(message)
-
-
-class RedisBroker:
+class Broker:
     """A Redis server.
 
     Args:
         url: of the server, with the number of a database that holds nothing.
         program: how it is started, if it is ours.
+
+    Attributes:
+        ways: how it fails, by name; each answers for how many seconds its program must stay down, or None.
 
     Raises:
         EmbeddedError: where a server that is not ours does not answer, or holds something: emptying it would destroy
@@ -135,21 +96,21 @@ def _make_garbage(chance: random.Random) -> list[bytes]:
     return [chance.choice((*NO_MESSAGES, secrets.token_bytes(200))) for _ in range(chance.randint(1, 3))]
 
 
-def open_broker(choice: str, state: StateFolder) -> Broker:
-    """The broker that is asked for: `folder`, `redis` for a server of our own, or the URL of one.
+def open_broker(choice: str, state: StateFolder) -> Broker | None:
+    """The broker that is asked for: `none`, `redis` for a server of our own, or the URL of one.
 
     Raises:
         EmbeddedError: where there is no such server.
     """
-    if choice == "folder":
-        return FolderBroker(state)
+    if choice == NONE:
+        return None
     if choice != "redis":
-        return RedisBroker(choice)
+        return Broker(choice)
     server = shutil.which(SERVER)
     if server is None:
         raise EmbeddedError(f"{SERVER} is not installed: install it, or give the URL of a server")
     port = _find_port()
-    return RedisBroker(f"redis://{HOST}:{port}/0", _make_server(Path(server), port, state))
+    return Broker(f"redis://{HOST}:{port}/0", _make_server(Path(server), port, state))
 
 
 def _make_server(server: Path, port: int, state: StateFolder) -> Program:

@@ -209,7 +209,6 @@ def main() -> int:
 def _start(installation: Installation) -> subprocess.Popen[str]:
     environment = {
         **installation.environment(),
-        "CELERY_BROKER_URL": "memory://",
         "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
         "LOG_LEVEL": "ERROR",
     }

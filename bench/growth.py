@@ -144,7 +144,6 @@ def run_child(installation: Installation, form: str, megabytes: int) -> list[str
     """
     environment = {
         **installation.environment(),
-        "CELERY_BROKER_URL": "memory://",
         "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
         "LOG_LEVEL": "ERROR",
     }

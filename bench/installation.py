@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -34,10 +35,10 @@ from inspector.embedded.processes import Program, Supervisor, read_last_lines
 from inspector.embedded.state import PROJECT, StateFolder, open_state
 
 from .broker import NAME as BROKER
-from .broker import Broker, open_broker
+from .broker import NONE, Broker, open_broker
 
 FRONT, WEB, POSTING, WORKER = programs.FRONT, programs.WEB, programs.POSTING, programs.WORKER
-FOLDER = "folder"
+BEAT = "beat"
 PATIENCE_S = 120.0
 RESTARTS = 20
 IDLE_POLL_S = 0.2
@@ -55,7 +56,7 @@ class Installation:
         broker: as `open_broker` takes it.
     """
 
-    def __init__(self, *, variables: Mapping[str, str] | None = None, broker: str = FOLDER) -> None:
+    def __init__(self, *, variables: Mapping[str, str] | None = None, broker: str = NONE) -> None:
         self.variables = dict(variables or {})
         self._choice = broker
         # Programs that stay down on purpose, and until when.
@@ -65,7 +66,7 @@ class Installation:
         self.state: StateFolder
         self.cluster: Cluster
         self.supervisor: Supervisor
-        self.broker: Broker
+        self.broker: Broker | None
         self.door: Door
         self.link: str
 
@@ -96,9 +97,10 @@ class Installation:
         self._stack.callback(self.cluster.stop, self.supervisor)
         self._sockets = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inspector-")))
         self.broker = open_broker(self._choice, self.state)
-        self._stack.callback(self.broker.leave)
-        if self.broker.program:
-            self.supervisor.start(self.broker.program)
+        if self.broker:
+            self._stack.callback(self.broker.leave)
+            if self.broker.program:
+                self.supervisor.start(self.broker.program)
         self._stack.callback(self.stop)
         self.renew()
 
@@ -124,7 +126,7 @@ class Installation:
 
     def environment(self) -> dict[str, str]:
         """What the processes see."""
-        broker = {"CELERY_BROKER_URL": self.broker.url} if self.broker.url else {}
+        broker = {"CELERY_BROKER_URL": self.broker.url} if self.broker else {}
         return {**programs.make_environment(self.state, self.cluster.url), **broker, **self.variables}
 
     def start(self) -> None:
@@ -136,12 +138,22 @@ class Installation:
         environment = self.environment()
         for program in (
             *programs.make_web(self.state, environment, self.listener, self._sockets),
-            programs.make_worker(self.state, environment),
+            *self._make_workers(environment),
         ):
             self._programs[program.name] = program
             self.supervisor.start(program)
         if not self.supervisor.wait_until(self.door.is_open, seconds=PATIENCE_S, needs=WEB):
             raise EmbeddedError(f"the web server does not answer: {self.read_log(WEB)}")
+
+    def _make_workers(self, environment: Mapping[str, str]) -> list[Program]:
+        """The workers as the product starts them; beside a broker, Celery's worker and beat."""
+        worker = programs.make_worker(self.state, environment)
+        if self.broker is None:
+            return [worker]
+        celery = (sys.executable, "-m", "celery", "--app=inspector")
+        at_work = (*celery, "worker", "--concurrency=2", "--loglevel=INFO", "--without-gossip", "--without-mingle")
+        beat = (*celery, "beat", "--loglevel=INFO", f"--schedule={self.state.temporary / 'schedule'}", "--pidfile=")
+        return [replace(worker, command=at_work), replace(worker, name=BEAT, command=beat)]
 
     def stop(self) -> None:
         """Stop web server and worker; what was killed stays down."""
@@ -157,7 +169,7 @@ class Installation:
         """Start again what fell, without the pause that the supervisor grows between falls."""
         if not self.supervisor.is_running(POSTGRES):
             self._restart_cluster()
-        brokers = {BROKER: self.broker.program} if self.broker.program else {}
+        brokers = {BROKER: self.broker.program} if self.broker and self.broker.program else {}
         for name, program in (brokers | self._programs).items():
             if not self.supervisor.is_running(name) and time.monotonic() >= self._away.get(name, 0.0):
                 self.supervisor.stop(name)

@@ -60,7 +60,6 @@ class Writers:
     def __enter__(self) -> Writers:
         environment = {
             **self._installation.environment(),
-            "CELERY_BROKER_URL": "memory://",
             "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
             "LOG_LEVEL": "CRITICAL",
         }

@@ -40,7 +40,13 @@ POSTS, PAUSE_S, SETTLE_S, IDLE_S = 200, 0.05, 300.0, 20.0
 CONNECTIONS, POSTS_EACH, RECORDS = 200, 5, 5
 PAGE_PAUSE_S = 0.25
 # What stands in the command line of a program, and so names it.
-PROGRAMS = ("postgres", "celery", "inspector.front", "posting", "gunicorn")
+PROGRAMS = {
+    "postgres": "postgres",
+    "django work": "worker",
+    "inspector.front": "front",
+    "posting": "posting",
+    "gunicorn": "pages",
+}
 
 
 def measure_posted(installation: Installation) -> Iterator[Row]:
@@ -186,6 +192,6 @@ def _count_by_program() -> dict[str, float]:
             times, command = process.cpu_times(), " ".join(process.cmdline())
         except psutil.NoSuchProcess:
             continue
-        name = next((name for name in PROGRAMS if name in command), "other")
+        name = next((name for words, name in PROGRAMS.items() if words in command), "other")
         total[name] += times.user + times.system + times.children_user + times.children_system
     return total

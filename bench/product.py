@@ -53,8 +53,8 @@ MOST_TURNS = 10_000
 def enter_product(installation: Installation) -> Iterator[Product]:
     """Django set up in this process on the database of an installation whose web server and worker do not run."""
     choose_environment()
-    # Nobody listens for the doorbell: the jobs are worked off here.
-    variables = {"CELERY_BROKER_URL": "memory://", "LOG_LEVEL": "ERROR", **installation.variables}
+    # No worker runs: the jobs are worked off here.
+    variables = {"LOG_LEVEL": "ERROR", **installation.variables}
     os.environ.update({**installation.environment(), **variables})
     import django
 

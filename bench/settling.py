@@ -95,7 +95,6 @@ class Stage:
         before = self._count_updates()
         environment = {
             **self._installation.environment(),
-            "CELERY_BROKER_URL": "memory://",
             "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
             "LOG_LEVEL": "ERROR",
         }

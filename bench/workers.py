@@ -45,7 +45,6 @@ class WorkerPool:
     def __enter__(self) -> WorkerPool:
         environment = {
             **self._installation.environment(),
-            "CELERY_BROKER_URL": "memory://",
             "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
             "LOG_LEVEL": "ERROR",
         }

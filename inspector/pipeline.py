@@ -11,11 +11,11 @@
     examine     a conversation, alone under its lease:  what the rules find in it, kept as findings
     alert       a new finding that a webhook is to hear of:  one request, tried again after growing pauses
 
-The job row is the truth and Celery the doorbell. Each step keeps its checkpoint in the transaction of its work, so
-that a worker killed at any point loses nothing and doubles nothing. A batch that fails, or that killed its worker, is
-read record by record, and the record at fault is set aside as a dead letter while the rest goes on. Every transaction
-locks in one order: records, framing's and reading's job, conversations, their jobs, traces, their jobs, the totals of
-agents, the delivery, and last the trail of the workspace.
+The job row is the truth; workers are woken (`intake.waking`) and look for themselves. Each step keeps its checkpoint in
+the transaction of its work, so that a worker killed at any point loses nothing and doubles nothing. A batch that fails,
+or that killed its worker, is read record by record, and the record at fault is set aside as a dead letter while the
+rest goes on. Every transaction locks in one order: records, framing's and reading's job, conversations, their jobs,
+traces, their jobs, the totals of agents, the delivery, and last the trail of the workspace.
 """
 
 from __future__ import annotations
@@ -31,16 +31,20 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
+from inspector.accounts.services import forget_sign_ins
 from inspector.audit.alerts.sending import try_alert
 from inspector.audit.findings.examining import ask_outdated, examine
 from inspector.audit.findings.sweeping import note_all_due
-from inspector.exports.making import make_step
+from inspector.exports.making import drop_expired, make_step
 from inspector.intake import jobs
 from inspector.intake.abandoned import end_abandoned
 from inspector.intake.bulk import cut_windows
 from inspector.intake.failures import is_away
+from inspector.intake.liveness import alone
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
+from inspector.intake.staging import discard_expired
+from inspector.intake.waking import wake
 from inspector.keyring.encryption import KeyringError
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import (
@@ -53,6 +57,7 @@ from inspector.reading import (
     retry_letter,
 )
 from inspector.threads.decryption import Attempt, open_batch
+from inspector.threads.feed import forget_announcements
 from inspector.threads.inserting.marking import EXAMINE_SECONDS, ask_to_examine
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.resolving.arrivals import follow_weighing
@@ -63,8 +68,10 @@ from inspector.upkeep import analyze_grown
 logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 20.0
-# How often those are looked for whose workers died, and when the sweeper takes the doorbell for unheard.
-LOOK_SECONDS, UNHEARD_SECONDS, LONG_UNHEARD_SECONDS = 2.0, 5.0, 60.0
+# The locks of those who sweep and tidy.
+_SWEEPING, _TIDYING = 0x7377656570, 0x74696479
+# How often a worker looks for what nobody was woken for, and how often old things are discarded.
+LOOK_SECONDS, TIDY_SECONDS = 2.0, 60.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 # Reading goes first in slices of this length; while there is more to read, settling has this share of its time.
@@ -82,13 +89,24 @@ SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
 
 
-def run_due(*, seconds: float = SLICE_SECONDS, only: tuple[str, ...] = tuple(Job.Kind.values)) -> int:
-    """Work off what is due for up to this long; the number of jobs worked on. A job that fails is noted and left."""
+def run_due(
+    *,
+    seconds: float = SLICE_SECONDS,
+    only: tuple[str, ...] = tuple(Job.Kind.values),
+    is_over: Callable[[], bool] = bool,
+) -> int:
+    """Work off what is due; the number of jobs worked on. A job that fails is noted and left.
+
+    Args:
+        seconds: after which no job is begun.
+        only: the kinds of jobs.
+        is_over: whether no other job is to be begun.
+    """
     collect_seldom()
     until = time.monotonic() + seconds
     looked = float("-inf")
     count = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until and not is_over():
         if time.monotonic() - looked > LOOK_SECONDS:
             jobs.take_back()
             looked = time.monotonic()
@@ -155,20 +173,30 @@ def _note_failure(job: Job, error: Exception) -> None:
         connection.close()
 
 
-def sweep() -> bool:
-    """Find what nobody ends and what nobody heard of; whether work is due that only the sweeper can see to.
+def sweep() -> None:
+    """Find what nobody ends and what nobody was woken for; of several at once one does.
 
-    Deliveries whose receiver died are closed, jobs whose worker died are due again, and the bell is rung for what is.
+    Deliveries whose receiver died are closed, jobs whose worker died are due again, and workers are woken for what is.
     """
-    end_abandoned()
-    jobs.take_back()
-    ask_outdated()
-    note_all_due()
-    if not jobs.has_due():
-        return False
-    is_rung = jobs.ring_now(expires_seconds=10)
-    patience = LONG_UNHEARD_SECONDS if is_rung else UNHEARD_SECONDS
-    return jobs.is_unheard(after_seconds=UNHEARD_SECONDS, though_working_after_seconds=patience)
+    with alone(_SWEEPING) as is_ours:
+        if not is_ours:
+            return
+        end_abandoned()
+        jobs.take_back()
+        ask_outdated()
+        note_all_due()
+    if jobs.has_due():
+        wake()
+
+
+def tidy() -> None:
+    """Discard what is kept for hours or days only; of several at once one does."""
+    with alone(_TIDYING) as is_ours:
+        if is_ours:
+            discard_expired()
+            forget_announcements()
+            drop_expired()
+            forget_sign_ins()
 
 
 def frame(job: Job) -> None:
@@ -177,7 +205,7 @@ def frame(job: Job) -> None:
         jobs.finish(job)
     else:
         jobs.release(job)
-    jobs.ring()
+    jobs.wake_workers()
 
 
 def ingest(job: Job) -> None:
@@ -199,7 +227,7 @@ def ingest(job: Job) -> None:
     if Delivery.objects.filter(several, pk=job.subject).exists():
         # Its conversations waited for the rest of it, and now have all.
         jobs.hurry(kind=Job.Kind.SETTLE, workspace_id=job.workspace_id)
-    jobs.ring()
+    jobs.wake_workers()
 
 
 def weigh(job: Job) -> None:
@@ -210,7 +238,7 @@ def weigh(job: Job) -> None:
             jobs.release(job)
             return
     jobs.finish(job)
-    jobs.ring()
+    jobs.wake_workers()
 
 
 def weigh_batch(job: Job) -> bool:

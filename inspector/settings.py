@@ -254,44 +254,39 @@ SPECTACULAR_SETTINGS = {
     "SERVE_AUTHENTICATION": [],
 }
 
-# Celery is the doorbell only: the job row in PostgreSQL is the truth, so no result is kept and losing one is harmless.
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", "filesystem://")
+# The job row in PostgreSQL is the truth, and Celery only wakes workers: no result is kept, and losing one is harmless.
+# Without a broker PostgreSQL wakes them itself (`inspector.worker`).
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", "")
 check_shared_settings(
     database_host=DATABASES.get("direct", DATABASES["default"])["HOST"],
-    given={"SECRET_KEY": _given_secret, "INSPECTOR_KEYRING_KEY": KEYRING_KEY},
-    broker=CELERY_BROKER_URL,
+    given={
+        "SECRET_KEY": _given_secret,
+        "INSPECTOR_KEYRING_KEY": KEYRING_KEY,
+        "CELERY_BROKER_URL": CELERY_BROKER_URL,
+    },
 )
-CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {
-        "data_folder_in": str(STATE_DIR / "broker" / "queue"),
-        "data_folder_out": str(STATE_DIR / "broker" / "queue"),
-        "control_folder": str(STATE_DIR / "broker" / "control"),
-    }
-    if CELERY_BROKER_URL.startswith("filesystem")
-    # One try of a second: whoever rings waits no longer, for the sweeper finds what was not rung for.
-    else {"socket_timeout": 1, "socket_connect_timeout": 1, "max_retries": 0}
-)
+# One try of a second: whoever wakes a worker waits no longer, for the next sweep finds the work.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 1, "socket_connect_timeout": 1, "max_retries": 0}
 CELERY_BROKER_CONNECTION_TIMEOUT = 1
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would end a worker's session after each task, and PostgreSQL learns its tables anew in each session: tens of
-# milliseconds a doorbell. `inspector.tasks` ends those that are broken or old.
+# milliseconds a task. `inspector.tasks` ends those that are broken or old.
 CELERY_DB_REUSE_MAX = sys.maxsize
-# A conversation of any size is settled in one task, which shows its life by its lease; this ends what hangs.
-CELERY_TASK_TIME_LIMIT = env.int("WORKER_TIME_LIMIT_SECONDS", 3600)
+# A conversation of any size is settled in one go, which shows its life by its lease; this ends what hangs.
+WORKER_TIME_LIMIT_SECONDS = CELERY_TASK_TIME_LIMIT = env.int("WORKER_TIME_LIMIT_SECONDS", 3600)
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
-# Beat sweeps by itself, in its own process, so that work goes on when the broker is away, broken or emptied.
-CELERY_BEAT_SCHEDULER = "inspector.tasks:Sweeper"
+# A sweep that nobody took up in time is no longer needed: the next one does the same.
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "inspector.sweep", "schedule": 2.0},
-    "tidy": {"task": "inspector.tidy", "schedule": 60.0},
+    "sweep": {"task": "inspector.sweep", "schedule": 2.0, "options": {"expires": 10}},
+    "tidy": {"task": "inspector.tidy", "schedule": 60.0, "options": {"expires": 60}},
 }
 # A worker waits for its broker as long as it takes.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

@@ -59,7 +59,7 @@ def check_secret(name: str, secret: str) -> None:
         )
 
 
-def check_shared_settings(*, database_host: str, given: Mapping[str, str], broker: str) -> None:
+def check_shared_settings(*, database_host: str, given: Mapping[str, str]) -> None:
     """Refuse a start beside a database on another machine without what all machines have to share.
 
     Each machine would silently make its own otherwise: sessions that end at the next request, keys in escrow that only
@@ -67,8 +67,8 @@ def check_shared_settings(*, database_host: str, given: Mapping[str, str], broke
 
     Args:
         database_host: from the database's address; empty or a folder for a Unix socket.
-        given: the secrets that the environment gives, by the names of their variables; empty where it gives none.
-        broker: the address of the broker.
+        given: the secrets and the address of the broker that the environment gives, by the names of their variables;
+            empty where it gives none.
 
     Raises:
         RefusedStartError: with the variables that are missing.
@@ -76,8 +76,6 @@ def check_shared_settings(*, database_host: str, given: Mapping[str, str], broke
     if is_local(database_host):
         return
     missing = [name for name, value in given.items() if not value]
-    if broker.startswith("filesystem"):
-        missing.append("CELERY_BROKER_URL")
     if missing:
         raise RefusedStartError(
             f"DATABASE_URL names a database on another machine: set {', '.join(missing)} too, the same everywhere."

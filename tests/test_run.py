@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bench.visitor import Visitor, VisitorError
@@ -236,10 +237,10 @@ def ask(port: int, path: str) -> tuple[int, str]:
 def find_leader(name: str, folder: Path) -> int:
     """The process that the supervisor started: the one of its kind that leads its session."""
     words = {"web": "/web --worker-class", "posting": "/posting --worker-class", "front": "inspector.front"}
-    word = {**words, "worker": "celery"}[name]
-    told = subprocess.run(["ps", "-eww", "-o", "pid=,sid=,command="], capture_output=True, text=True, check=True).stdout
-    for line in told.splitlines():
-        pid, session, command = line.split(None, 2)
-        if pid == session and word in command and str(folder) in command:
-            return int(pid)
-    raise AssertionError(f"there is no {name} process in\n{told}")
+    word = {**words, "worker": "django work"}[name]
+    for process in psutil.process_iter(["pid", "cmdline", "environ"]):
+        is_leader = os.getsid(process.pid) == process.pid
+        is_ours = (process.info["environ"] or {}).get("INSPECTOR_STATE_DIR", "").startswith(str(folder))
+        if is_leader and is_ours and word in " ".join(process.info["cmdline"]):
+            return process.pid
+    raise AssertionError(f"there is no {name} process")

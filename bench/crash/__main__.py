@@ -11,12 +11,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-from bench.installation import FOLDER, FRONT, POSTGRES, POSTING, WEB, WORKER, Installation, choose_environment
+from bench.broker import NONE
+from bench.installation import FRONT, POSTGRES, POSTING, WEB, WORKER, Installation, choose_environment
 from bench.visitor import Visitor
 
 from .campaign import DRAIN_S, Campaign, Result
 from .checks import drop_key
-from .kills import CHOICES
+from .kills import CHOICES, list_kinds
 from .traffic import BUSY, CALM
 from .variants import CHOICE, PRODUCT, VARIANTS, Variant
 
@@ -41,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variants", choices=["all", "required", "none"], default="all", help="the broken ones to try")
     parser.add_argument(
         "--broker",
-        default=os.environ.get("REDIS_URL", FOLDER),
-        help="folder, the product's default; redis, a server of our own; or the URL of a server (default: REDIS_URL)",
+        default=os.environ.get("REDIS_URL", NONE),
+        help="none, the product's default; redis, a server of our own; or the URL of a server (default: REDIS_URL)",
     )
     options = parser.parse_args(arguments)
     choose_environment()
@@ -64,8 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def tell_broker(choice: str) -> str:
     """Which broker that is, and what else could be tried."""
-    if choice == FOLDER:
-        return "the default's folder (--broker redis, or REDIS_URL, tries a Redis server)"
+    if choice == NONE:
+        return "none (--broker redis, or REDIS_URL, tries a Redis server)"
     return "a Redis server of our own" if choice == "redis" else "the Redis server of REDIS_URL or --broker"
 
 
@@ -75,7 +76,7 @@ def run_product(installation: Installation, options: argparse.Namespace) -> Resu
     door = installation.door
     campaign = Campaign(
         installation=installation,
-        kinds=options.kill or CHOICES,
+        kinds=options.kill or list_kinds(installation),
         seed=options.seed,
         channel="crash",
         visitor=Visitor(host=door.host, port=door.port, link=installation.link),

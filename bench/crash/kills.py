@@ -74,9 +74,14 @@ BROKER = "broker"
 CHOICES = (*KINDS, BROKER)
 
 
+def list_kinds(installation: Installation) -> tuple[str, ...]:
+    """What can be hurt in an installation."""
+    return CHOICES if installation.broker else tuple(KINDS)
+
+
 def list_ways(installation: Installation, kind: str) -> Mapping[str, Callable[[random.Random], bool]]:
     """The ways to hurt what this kind names, by name; each says whether it found something to hurt."""
-    if kind == BROKER:
+    if kind == BROKER and installation.broker:
         return {name: partial(_break_broker, installation, way) for name, way in installation.broker.ways.items()}
     program, ways = KINDS[kind]
     return {name: partial(way, installation, program) for name, way in ways.items()}

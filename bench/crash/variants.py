@@ -49,7 +49,7 @@ VARIANTS = (
         ("worker", "postgres"),
         "not one message",
     ),
-    Variant("no-sweeper", "nothing finds the work whose doorbell was not heard", ("broker", "worker"), "nothing moves"),
+    Variant("no-taking-back", "nobody takes the work of a dead worker back", ("worker",), "nothing moves"),
     # The last, because the key is gone from then on.
     Variant(
         "no-unique-key",
@@ -135,11 +135,11 @@ def checkpoint_first() -> None:
     insert_in_time = replace(reading, "insert_arrivals", insert_arrivals)
 
 
-def sweep_nothing() -> None:
-    """Trust the broker: what it does not say is not done."""
-    from inspector import pipeline
+def take_nothing_back() -> None:
+    """Leave the jobs of a dead worker to their leases."""
+    from inspector.intake import jobs
 
-    replace(pipeline, "sweep", lambda: False)
+    replace(jobs, "take_back", lambda: 0)
 
 
 def raise_at_it(room: list[bytearray]) -> None:
@@ -198,6 +198,6 @@ BREAKS: dict[str, Callable[[], None]] = {
     "poison": poison_reading,
     "ack-early": answer_early,
     "checkpoint-first": checkpoint_first,
-    "no-sweeper": sweep_nothing,
+    "no-taking-back": take_nothing_back,
 }
 # `no-unique-key` is a change of the schema: `drop_key` in checks.

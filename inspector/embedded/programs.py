@@ -1,7 +1,6 @@
 """The product's own processes, as the supervisor runs them: front, pages, posting and the worker."""
 
 import os
-import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -23,8 +22,6 @@ def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
     return {
         # Each job has a thread that renews its lease; memory that is kept for every thread apart is memory twice.
         "MALLOC_ARENA_MAX": "2",
-        # The first steps have checked all there is to check; each worker that did would keep every page in its memory.
-        "CELERY_SKIP_CHECKS": "1",
         **os.environ,
         "DATABASE_URL": database_url,
         "INSPECTOR_STATE_DIR": str(state.root),
@@ -82,18 +79,13 @@ def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], pa
 
 
 def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
-    """The worker with its beat. It stops first, and warm: what it has begun it ends."""
+    """The workers. They stop first, and warm: what they have begun they end."""
     return Program(
         name=WORKER,
-        command=(
-            *(sys.executable, "-m", "celery", "--app=inspector", "worker", "--concurrency=2", "--loglevel=INFO"),
-            *("--beat", f"--schedule={state.beat_schedule}"),
-            *("--without-gossip", "--without-mingle", "--without-heartbeat"),  # It talks to no other worker.
-        ),
+        command=(sys.executable, "-m", "django", "work", "--wait=2"),
         environment=environment,
         folder=PROJECT,
         log=state.logs / "worker.log",
         rank=1,
-        stop_signal=signal.SIGTERM,  # Celery's warm shutdown.
         grace_s=30.0,
     )

@@ -40,11 +40,6 @@ class StateFolder:
         return self.root / "secret_key"
 
     @property
-    def beat_schedule(self) -> Path:
-        """What Celery's beat remembers."""
-        return self.root / "beat" / "schedule"
-
-    @property
     def temporary(self) -> Path:
         """Temporary files of the processes: uploads on their way, messages being read."""
         return self.root / "tmp"
@@ -139,14 +134,7 @@ def open_state(root: Path, *, patience_s: float = 30.0, say: Callable[[str], Non
             time.sleep(POLL_S)
     state = StateFolder(root=root, lock=lock)
     state.describe_holder()
-    for folder in (
-        state.logs,
-        state.temporary,
-        state.beat_schedule.parent,
-        root / "broker",
-        root / "broker" / "queue",
-        root / "broker" / "control",
-    ):
+    for folder in (state.logs, state.temporary):
         folder.mkdir(mode=0o700, exist_ok=True)
     return state
 

@@ -57,7 +57,7 @@ def ask_for_export(
     export = make_export(workspace=workspace, membership=membership, api_key=api_key, **given)
     export.save(force_insert=True)
     jobs.ask(kind=Job.Kind.EXPORT, subjects=[export.pk], workspace_id=workspace.pk)
-    jobs.ring()
+    jobs.wake_workers()
     record_deed(
         "export.asked",
         workspace_id=workspace.pk,

@@ -13,7 +13,7 @@ class IntakeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make this project's Celery application the one that a doorbell is rung on, and timestamps quick to read."""
+        """Make this project's Celery application the one that wakes workers, and timestamps quick to read."""
         from inspector.celery import app
 
         app.set_default()

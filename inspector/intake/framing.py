@@ -205,10 +205,10 @@ def _frame(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None,
         failure = f"the stream broke off: {error}"
         file_digest = arrival.sha256 if arrival else None
         framer.break_off(str(error), file_digest=file_digest, **end(Delivery.State.BROKEN, failure))
-        jobs.ring_for(delivery.due)
+        jobs.wake_workers_for(delivery.due)
         raise
     if delivery._state.adding and not stream.size_bytes:
         raise EmptyError
     framer.close(**end(Delivery.State.FRAMED, ""))
-    jobs.ring_for(delivery.due)
+    jobs.wake_workers_for(delivery.due)
     return delivery

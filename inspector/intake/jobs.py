@@ -1,4 +1,4 @@
-"""The job rows: asked for, leased, checkpointed, finished, and buried after three attempts. Celery only rings.
+"""The job rows: asked for, leased, checkpointed, finished, and buried after three attempts.
 
 A job is one row for its kind and subject. Whoever works on it holds a lease with a token, and every checkpoint
 proves the token inside the same transaction as the work: a worker that was thought dead cannot write.
@@ -24,12 +24,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q, QuerySet
@@ -39,6 +38,7 @@ from django.utils import timezone
 from .failures import describe, is_busy, is_passing
 from .liveness import find_alive, let_go, show
 from .models import Job
+from .waking import wake
 
 logger = logging.getLogger(__name__)
 
@@ -128,18 +128,18 @@ def is_half_read(*, workspace_id: uuid.UUID, reader: uuid.UUID | None = None) ->
     return (others if reader is None else others.exclude(pk=reader)).exists()
 
 
-def ring() -> None:
-    """Ring the doorbell once the transaction is committed. Never raises: the sweeper finds what was not rung for."""
-    transaction.on_commit(partial(ring_now), robust=True)
+def wake_workers() -> None:
+    """Wake a worker once the transaction is committed. Never raises: the next look for due jobs finds the work."""
+    transaction.on_commit(wake, robust=True)
 
 
-def ring_for(due: float) -> None:
-    """Ring once the transaction is committed for what is due then: once from this process for the same moment.
+def wake_workers_for(due: float) -> None:
+    """Wake a worker for what is due then, once from this process for the same moment.
 
     Args:
         due: in seconds since 1970; 0 for now.
     """
-    transaction.on_commit(partial(_gathering.ring, due), robust=True)
+    transaction.on_commit(partial(_gathering.wake, due), robust=True)
 
 
 def find_end(span_seconds: float) -> float:
@@ -156,7 +156,7 @@ class Gathering:
 
     def __init__(self) -> None:
         self._posted_at = 0.0
-        self._rung_for = 0.0
+        self._woken_for = 0.0
 
     def find_due(self) -> float:
         """When that is due which is posted now, in seconds since 1970; 0 for now."""
@@ -166,32 +166,16 @@ class Gathering:
             return 0.0
         return find_end(GATHER_SECONDS)
 
-    def ring(self, due: float) -> None:
-        """Ring for that moment, unless it was rung for already."""
-        if due and due == self._rung_for:
+    def wake(self, due: float) -> None:
+        """Wake a worker for that moment, unless one was woken for it already."""
+        if due and due == self._woken_for:
             return
-        self._rung_for = due
-        ring_now(delay_seconds=max(0.0, due - time.time()) if due else 0.0)
+        self._woken_for = due
+        wake(delay_seconds=max(0.0, due - time.time()) if due else 0.0)
 
 
 _gathering = Gathering()
 find_due = _gathering.find_due
-
-
-def ring_now(*, delay_seconds: float = 0, expires_seconds: float | None = None) -> bool:
-    """Ring the doorbell; whether the broker took it, which it has a second for. Never raises."""
-    try:
-        current_app.send_task(
-            "inspector.work",
-            retry=False,
-            ignore_result=True,
-            countdown=delay_seconds or None,
-            expires=expires_seconds,
-        )
-    except Exception:
-        logger.warning("the broker did not take the doorbell; the sweeper will find the work", exc_info=True)
-        return False
-    return True
 
 
 def claim(
@@ -488,26 +472,11 @@ def fail(job: Job, error: BaseException) -> None:
 
 
 def has_due() -> bool:
-    """Whether any job is due now: what the sweeper asks."""
+    """Whether any job is due now."""
     return Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING], due_at__lte=timezone.now()).exists()
 
 
-def is_unheard(*, after_seconds: float, though_working_after_seconds: float) -> bool:
-    """Whether work has been due for so long that nobody can have heard the doorbell.
-
-    A long backlog alone is not unheard: whoever takes up one job after another comes to the oldest in its turn.
-
-    Args:
-        after_seconds: how long it has been due while nobody works at all.
-        though_working_after_seconds: how long, and for how long nobody has taken up anything, though somebody works.
-    """
+def find_next_due() -> datetime | None:
+    """When the next job is due, which may be past; None where none waits."""
     waiting = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
-    since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
-    if since is None:
-        return False
-    now = timezone.now()
-    claims = Job.objects.filter(state=Job.State.RUNNING, due_at__gt=now).values_list("claimed_at", flat=True)
-    latest = [claimed_at or since for claimed_at in claims]
-    if not latest:
-        return now - since > timedelta(seconds=after_seconds)
-    return now - max(since, *latest) > timedelta(seconds=though_working_after_seconds)
+    return waiting.order_by("due_at").values_list("due_at", flat=True).first()

@@ -123,5 +123,5 @@ def retry(*, membership: Membership, ids: Iterable[uuid.UUID] | None = None) -> 
     count = letters.update(
         state=DeadLetter.State.WAITING, attempts=0, asked_by=membership.user, asked_at=timezone.now()
     )
-    jobs.ring()
+    jobs.wake_workers()
     return count + len(given_up)

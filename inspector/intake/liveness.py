@@ -64,11 +64,28 @@ def alive(name: uuid.UUID) -> Iterator[None]:
 
 def let_go(name: uuid.UUID) -> None:
     """Take the sign of life away; where the session is gone, it went with it."""
+    _unlock(key_of(name))
+
+
+@contextmanager
+def alone(key: int) -> Iterator[bool]:
+    """Whether nobody else is inside a block of this key; nobody else gets in while it runs."""
+    with own_session().cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        is_ours = bool(cursor.fetchone()[0])
+    try:
+        yield is_ours
+    finally:
+        if is_ours:
+            _unlock(key)
+
+
+def _unlock(key: int) -> None:
     session = own_session()
     if session.connection is None or session.connection.closed or session.needs_rollback:
         return
     with session.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s)", [key_of(name)])
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
 
 
 def find_alive(names: Iterable[uuid.UUID]) -> set[uuid.UUID]:

@@ -277,7 +277,7 @@ class HiddenRecord(models.Model):
 
 
 class Job(models.Model):
-    """Work to be done, and the truth about it; Celery only rings. One row a kind and subject."""
+    """Work to be done, and the truth about it. One row a kind and subject."""
 
     class Kind(models.TextChoices):
         """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, an alert."""
@@ -321,7 +321,7 @@ class Job(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "subject"], name="job_once")]
         indexes = [
-            # Serves the sweeper and every worker that asks what is due.
+            # Serves every worker that asks what is due.
             models.Index(fields=["due_at"], name="job_due", condition=models.Q(state__in=["queued", "running"])),
             # Serves the page of dead letters.
             models.Index(fields=["workspace", "-updated_at"], name="job_dead", condition=models.Q(state="dead")),

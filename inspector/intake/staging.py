@@ -163,7 +163,7 @@ def load(*, delivery: Delivery) -> Delivery:
     held.state = Delivery.State.FRAMING
     held.save(update_fields=["channel", "options", "state"])
     jobs.ask(kind=Job.Kind.FRAME, subjects=[held.pk], workspace_id=held.workspace_id)
-    jobs.ring()
+    jobs.wake_workers()
     return held
 
 

@@ -57,7 +57,7 @@ def _take_file_alive(delivery: Delivery, chunks: Iterable[bytes]) -> list[Delive
         delivery.options = delivery.options | {"container": kind}
     with transaction.atomic():
         _keep(delivery, pieces)
-    jobs.ring()
+    jobs.wake_workers()
     return [delivery]
 
 
@@ -93,7 +93,7 @@ def _take_archive(delivery: Delivery, pieces: Iterable[bytes]) -> list[Delivery]
             delivery.options = delivery.options | {"is_closed": True, "broken": str(error)}
             with transaction.atomic():
                 _keep(delivery, iter(lambda: file.read(CHUNK_BYTES), b""))
-            jobs.ring()
+            jobs.wake_workers()
             return [delivery]
         name, sha256 = delivery.file_name, arrival.sha256.hex()
         options = delivery.options | {"archive": {"name": name, "size_bytes": arrival.size_bytes, "sha256": sha256}}
@@ -102,7 +102,7 @@ def _take_archive(delivery: Delivery, pieces: Iterable[bytes]) -> list[Delivery]
             for one, member in zip(deliveries, archive.members, strict=True):
                 one.file_name, one.options = name_member(name, hide_tokens(member.filename)), options
                 _take_member(one, archive.read(member))
-    jobs.ring()
+    jobs.wake_workers()
     return deliveries
 
 

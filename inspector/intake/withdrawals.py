@@ -117,7 +117,7 @@ def _check_reason(reason: str) -> str:
 
 def _ask_to_weigh(delivery: Delivery) -> None:
     jobs.ask(kind=Job.Kind.WEIGH, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
-    jobs.ring()
+    jobs.wake_workers()
 
 
 def _hold_channel(channel_id: uuid.UUID, *, is_shared: bool) -> None:

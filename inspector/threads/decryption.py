@@ -25,8 +25,7 @@ from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json
 from inspector.accounts.models import Membership
 from inspector.intake.bulk import cut_windows
 from inspector.intake.concealing import conceal_told
-from inspector.intake.jobs import ask
-from inspector.intake.jobs import ring as ring_doorbell
+from inspector.intake.jobs import ask, wake_workers
 from inspector.intake.models import Job, Record
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import HeldKey, Ring, load_ring
@@ -70,7 +69,7 @@ def escrow_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str)
     """Keep keys (`add_keys`), and have all that is sealed tried with them; the keys, and in how many conversations."""
     added = add_keys(membership=membership, keys=keys, label=label)
     count = ask_opening(workspace_id=membership.workspace_id)
-    ring_doorbell()
+    wake_workers()
     return added, count
 
 

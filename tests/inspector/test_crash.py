@@ -8,23 +8,19 @@ from __future__ import annotations
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from django.db import connection
-from psycopg.conninfo import make_conninfo
 
 from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import open_delivery, take_upload
 from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast
+from .intake.processes import worker
 
 RECORDS = 6_000
 PROJECT = Path(__file__).parents[2]
@@ -38,52 +34,6 @@ def write_log() -> bytes:
     return "".join(lines).encode()
 
 
-@contextmanager
-def worker(state: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process of its own on the database of this test."""
-    info = connection.get_connection_params()
-    address = make_conninfo(
-        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
-    )
-    environment = os.environ | {
-        "DATABASE_URL": address,
-        "INSPECTOR_STATE_DIR": str(state),
-        "JOB_LEASE_SECONDS": "2",
-        "CELERY_BROKER_URL": "filesystem://",
-        # As the product's supervisor starts it.
-        "CELERY_SKIP_CHECKS": "1",
-    }
-    for name in ("queue", "control"):
-        (state / "broker" / name).mkdir(parents=True, exist_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "inspector",
-        "worker",
-        "-B",
-        "--concurrency=1",
-        "--loglevel=WARNING",
-    ]
-    command += ["--schedule", str(state / "beat"), "--pidfile", str(state / "worker.pid")]
-    with (state / "worker.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, env=environment, cwd=PROJECT, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        yield process
-    finally:
-        kill(process)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """kill -9 of the worker and of the children in its own session."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.long(seconds=60, waits=True)
 def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path) -> None:
@@ -93,7 +43,7 @@ def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path
     kills = 0
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        with worker(tmp_path) as process:
+        with worker(tmp_path, JOB_LEASE_SECONDS="2") as process:
             # The first lives are cut short in the middle of the work; the last one may finish.
             before, lifetime = progress(), chance.uniform(0.2, 1.5) if kills < 5 else 60.0
             has_begun, end = False, time.monotonic() + 60.0
@@ -102,9 +52,8 @@ def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path
                 # dead letter, and rightly so.
                 if not has_begun and progress() != before:
                     has_begun, end = True, min(end, time.monotonic() + lifetime)
-                assert process.poll() is None, (tmp_path / "worker.log").read_text()[-3000:]
+                assert process.poll() is None, (tmp_path / "process.log").read_text()[-3000:]
                 time.sleep(0.1)
-        (tmp_path / "worker.pid").unlink(missing_ok=True)
         if is_settled():
             break
         kills += 1
@@ -144,7 +93,7 @@ def run_harness(*options: str) -> str:
 
 @pytest.mark.long(seconds=110, waits=True)
 def test_the_crash_harness_finds_nothing_in_the_product_and_something_in_its_broken_variants() -> None:
-    told = run_harness("--cycles=6", "--drain-every=6", "--variants=required", "--broker=folder")
+    told = run_harness("--cycles=6", "--drain-every=6", "--variants=required", "--broker=none")
     assert len(re.findall(r"^kills ", told, re.MULTILINE)) >= 2
     assert len(re.findall(r"^variant .* caught after", told, re.MULTILINE)) == 2
 

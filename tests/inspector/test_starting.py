@@ -76,10 +76,10 @@ def test_the_web_server_ends_with_the_sentence_instead_of_starting_workers_for_e
 
 
 def test_a_database_on_another_machine_with_all_that_is_shared_is_taken() -> None:
-    given = {"SECRET_KEY": SECRET, "INSPECTOR_KEYRING_KEY": KEYRING}
-    check_shared_settings(database_host="db.example.org", given=given, broker=BROKER)
+    given = {"SECRET_KEY": SECRET, "INSPECTOR_KEYRING_KEY": KEYRING, "CELERY_BROKER_URL": BROKER}
+    check_shared_settings(database_host="db.example.org", given=given)
     with pytest.raises(RefusedStartError):
-        check_shared_settings(database_host="db.example.org", given=given, broker="filesystem://")
+        check_shared_settings(database_host="db.example.org", given=given | {"CELERY_BROKER_URL": ""})
 
 
 @for_each(

@@ -57,7 +57,7 @@ def announce(fresh: Sequence[Mapping[str, Any]]) -> None:
     if made or dropped:
         subjects = [*(alert.pk for alert in made), *dropped]
         jobs.ask(kind=Job.Kind.ALERT, subjects=subjects, workspace_id=workspace_id)
-        jobs.ring()
+        jobs.wake_workers()
 
 
 @transaction.atomic
@@ -143,7 +143,7 @@ def ask_for_test(*, membership: Membership) -> Alert:
     Webhook.objects.filter(pk=webhook.pk).update(paused_until=None)
     alert = Alert.objects.create(workspace_id=webhook.workspace_id, webhook=webhook)
     jobs.ask(kind=Job.Kind.ALERT, subjects=[alert.pk], workspace_id=webhook.workspace_id)
-    jobs.ring()
+    jobs.wake_workers()
     _record("alerts.tested", membership, webhook, {})
     return alert
 

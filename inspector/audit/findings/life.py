@@ -204,7 +204,7 @@ def ask_to_examine_all(*, workspace_id: uuid.UUID) -> None:
             jobs.ask(kind=Job.Kind.EXAMINE, subjects=batch, workspace_id=workspace_id)
             batch = []
     jobs.ask(kind=Job.Kind.EXAMINE, subjects=batch, workspace_id=workspace_id)
-    jobs.ring()
+    jobs.wake_workers()
 
 
 @transaction.atomic

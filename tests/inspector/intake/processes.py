@@ -17,19 +17,14 @@ PROJECT = Path(__file__).parents[3]
 
 
 def make_environment(state: Path, **more: str) -> dict[str, str]:
-    """What the product's processes see: this test's database, a state folder, and a broker that is a folder."""
+    """What the product's processes see: this test's database, and a state folder."""
     info = connection.get_connection_params()
     names = ("dbname", "user", "password", "host", "port")
-    for name in ("queue", "control"):
-        (state / "broker" / name).mkdir(parents=True, exist_ok=True)
     return os.environ | {
         "DATABASE_URL": make_conninfo(**{name: info[name] for name in names if info.get(name)}),
         "INSPECTOR_STATE_DIR": str(state),
         "DJANGO_SETTINGS_MODULE": "inspector.settings",
-        "CELERY_BROKER_URL": "filesystem://",
         "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
-        # As the product's supervisor starts them.
-        "CELERY_SKIP_CHECKS": "1",
         **more,
     }
 
@@ -53,8 +48,15 @@ def process(state: Path, *words: str, **more: str) -> Iterator[subprocess.Popen[
 
 
 @contextmanager
+def worker(state: Path, processes: int = 1, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The worker of an installation without a broker, as the product's supervisor starts it."""
+    with process(state, "-m", "django", "work", f"--wait={processes}", **more) as child:
+        yield child
+
+
+@contextmanager
 def celery(state: Path, *words: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`celery WORDS…` of the product."""
+    """`celery WORDS…` of the product, beside a broker."""
     with process(state, "-m", "celery", "--app=inspector", *words, "--loglevel=WARNING", **more) as child:
         yield child
 

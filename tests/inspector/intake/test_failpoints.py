@@ -199,7 +199,7 @@ def prove_whole(number: int, channel_id: Any) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits: pauses are proven elsewhere."""
     monkeypatch.setattr(abandoned, "GRACE_SECONDS", 0.0)
-    monkeypatch.setattr(jobs, "ring_now", lambda **names: True)
+    monkeypatch.setattr(jobs, "wake", lambda **names: None)
 
 
 @pytest.fixture(autouse=True)

@@ -163,18 +163,18 @@ def test_large_and_unfinished_deliveries_are_read_by_their_own_jobs(
 def test_the_first_after_a_pause_is_due_at_once_and_what_follows_at_one_moment(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rung: list[float] = []
+    woken: list[float] = []
     monkeypatch.setattr(jobs, "GATHER_SECONDS", 1000.0)
-    monkeypatch.setattr(jobs, "ring_now", lambda *, delay_seconds=0.0: rung.append(delay_seconds))
+    monkeypatch.setattr(jobs, "wake", lambda *, delay_seconds=0.0: woken.append(delay_seconds))
     gathering = jobs.Gathering()
     assert gathering.find_due() == 0
     dues = {gathering.find_due() for _ in range(5)}
     assert len(dues) <= 2  # The moment may pass meanwhile.
     assert all(due > time.time() and due % 1000 == 0 for due in dues)
     for due in (0.0, *dues, *dues, 0.0):
-        gathering.ring(due)
-    assert len(rung) == 2 + len(dues)
-    assert rung[0] == rung[-1] == 0
+        gathering.wake(due)
+    assert len(woken) == 2 + len(dues)
+    assert woken[0] == woken[-1] == 0
 
 
 def test_what_is_posted_shortly_before_the_end_of_a_span_belongs_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

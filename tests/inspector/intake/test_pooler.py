@@ -21,7 +21,7 @@ from inspector.threads.models import Message
 
 from ..api.test_server import find_port
 from ..conftest import Cast, deliver
-from .processes import celery, make_environment, process
+from .processes import make_environment, process, worker
 from .test_recovery import is_done, wait_for
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin") or ""
@@ -76,11 +76,10 @@ def pooled(cast: Cast, tmp_path: Path) -> Iterator[str]:
 def test_nothing_is_lost_or_doubled_and_no_lock_is_left(cast: Cast, pooled: str, tmp_path: Path) -> None:
     direct = make_environment(tmp_path)["DATABASE_URL"]
     addresses = {"DATABASE_URL": pooled, "DATABASE_DIRECT_URL": direct}
-    words = ("worker", "--concurrency=2")
     log = tmp_path / "process.log"
     with (
-        celery(tmp_path, *words, "--beat", "-s", str(tmp_path / "beat"), "--hostname=one@here", **addresses),
-        celery(tmp_path, *words, "--hostname=two@here", **addresses),
+        worker(tmp_path, 2, **addresses),
+        worker(tmp_path, 2, **addresses),
     ):
         for part in range(6):
             deliver(cast, *(b"part %d line %d\n" % (part, line) for line in range(300)))

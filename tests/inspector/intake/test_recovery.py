@@ -1,4 +1,4 @@
-"""After a death: a killed worker's job goes on in seconds, a killed receiver's delivery is closed, without a broker.
+"""After a death: a killed worker's job goes on in seconds, a killed receiver's delivery is closed.
 
 The leases are those of production, so that no test passes because a lease ran out.
 """
@@ -6,7 +6,6 @@ The leases are those of production, so that no test passes because a lease ran o
 from __future__ import annotations
 
 import http.client
-import os
 import socket
 import subprocess
 import threading
@@ -23,14 +22,15 @@ from django.db import connection
 from django.utils import timezone
 
 from inspector import pipeline, reading
-from inspector.intake import abandoned, jobs
+from inspector.intake import abandoned, jobs, waking
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
 from inspector.intake.store import AbandonedError
+from inspector.intake.waking import Listener
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
-from .processes import celery, kill, process
+from .processes import kill, process, worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=5, waits=True)]
 
@@ -91,13 +91,13 @@ def test_a_killed_workers_job_is_taken_back_at_once(cast: Cast, tmp_path: Path) 
 
 
 def test_work_goes_on_within_fifteen_seconds_of_a_kill(cast: Cast, tmp_path: Path) -> None:
-    """The whole way: a worker and its sweeper are running, another worker is killed, and the work is done."""
+    """The whole way: a worker is running, another worker is killed, and the work is done."""
     deliver(cast, *(b"line %d\n" % number for number in range(20)))
     other = tmp_path / "other"
     other.mkdir()
     with (
         standing_worker(other) as child,
-        celery(tmp_path, "worker", "--beat", "--concurrency=1", "-s", str(tmp_path / "beat")),
+        worker(tmp_path),
     ):
         # A second delivery shows that this worker is awake; the first one is held by the other.
         second = deliver(cast, b"awake\n", name="second.log")
@@ -106,27 +106,6 @@ def test_work_goes_on_within_fifteen_seconds_of_a_kill(cast: Cast, tmp_path: Pat
         kill(child)
         seconds = wait_for(lambda: Message.objects.count() == 21, PROMISED_SECONDS, tmp_path / "process.log")
     print(f"\nread {seconds:.2f} s after kill -9 of the worker that held it")
-
-
-def test_a_long_backlog_is_not_unheard_while_jobs_are_taken_up(cast: Cast) -> None:
-    deliver(cast, b'{"v":1}\n')
-    ask = {"after_seconds": 5, "though_working_after_seconds": 60}
-    job = Job.objects.get(kind=Job.Kind.INGEST)
-    Job.objects.update(due_at=timezone.now() - timedelta(seconds=61))
-    assert jobs.is_unheard(**ask), "nobody works, and it is due"
-    # Somebody took up another job a moment ago, and comes to this one in its turn.
-    now = timezone.now()
-    other = Job.objects.create(
-        workspace_id=job.workspace_id,
-        kind=Job.Kind.SETTLE,
-        subject=uuid.uuid4(),
-        state=Job.State.RUNNING,
-        due_at=now + timedelta(seconds=30),
-        claimed_at=now - timedelta(seconds=50),
-    )
-    assert not jobs.is_unheard(**ask)
-    Job.objects.filter(pk=other.pk).update(claimed_at=now - timedelta(seconds=61))
-    assert jobs.is_unheard(**ask), "everybody has been at one job for as long"
 
 
 def test_taking_a_job_up_is_noted(cast: Cast) -> None:
@@ -271,97 +250,51 @@ def test_a_closed_delivery_takes_nothing_more(cast: Cast, monkeypatch: pytest.Mo
     assert (delivery.state, delivery.received, Record.objects.count()) == (Delivery.State.BROKEN, 1, 1)
 
 
-class Deaf:
-    """A broker that takes every connection and never says a word."""
-
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._lines: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                self._lines.append(self._listener.accept()[0])
-            except OSError:
-                return
-
-    def close(self) -> None:
-        for line in (self._listener, *self._lines):
-            line.close()
-
-
-@pytest.fixture(params=["down", "deaf", "no folder"])
-def broken_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a process whose broker is down, says nothing, or has no folder."""
-    if request.param == "down":
-        yield {"CELERY_BROKER_URL": "redis://127.0.0.1:1"}
-    elif request.param == "deaf":
-        broker = Deaf()
-        yield {"CELERY_BROKER_URL": f"redis://127.0.0.1:{broker.port}"}
-        broker.close()
-    else:
-        yield {"CELERY_BROKER_URL": "filesystem://", "INSPECTOR_STATE_DIR": str(tmp_path / "none" / "of it")}
-
-
-def test_without_a_broker_the_sweeper_sees_to_the_work(
-    cast: Cast, tmp_path: Path, broken_broker: dict[str, str]
-) -> None:
-    deliver(cast, *(b"line %d\n" % number for number in range(20)))
-    with celery(tmp_path, "beat", "-s", str(tmp_path / "beat"), "--pidfile=", **broken_broker):
-        seconds = wait_for(is_done, 60, tmp_path / "process.log")
-    print(f"\ndone {seconds:.2f} s after the sweeper was started, with no broker")
-    assert Message.objects.count() == 20
+def test_a_killed_worker_process_is_replaced(cast: Cast, tmp_path: Path) -> None:
+    log = tmp_path / "process.log"
+    with worker(tmp_path, 2) as pool:
+        children = psutil.Process(pool.pid).children
+        wait_for(lambda: len(children()) == 2, 60, log)
+        deliver(cast, b"before\n")
+        wait_for(is_done, 60, log)
+        killed = children()
+        for child in killed:
+            child.kill()
+        deliver(cast, b"after\n")
+        wait_for(lambda: Message.objects.count() == 2 and is_done(), 60, log)
+        assert not {child.pid for child in killed} & {child.pid for child in children()}
     assert not Message.objects.filter(told_digest=None).exists()
 
 
-def test_a_killed_sweeper_is_started_again(cast: Cast, tmp_path: Path) -> None:
-    """A worker whose own beat is killed, and whose broker is down so that nothing else could wake it."""
-    words = ("worker", "--beat", "--concurrency=1", "-s", str(tmp_path / "beat"))
-    with celery(tmp_path, *words, CELERY_BROKER_URL="redis://127.0.0.1:1") as worker:
-        children = psutil.Process(worker.pid).children
-        wait_for(lambda: len(children()) == 2, 60, tmp_path / "process.log")
-        time.sleep(0.5)
-        for child in children():
-            child.kill()
-        deliver(cast, b"one line\n")
-        wait_for(is_done, 60, tmp_path / "process.log")
-    assert Message.objects.get().told_digest
+def test_a_stopped_worker_ends_what_it_has_begun(cast: Cast, tmp_path: Path) -> None:
+    """SIGTERM while it waits, and while it reads: no job is left to anybody's lease."""
+    log = tmp_path / "process.log"
+    for lines in (1, 2000):
+        with worker(tmp_path, 2) as pool:
+            deliver(cast, *(b"line %d of %d\n" % (number, lines) for number in range(lines)), name=f"{lines}.log")
+            wait_for(Job.objects.filter(state=Job.State.RUNNING).exists if lines > 1 else is_done, 60, log)
+            pool.terminate()
+            assert pool.wait(30) == 0, log.read_text()[-3000:]
+        assert not Job.objects.filter(state=Job.State.RUNNING).exists()
+    settle_all()
+    assert Message.objects.count() == 2001
 
 
-def test_a_flushed_broker_loses_no_work(cast: Cast, tmp_path: Path) -> None:
-    """Doorbells that nobody has heard yet are thrown away; the sweeper rings again, and a worker hears it."""
-    bells = tmp_path / "broker" / "queue"
-    deliver(cast, *(b"line %d\n" % number for number in range(20)))
-    with celery(tmp_path, "beat", "-s", str(tmp_path / "beat"), "--pidfile="):
-        for _ in range(2):
-            wait_for(lambda: any(bells.iterdir()), 60, tmp_path / "process.log")
-            for bell in bells.iterdir():
-                bell.unlink()
-        with celery(tmp_path, "worker", "--concurrency=1"):
-            wait_for(is_done, 90, tmp_path / "process.log")
-    assert Message.objects.count() == 20
-
-
-@pytest.mark.skipif("REDIS_URL" not in os.environ, reason="there is no Redis server: name one by REDIS_URL")
-def test_a_flushed_redis_loses_no_work(cast: Cast, tmp_path: Path) -> None:
-    import redis
-
-    address = os.environ["REDIS_URL"]
-    with celery(
-        tmp_path, "worker", "--beat", "--concurrency=1", "-s", str(tmp_path / "beat"), CELERY_BROKER_URL=address
-    ):
-        for number in range(5):
-            deliver(cast, *(b"line %d of %d\n" % (line, number) for line in range(20)), name=f"{number}.log")
-            redis.Redis.from_url(address).flushdb()
-        wait_for(lambda: Message.objects.count() == 100 and is_done(), 120, tmp_path / "process.log")
+def test_a_listener_hears_of_work_at_once() -> None:
+    with Listener() as listener:
+        before = time.monotonic()
+        listener.wait(0.2)
+        assert time.monotonic() - before >= 0.2, "nobody woke it"
+        waking.wake(delay_seconds=5)
+        waking.wake()
+        listener.wait(60)
+        assert time.monotonic() - before < 30
 
 
 def test_a_restarted_database_costs_only_time(cast: Cast, tmp_path: Path) -> None:
     """Every session of a worker is ended by the server, again and again; the worker goes on."""
     deliver(cast, *(b"line %d\n" % number for number in range(3000)))
-    with celery(tmp_path, "worker", "--beat", "--concurrency=1", "-s", str(tmp_path / "beat")):
+    with worker(tmp_path):
         wait_for(Message.objects.exists, 90, tmp_path / "process.log")
         for _ in range(3):
             _end_other_sessions()

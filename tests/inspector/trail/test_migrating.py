@@ -17,7 +17,7 @@ from inspector.threads.models import Message
 from inspector.trail.management.commands import migrate
 
 from ..conftest import Cast, deliver
-from ..intake.processes import celery
+from ..intake.processes import worker
 from ..intake.test_recovery import is_done, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,8 +103,7 @@ def test_a_worker_goes_on_while_its_tables_are_changed(
 
     monkeypatch.setattr(migrate, "LOCK_TIMEOUT", "1s")
     monkeypatch.setattr(migrate.Migrate, "execute", change_tables)
-    beat = ("beat", "--schedule", str(tmp_path / "schedule"), "--pidfile", str(tmp_path / "beat.pid"))
-    with celery(tmp_path, "worker", "--concurrency=2"), celery(tmp_path, *beat):
+    with worker(tmp_path, 2):
         for start in (0, 4_000, 8_000):
             lines = [b'{"raw": "number %d", "conversation": "c%d"}\n' % (start + n, n % 300) for n in range(4_000)]
             for first in range(0, len(lines), 1_000):

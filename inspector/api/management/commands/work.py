@@ -1,4 +1,4 @@
-"""The command that works off what is due without a broker: for the sweeper, and for whoever has no Celery at hand."""
+"""The command that works off what is due without Celery: once, or for as long as it runs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,34 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from inspector import pipeline
+from inspector.worker import Pool
 
 
 class Command(BaseCommand):
     """`manage.py work`."""
 
-    help = "Work off the jobs that are due, for some seconds at most, or until none is left."
+    help = (
+        "Work off the jobs that are due, for some seconds at most, or until none is left; with --wait N until stopped."
+    )
+    # Whoever starts the product has checked it; each worker that did would keep every page in its memory.
+    requires_system_checks = []  # noqa: RUF012  # as Django declares it
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take how long."""
         parser.add_argument(
             "--seconds", type=float, default=pipeline.SLICE_SECONDS, help="begin no job after this long (20)"
         )
+        parser.add_argument(
+            "--wait",
+            type=int,
+            metavar="N",
+            help="go on in N processes: wait for work, and look after what is periodic",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Work, and say how much it was."""
+        if options["wait"]:
+            Pool(options["wait"]).run()
+            return
         count = pipeline.run_due(seconds=options["seconds"])
         self.stdout.write(f"{count:,} jobs worked on")
