@@ -25,7 +25,7 @@ LAYERS = (
     ("front",),
     ("pool",),
     ("urls", "wsgi", "asgi", "server"),
-    ("pages", "api", "tasks"),
+    ("pages", "api", "tasks", "worker"),
     ("pipeline",),
     ("reading",),
     ("exports",),

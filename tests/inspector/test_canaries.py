@@ -274,6 +274,7 @@ def test_planted_secrets_are_found_nowhere(
     log_lines: io.StringIO,
     sent: list[str],
     monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
     record_property: Callable[[str, object], None],
 ) -> None:
     finds = Finds()
@@ -281,7 +282,8 @@ def test_planted_secrets_are_found_nowhere(
     monkeypatch.setattr(resolving_blocks, "SPACING", 1)
     monkeypatch.setattr(resolving_blocks, "MAX_MESSAGES", 1)
     monkeypatch.setattr(tracing, "MAX_PART", 0)
-    plant(cast, sign_in, token, tmp_path, finds)
+    with django_capture_on_commit_callbacks(execute=True):
+        plant(cast, sign_in, token, tmp_path, finds)
     settle_all()
     viewer = sign_in(cast.viewer)
     asked = look_at_addresses(cast, viewer, token, finds)
