@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench-long: venv-dev ## the long forms, for hours: 1 GB through each door, growt
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite trees --long
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite search --long
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.run --suite exports --long
+
+reader: venv-dev ## what somebody understands who sees the English alone; make reader ARGS='--seed 7 --into DIR', then ARGS='--score DIR'
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.reader $(ARGS)
 
 crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
