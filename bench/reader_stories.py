@@ -299,7 +299,7 @@ def _slip_turn_again(talk: Talk) -> None:
 
 
 def _slip_broken(talk: Talk) -> None:
-    _slip(talk, "3", "asks", 0, 2, '|t"open', task=6, closing="", about=UNKNOWN, wrong=("task 5", "not task 6"),
+    _slip(talk, "3", "asks", 0, 2, '|t"open', task=6, closing="", end=UNKNOWN,
           doubts=["H"])  # fmt: skip
 
 

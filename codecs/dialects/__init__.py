@@ -22,7 +22,7 @@ from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, apply_envelope, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
-from ._hidden import HIDDEN_CLASS, note_hidden
+from ._hidden import HIDDEN_CLASS, make_visible, note_hidden
 from ._log import (
     Item,
     LogOptions,
@@ -65,6 +65,8 @@ from ._record import (
     Told,
 )
 from ._registry import all_dialects, get_dialect, title_of
+from ._transcript import Answer, Transcript, find_answer, name_message
+from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "MASK",
     "PERFORMATIVES",
     "SHAPE_VERSION",
+    "Answer",
     "Block",
     "Candidate",
     "Context",
@@ -119,6 +122,8 @@ __all__ = [
     "Target",
     "Term",
     "Told",
+    "Transcript",
+    "TranscriptLine",
     "UnknownDialectError",
     "all_dialects",
     "choose_dialect",
@@ -127,9 +132,12 @@ __all__ = [
     "detect",
     "encode",
     "envelope_of",
+    "find_answer",
     "get_dialect",
     "identify",
+    "make_visible",
     "messages_of",
+    "name_message",
     "parse_json",
     "quote",
     "read",

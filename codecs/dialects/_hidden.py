@@ -64,3 +64,18 @@ def note_hidden(reading: Reading) -> Reading:
     point = int(found[1], 16) if found.re is _ESCAPED else ord(found[0])
     text = f"it holds characters that cannot be seen or that change the direction of text, the first U+{point:04X}"
     return reading.replace(notes=(*reading.notes, NOTE.note(text, (0, *found.span()))))
+
+
+# What a reader cannot see, and what ends a line: a log must not steer a terminal, nor hide in what it shows.
+_STEERING = re.compile(f"[\t\n]|{HIDDEN_CLASS}")
+
+
+def make_visible(text: str) -> str:
+    """The text on one line: control characters as their pictures, other hidden ones as escapes."""
+    return _STEERING.sub(lambda found: _show(ord(found[0])), text)
+
+
+def _show(point: int) -> str:
+    if point < 0x20:
+        return chr(0x2400 + point)
+    return "\u2421" if point == 0x7F else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dialects
 from dialects._english import escape, quote, say_cautions, say_name
-from dialects._shell.transcript import Transcript
+from dialects._shell.talks import Talks
 from tests.lanes import generated
 
 from ..each import for_each
@@ -189,7 +189,7 @@ def test_a_name_that_could_be_read_otherwise_is_quoted(name: str) -> None:
 def test_each_error_warning_and_notice_is_in_its_telling(case: Case) -> None:
     """A conversation told as English alone says of each message what a reader must be careful of."""
     reading = case.decode()
-    told = " ".join(Transcript().write(reading))
+    told = " ".join(Talks().write(reading))
     for note in [*reading.notes, *(note for message in reading.messages for note in message.notes)]:
         said = f"Caution: {note.text.rstrip('.')}."
         assert (said in told) == (note.severity != "info"), note
@@ -198,7 +198,7 @@ def test_each_error_warning_and_notice_is_in_its_telling(case: Case) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_conversation_tells_an_act_that_is_none(text: str) -> None:
     """In the lines of a conversation too, where messages name one another."""
-    transcript, told = Transcript(), []
+    transcript, told = Talks(), []
     for act, mid, pid in (("REQ", text, None), ("REQ", text, None), ("DONE", "m2", text), ("DONE", "m3", f"{text}?")):
         body = {"t": text[:60], "d": {text: act + mid}}
         given = {"clowl": "0.2", "mid": mid, "ts": 1709078400, "p": act, "from": text, "to": "carl", "cid": text}

@@ -297,7 +297,8 @@ def test_a_reply_names_the_message_that_it_answers() -> None:
     told = tell(ASKED, make_clowl("h-2", "DONE", "bob", "kim", "h-1"), make_clowl("h-3", "DONE", "bob", "kim", "h-9"))
     assert told[0] == "Conversation c:"
     assert told[2].endswith("that the task “burn” is done. In reply to message 1 (kim's request “burn”).")
-    assert told[3].endswith("In reply to message h-9, which is not in this record.")
+    # It may come later: a log is told as it is read.
+    assert told[3].endswith("In reply to message h-9, which is not among the messages before it.")
 
 
 def test_an_id_with_other_content_is_told_and_replies_to_it_are_doubtful() -> None:
@@ -328,6 +329,30 @@ def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
     )
     remark = "Note: the specification does not define which end of the priorities is highest."
     assert [remark in line for line in told] == [False, True, False, False, True]
+
+
+def test_an_outcome_that_is_reversed_is_told_with_the_message_before() -> None:
+    told = tell(ASKED, make_clowl("h-2", "ERR", "bob", "kim", "h-1"), make_clowl("h-3", "DONE", "bob", "kim", "h-1"))
+    assert "reverses" not in told[2]
+    assert "Caution: this reverses message 2, by which the same sender had said that it failed." in told[3]
+
+
+def make_lingua(sender: str, receiver: str, raw: str) -> dict[str, Any]:
+    return {"raw": raw, "conversation": "c", "from": sender, "to": [receiver], "dialect": "agent_lingua"}
+
+
+def test_a_number_of_an_agent_with_other_content_is_told_and_an_unknown_one_is_no_guess() -> None:
+    told = tell(
+        make_lingua("kim", "bob", "👽13|@bob|#r1|$cGF5IDEw"),
+        make_lingua("kim", "bob", "👽13|@bob|#r1|$cGF5IDEwMA=="),
+        make_lingua("bob", "kim", "^0|#r1"),
+        make_lingua("bob", "kim", "^0|#r9"),
+    )
+    assert "the number r1 was used before, by message 1, with other content (“pay 100” instead of “pay 10”)" in told[2]
+    assert "In reply to message 1 (kim's request) or message 2 (kim's request); which of them is unknown." in told[3]
+    assert "In reply to message r9, which is not among the messages before it." in told[4]
+    assert [line.count("no signature line closes the record") for line in told] == [0, 1, 0, 0, 0]
+    assert [line.count("Caution: as for message 1.") for line in told] == [0, 0, 1, 1, 1]
 
 
 def test_equal_times_without_a_reply_decide_nothing() -> None:

@@ -12,7 +12,7 @@ from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure
 from .._log import LogRecord
 from .inputs import read_items
 from .outputs import write_failure, write_reading
-from .transcript import Transcript
+from .talks import Talks
 
 
 class Run:
@@ -28,7 +28,7 @@ class Run:
         self._pause = pause
         self._dialect = dialect
         self._format = format_name
-        self._transcript = Transcript()
+        self._talks = Talks()
         self.failures = 0
 
     def _records(self, *, prefixes: bool = True) -> Iterator[tuple[int, LogRecord]]:
@@ -66,7 +66,7 @@ class Run:
 
     def _write(self, index: int, reading: dialects.Reading) -> Iterable[str]:
         self.failures += reading.error is not None
-        return write_reading(index, reading, self._format, self._transcript)
+        return write_reading(index, reading, self._format, self._talks)
 
     def _fail(self, shown: dict[str, Any]) -> str:
         self.failures += 1

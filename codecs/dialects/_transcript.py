@@ -1,0 +1,321 @@
+"""A conversation as English alone: numbered lines with time and speaker, what each answers, and what to be careful of.
+
+Every door that prints a conversation tells it by this: the shell, the copy as text, the HTTP interface, reports. Who is
+answered the shell finds out by itself; a door that knows says it. A line is one paragraph: its number, its time, what
+is said (it begins with its speaker), what it answers, what contradicts earlier lines, cautions, and remarks, of which
+each is said once for a conversation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from ._dialect import Reply
+from ._english import join_words, quote, say_cautions, say_instant, say_name
+from ._record import Message, Note
+from ._registry import get_dialect
+
+# So many lines of a conversation can be answered.
+MAX_LINES: Final = 500
+_LONGEST_TOPIC: Final = 80
+_MAX_DIFFERENCES: Final = 3
+
+# What a message is called where another answers it.
+_NOUNS: Final = {
+    "request": "request", "query": "question", "propose": "proposal", "accept": "acceptance", "reject": "rejection",
+    "done": "result", "failure": "failure", "cancel": "cancellation", "delegate": "delegation", "commit": "commitment",
+    "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
+    "observe": "observation", "advertise": "capabilities",
+}  # fmt: skip
+_ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
+# How an answer leaves what it answers, and how that is told of an earlier one.
+_ENDS: Final = {"accept": "accepted", "done": "done", "reject": "rejected", "failure": "failed"}
+_OPPOSITE: Final = {"accepted": ("rejected",), "done": ("rejected", "failed"), "rejected": ("accepted", "done"),
+                    "failed": ("done",)}  # fmt: skip
+_STATUS_ENDS: Final = {"agreed": "accepted", "disagreed": "rejected"}
+
+
+@dataclass(slots=True)
+class Line:
+    """One message as it is told; `text` is what is printed.
+
+    `head` is its time and turn, `said` its sentence, `places` what it answers and what contradicts earlier lines,
+    `cautions` and `remarks` what is known beside. Later lines may say of it what stands in the other names.
+    """
+
+    number: int
+    message: Message
+    wire: int
+    head: str = ""
+    said: str = ""
+    places: tuple[str, ...] = ()
+    cautions: str = ""
+    remarks: str = ""
+    is_answered: bool = False
+    # The end that each sender who answered it gave it last, with the number of that line.
+    ends: dict[str | None, tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        return f"{self.number}. {self.head}: {' '.join((self.said, *self.places))}{self.cautions}{self.remarks}"
+
+    @property
+    def name(self) -> str:
+        """`message 1 (kim's request “burn”)`."""
+        return name_message(self.number, self.message)
+
+
+def name_message(number: int, message: Message) -> str:
+    """What a message is called where another line speaks of it: `message 1 (kim's request “burn”)`."""
+    sender, topic = message.sender, message.topic or ""
+    whose = "the " if sender is None else f"agent {sender}'s " if sender.isdecimal() else f"{say_name(sender)}'s "
+    said = f" {quote(topic)}" if 0 < len(topic) <= _LONGEST_TOPIC else ""
+    return f"message {number} ({whose}{_NOUNS.get(message.performative or '', 'message')}{said})"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a message answers: these lines (several where it is not known which), or what it cites and is not here.
+
+    `basis` is that of a parent. `elsewhere` names a message that is answered and that no line of this transcript tells;
+    `where` is where what it cites was looked for.
+    """
+
+    basis: str
+    lines: tuple[Line, ...] = ()
+    cited: str = ""
+    elsewhere: str = ""
+    where: str = "in this record"
+
+
+class Transcript:
+    """The lines of one conversation, told one after another in the order in which they stand."""
+
+    def __init__(self) -> None:
+        self.lines: deque[Line] = deque(maxlen=MAX_LINES)
+        self._count = 0
+        self._remarked: dict[str, int] = {}
+
+    def tell(
+        self,
+        message: Message,
+        *,
+        wire: str | bytes,
+        notes: Iterable[Note] = (),
+        number: int | None = None,
+        answer: Answer | None = None,
+    ) -> Line:
+        """The next line.
+
+        Args:
+            message: with its sentence.
+            wire: the text it was read from, or what stands for it: the same where it is the same.
+            notes: of its message and, at its first part, of its record.
+            number: of the message in its conversation; the next one where it is left out.
+            answer: what it answers; `find_answer` says it of the lines told.
+        """
+        self._count = number if number is not None else self._count + 1
+        line = Line(self._count, message, hash(wire))
+        replies = _say_answer(answer) if answer else _say_unnamed(message)
+        if answer and len(answer.lines) == 1:
+            replies += _say_reversal(line, answer.lines[0])
+            answer.lines[0].is_answered = True
+        moment = say_instant(datetime.fromisoformat(message.sent_at)) if message.sent_at else "no time"
+        line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
+        line.said = _say_alone(message) if answer else message.sentence
+        line.said = line.said or "Nothing can be said of it."
+        line.places = (
+            *replies,
+            *_say_repetition(line, self.lines),
+            *_say_time(line, self.lines, is_reply=bool(answer)),
+        )
+        line.cautions = self._say_cautions(line.number, [*notes])
+        line.remarks = self._say_remarks(line.number, message)
+        self.lines.append(line)
+        return line
+
+    def _say_cautions(self, number: int, notes: list[Note]) -> str:
+        """Each note; of a notice that an earlier line told in the same words, which line that was."""
+        told, again = [], dict[int, None]()
+        for note in notes:
+            first = self._remarked.setdefault(note.text, number) if self._may_remember(note.text) else number
+            if note.severity == "notice" and first != number:
+                again[first] = None
+            else:
+                told.append(note)
+        said = "".join(segment.text for segment in say_cautions(told))
+        return said + "".join(f" Caution: as for message {first}." for first in again)
+
+    def _say_remarks(self, number: int, message: Message) -> str:
+        """What is not known beside the sentence, each once for the conversation."""
+        said = dict.fromkeys(segment.text for segment in message.also if segment.basis == "unknown")
+        new = [text for text in said if not self._may_remember(text) or text not in self._remarked]
+        self._remarked |= {text: number for text in new if self._may_remember(text)}
+        return "".join(f" Note: {text}." for text in new)
+
+    def _may_remember(self, text: str) -> bool:
+        return text in self._remarked or len(self._remarked) < MAX_LINES
+
+
+def _say_answer(answer: Answer) -> tuple[str, ...]:
+    names = [answer.elsewhere] if answer.elsewhere else [each.name for each in answer.lines]
+    if not names:
+        return (f"In reply to message {say_name(answer.cited)}, which is not {answer.where}.",)
+    if answer.basis == "turn":
+        return (f"By order, in reply to {join_words(names, last='or')}; the message itself does not say so.",)
+    doubt = "" if len(names) == 1 else "; which of them is unknown"
+    return (f"In reply to {join_words(names, last='or')}{doubt}.",)
+
+
+def _say_unnamed(message: Message) -> tuple[str, ...]:
+    """That an answer answers nothing that is known, where its sentence does not say so."""
+    is_said = message.performative not in _ANSWERS or "not named" in message.sentence
+    return () if is_said else ("Which message it answers is not known.",)
+
+
+def _say_reversal(line: Line, answered: Line) -> tuple[str, ...]:
+    """That its sender had ended otherwise what it answers."""
+    message = line.message
+    end = _ENDS.get(message.performative or "") or _STATUS_ENDS.get(message.status or "", "")
+    before, number = answered.ends.get(message.sender, ("", 0))
+    if end:
+        answered.ends[message.sender] = (end, line.number)
+    if before not in _OPPOSITE.get(end, ()):
+        return ()
+    return (f"Caution: this reverses message {number}, by which the same sender had {_say_end(before)}.",)
+
+
+def _say_end(end: str) -> str:
+    return {"done": "said that it was done", "failed": "said that it failed"}.get(end, f"{end} it")
+
+
+def _say_alone(message: Message) -> str:
+    """The sentence, without the id of the message that it answers, which is told with its number."""
+    if message.parent_id is None:
+        return message.sentence
+    told = f", in reply to message {say_name(message.parent_id)}"
+    return "".join(segment.text for segment in message.english if segment.text != told)
+
+
+def _say_time(line: Line, lines: deque[Line], *, is_reply: bool) -> Iterator[str]:
+    """That the clock contradicts the order of the lines, or does not decide on it."""
+    at, before = line.message.sent_at, lines[-1] if lines else None
+    if not at or before is None or not before.message.sent_at:
+        return
+    moment, earlier = datetime.fromisoformat(at), datetime.fromisoformat(before.message.sent_at)
+    if moment < earlier:
+        yield f"Caution: its time is before that of message {before.number}, which stands before it."
+    elif moment == earlier and not is_reply and before.wire != line.wire:
+        yield f"Its time is that of message {before.number} too: which was first is not known."
+
+
+def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | None:
+    """Which of these lines a message answers, by the rules of its dialect; None where it answers nothing."""
+    named: Reply | None = None
+    for reply in get_dialect(dialect).replies(message):
+        if reply.basis == "adjacency":
+            break
+        found = tuple(each for each in lines if _is_meant(reply, each, message))
+        if reply.basis in ("explicit", "correlation"):
+            if found:
+                return Answer(reply.basis, found)
+            named = named or reply
+        elif found and (named is None or not _has_handle(found[-1].message)):
+            return Answer(reply.basis, found[-1:])
+    if named is None or not named.value:
+        return None
+    # It may come later.
+    return Answer(named.basis, cited=named.value, where="among the messages before it")
+
+
+def _has_handle(message: Message) -> bool:
+    """Whether it bears an id of its own: an answer that cites another is none to it."""
+    return any((message.correlation_id, message.object_id, message.message_id))
+
+
+def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
+    earlier = line.message
+    is_others = earlier.sender != message.sender
+    match reply.whom:
+        case "message-id":
+            return earlier.message_id == reply.value
+        case "correlation-id":
+            return reply.value in (earlier.correlation_id, earlier.object_id, earlier.message_id) and is_others
+        case "latest-to-me":
+            is_between = not message.receivers or earlier.sender in message.receivers
+            return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+        case "latest-of-other":
+            return is_others
+        case "latest-unanswered-of-other":
+            return is_others and not line.is_answered
+    return False
+
+
+def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
+    """That an id, or a turn of the same sender, was used before: with the same text, or with which other content."""
+    message = line.message
+    if message.message_id is not None:
+        same = [each for each in lines if each.message.message_id == message.message_id]
+        own = f"the id {say_name(message.message_id)}"
+    elif message.turn is not None:
+        same = [each for each in lines if (each.message.sender, each.message.turn) == (message.sender, message.turn)]
+        own = f"turn {message.turn}"
+    elif message.object_id is not None and message.content is not None and _is_to_agent(message):
+        # Of what is done with an object its id says nothing; what is said to an agent is numbered by it.
+        same = [each for each in lines if _is_numbered_alike(each.message, message)]
+        own = f"the number {say_name(message.object_id)}"
+    else:
+        return
+    if not same:
+        return
+    first = same[0]
+    if any(each.wire == line.wire and each.message.part == message.part for each in same):
+        yield f"It repeats message {first.number} word for word."
+    elif message.turn is not None and message.message_id is None:
+        yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
+    else:
+        differences = list(_find_differences(first.message, message))[:_MAX_DIFFERENCES]
+        with_what = f" ({', '.join(differences)})" if differences else ""
+        yield (
+            f"Caution: {own} was used before, by message {first.number}, with other content{with_what}; "
+            "which of the two is meant by replies is unknown."
+        )
+
+
+def _is_to_agent(message: Message) -> bool:
+    return message.target is not None and message.target.kind == "agent"
+
+
+def _is_numbered_alike(earlier: Message, message: Message) -> bool:
+    is_same = (earlier.object_id, earlier.sender) == (message.object_id, message.sender)
+    return is_same and _is_to_agent(earlier) and earlier.content is not None
+
+
+def _find_differences(first: Message, second: Message) -> Iterator[str]:
+    """What is another thing in the second than in the first: `eur = 10000 instead of 10`."""
+    for name in ("native_act", "sender", "topic"):
+        before, after = getattr(first, name), getattr(second, name)
+        if before != after:
+            label = name.removeprefix("native_")
+            yield f"{label} {_show(after)} instead of {_show(before)}"
+    one, other = first.content, second.content
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys((*one, *other)):
+            if one.get(key) != other.get(key):
+                yield f"{say_name(str(key))} = {_show(other.get(key))} instead of {_show(one.get(key))}"
+    elif isinstance(one, str) and isinstance(other, str) and one != other:
+        yield f"{_show(other)} instead of {_show(one)}"
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    text = str(value)
+    return quote(text) if len(text) <= _LONGEST_TOPIC else f"{quote(text[:_LONGEST_TOPIC])} …"
