@@ -302,3 +302,16 @@ def test_a_codec_command_of_the_pages_works_when_pasted(line: str) -> None:
 
 def test_the_pages_have_codec_commands_to_paste() -> None:
     assert len(codec_commands()) >= 2
+
+
+def test_every_test_that_the_pages_name_exists() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    named = set(re.findall(r"`((?:\w+/)*test_\w+\.py)(?:::(test_\w+))?`", pages))
+    assert len(named) > 50
+    missing = [
+        f"{path}::{name}"
+        for path, name in named
+        if not (ROOT / "tests" / path).is_file()
+        or (name and not re.search(rf"def {name}\b", (ROOT / "tests" / path).read_text()))
+    ]
+    assert not missing
