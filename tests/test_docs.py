@@ -302,3 +302,9 @@ def test_a_codec_command_of_the_pages_works_when_pasted(line: str) -> None:
 
 def test_the_pages_have_codec_commands_to_paste() -> None:
     assert len(codec_commands()) >= 2
+
+
+def test_every_test_that_the_pages_name_exists() -> None:
+    named = {each for text in PAGES.values() for each in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)}
+    assert len(named) > 50
+    assert not [(path, name) for path, name in named if f"def {name}(" not in (ROOT / path).read_text()]

@@ -33,7 +33,7 @@ from .writing import as_filter, is_of_terms
 Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)
 
-GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 8, 60, 550
+GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 4, 60, 550
 PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
 FIRST_WINDOW: Final = 512
@@ -149,6 +149,7 @@ def _find_newest(
 ) -> Iterator[uuid.UUID]:
     """The ids of the first of these rows, none of which is later than a moment. One of the sample says since when there
     are probably as many; where they are too few, the next ones of it say so, and in the end all are looked at."""
+    deadline = time.monotonic() + BY_TERMS_MS / 1000
     ids = rows.values_list("pk", flat=True)
     sampled = rows.filter(IsWithin(write_sample(workspace_id))).values_list("order_time", flat=True)
     for since in sampled[2 * limit // SAMPLED :]:
@@ -156,6 +157,8 @@ def _find_newest(
         if len(found) >= limit:
             yield from found
             return
+        if time.monotonic() > deadline:
+            break
     yield from ids[:limit]
 
 

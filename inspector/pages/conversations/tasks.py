@@ -51,6 +51,8 @@ _REVERSED: Final[Mapping[tuple[str, str], str]] = {
     ("failed", "done"): "failing",
     ("done", "failed"): "it was reported done",
 }
+# A proposal that was turned down has its answer, and is not done as work is.
+TURNED_DOWN: Final = "turned-down"
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
 MOST_STEPS: Final = 10
 
@@ -63,6 +65,7 @@ class StepLine:
     agent: AgentMark | None
     about: str
     state: str
+    is_turned_down: bool
     url: str
     number: int
     why: str
@@ -77,7 +80,7 @@ class TaskLine:
     title: str
     url: str
     stands: str
-    reversal: str
+    outcome: str
     is_standing: bool
     requester: AgentMark | None
     performer: AgentMark | None
@@ -267,7 +270,7 @@ class _Maker:
             title=self._name(task),
             url=self._link(asked.pk) if asked else "",
             stands=stands,
-            reversal=self._say_reversal(stands, (*first, *last)),
+            outcome=self._say_outcome(stands, (*first, *last)),
             is_standing=is_standing,
             requester=self._find_agent(task.requester),
             performer=self._find_agent(task.performer),
@@ -300,9 +303,14 @@ class _Maker:
         asked = self._messages.get(task.request) if task.request else None
         return shorten(asked.topic or asked.english, LONGEST_NAME) if asked else ""
 
-    def _say_reversal(self, stands: str, steps: Sequence[Step]) -> str:
-        """The end with the one it reversed, and how much later it came; empty where none was."""
-        if len(steps) < 2 or steps[-1].state != stands:
+    def _say_outcome(self, stands: str, steps: Sequence[Step]) -> str:
+        """An end that is not what its state alone says; empty where it is: turned down, or reversed, and how much
+        later that came."""
+        if not steps or steps[-1].state != stands:
+            return ""
+        if steps[-1].event == TURNED_DOWN:
+            return "turned down"
+        if len(steps) < 2:
             return ""
         before, step = steps[-2:]
         after = _REVERSED.get((END_OF.get(before.event, ""), END_OF.get(step.event, "")))
@@ -331,6 +339,7 @@ class _Maker:
             agent=self._find_agent(message.sender) if message else None,
             about=EVENTS.get(step.event, step.event),
             state=step.state,
+            is_turned_down=step.event == TURNED_DOWN,
             url=self._link(message.pk) if message else "",
             number=message.number if message else 0,
             why=LINKS.get(step.link, ""),

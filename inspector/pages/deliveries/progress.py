@@ -30,7 +30,7 @@ STAGES = (
 def name_delivery(delivery: Delivery) -> str:
     """The file's name, else the door it came through."""
     records = f"{delivery.received:,} record{'' if delivery.received == 1 else 's'}"
-    return delivery.file_name or f"{delivery.get_door_display()} of {records}"
+    return delivery.file_name or f"{records} via {delivery.get_door_display()}"
 
 
 def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) -> dict[str, Any]:

@@ -24,10 +24,9 @@ from inspector.search.suggestions import suggest
 from inspector.search.values import SEVERITIES
 from inspector.threads.messages import find_message, list_around
 
-from ..agents.marks import cast_conversation, find_colour, make_monogram
+from ..agents.marks import cast_conversation
 from ..shell import render_page, within_workspace
 from ..shown.told import make_line, name_dialect
-from .names import SIDES
 
 # Of so many who are only called by a name the facets say who they are.
 MOST_CALLED: Final = 3
@@ -72,9 +71,6 @@ def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
             {
                 "title": _name_value(facet.name, count.value),
                 "severity": count.value if facet.name in ("severity", "finding") and count.value in SEVERITIES else "",
-                "tile": (find_colour(count.value), make_monogram(count.value))
-                if facet.name in SIDES and count.value != "*"
-                else None,
                 "count": count.count,
                 "share": round(100 * count.count / most),
                 "is_chosen": count.is_chosen,
