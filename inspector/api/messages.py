@@ -11,6 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dialects import make_visible
 from inspector.effort import check_effort
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
@@ -25,6 +26,7 @@ from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
+from inspector.threads.transcripts import tell_lines
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -251,7 +253,8 @@ class ConversationView(Endpoint):
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),
             size=self.given["limit"],
-            without=("body", "words", "atoms"),
+            without=("words", "atoms"),
         )
-        linked = list(show_linked(window.rows).values())
+        lines = tell_lines(workspace=workspace, messages=window.rows)
+        linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
         return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})

@@ -153,9 +153,17 @@ class LinkedMessageSerializer(MessageSerializer):
     parent_why = serializers.CharField(allow_blank=True)
 
 
+class TranscriptMessageSerializer(LinkedMessageSerializer):
+    """A message with what it answers, and as a line of its conversation's transcript."""
+
+    line = serializers.CharField(
+        help_text="as the transcript in plain text prints it: number, time, sentence, what it answers, cautions"
+    )
+
+
 class ConversationDetailSerializer(ConversationSerializer):
     """A conversation with a page of its messages; `next` is the cursor of the page after, or null."""
 
-    messages = LinkedMessageSerializer(many=True, help_text="in the order of time")
+    messages = TranscriptMessageSerializer(many=True, help_text="in the order of time")
     next = serializers.CharField(allow_null=True)
     next_offset = serializers.IntegerField(allow_null=True, help_text=NEXT_OFFSET)

@@ -15,14 +15,17 @@ from django.db.models import Prefetch
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dialects import Context, Field, Reading, choose_dialect, say_name, tell, title_of
+from dialects import Context, Field, Reading, TranscriptLine, choose_dialect, say_name, tell, title_of
 from inspector.audit.comments.discussions import make_thread
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.audit.findings.listing import GRADE, list_here
 from inspector.audit.findings.tables import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
+from inspector.threads.models import Message
+from inspector.threads.placing.numbering import number_messages
 from inspector.threads.rendering.masks import mask_layers
+from inspector.threads.transcripts import tell_lines
 
 from .lines import SEVERITIES, write_instant
 from .models import Export
@@ -74,7 +77,9 @@ def load_said(export: Export, rows: Sequence[Row]) -> Said:
     return Said(findings, comments)
 
 
-def write_article(row: Row, said: Said, channels: Mapping[str, str], *, is_masked: bool) -> bytes:
+def write_article(
+    row: Row, said: Said, channels: Mapping[str, str], *, is_masked: bool, lines: Mapping[str, TranscriptLine]
+) -> bytes:
     """The article of a record with those of its messages that are in the set.
 
     Args:
@@ -82,12 +87,14 @@ def write_article(row: Row, said: Said, channels: Mapping[str, str], *, is_maske
         said: of the window that it is in.
         channels: the names of the workspace's channels by their ids.
         is_masked: whether the report is one that hides secrets.
+        lines: of the transcript, by the ids of messages.
     """
     readings = {dialect: _read(row, dialect) for dialect in dict.fromkeys(part.dialect for part in row.parts)}
     markup = format_html(
         '<article>\n{}\n<h4>Raw</h4>{}\n{}{}{}</article>\n',
-        format_html_join("\n", "{}", ((_write_part(part, said.findings.get((row.id, part.part), ())),)
-                                      for part in row.parts)),
+        format_html_join("\n", "{}", (
+            (_write_part(part, said.findings.get((row.id, part.part), ()), lines.get(part.id)),) for part in row.parts
+        )),
         _write_raw(row),
         list_facts((
             ("SHA-256", format_html('<span class="hash">{}</span>', hashlib.sha256(row.source).hexdigest())),
@@ -102,7 +109,19 @@ def write_article(row: Row, said: Said, channels: Mapping[str, str], *, is_maske
     return encode(markup)
 
 
-def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
+def load_lines(export: Export, rows: Sequence[Row]) -> Mapping[str, TranscriptLine]:
+    """What the transcript says of the messages of these rows, by their ids: conversation by conversation."""
+    ids = [uuid.UUID(part.id) for row in rows for part in row.parts]
+    found = Message.objects.filter(workspace=export.workspace_id).in_bulk(ids)
+    number_messages(found.values())
+    apart: dict[uuid.UUID, list[Message]] = defaultdict(list)
+    for message in sorted(found.values(), key=lambda message: message.number):
+        apart[message.conversation_id].append(message)
+    told = (tell_lines(workspace=export.workspace, messages=messages) for messages in apart.values())
+    return {str(pk): line for lines in told for pk, line in lines.items()}
+
+
+def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | None) -> SafeString:
     told, notes = _read_body(part)
     sender = told.get("sender")
     said = f"{say_name(str(sender)) if sender else 'someone'} → {_name_receivers(told)}"
@@ -112,7 +131,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         for note in notes
     )  # fmt: skip
     return format_html(
-        '<h3>Message {}: {}</h3><p class="quiet">{} ({}) · {} · {}{}{}</p><p class="said">{}</p>{}{}',
+        '<h3>Message {}: {}</h3><p class="quiet">{} ({}) · {} · {}{}{}</p><p class="said">{}</p>{}{}{}',
         f"{part.position + 1:,}",
         show(said, 2 * LONGEST_NAME),
         write_instant(part.at),
@@ -122,6 +141,7 @@ def _write_part(part: Part, findings: Iterable[Finding]) -> SafeString:
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
         show(part.english, LONGEST_SAID) if part.english else "Not processed yet.",
+        format_html("<p>{}</p>", show(" ".join(line.places), LONGEST_SAID)) if line and line.places else "",
         list_lines("Notes", lines),
         list_lines("Findings", (_write_finding(finding) for finding in findings)),
     )

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dialects import Message
+from dialects import Message, Note, say_cautions
 from inspector.intake.text import make_storable
 
 from .lines import SEVERITIES, write_instant, write_value
@@ -61,14 +61,25 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     yield from (write_instant(part.at), part.at_basis, part.dialect, SEVERITIES[part.severity])
     yield from (part.parent or "", part.parent_basis, make_cell(text), "yes" if is_masked else "no")
     yield hashlib.sha256(row.source).hexdigest()
-    told: Mapping[str, Any] = json.loads(part.body)["message"] if 0 < len(part.body) <= _LONGEST else {}
+    body = json.loads(part.body) if 0 < len(part.body) <= _LONGEST else {"message": {}, "record": {}}
+    told: Mapping[str, Any] = body["message"]
     cells: list[str] = [""] * len(RECORDS)
     # Most names are absent of most messages.
     for name, value in told.items():
         if name in _PLACES:
             cells[_PLACES[name]] = _make_value(name, value)
-    cells[_PLACES["english"]] = make_cell(part.english)
+    # Nobody reads the sentence without what is doubtful of it.
+    cells[_PLACES["english"]] = make_cell(part.english + say_doubts(body, part.part))
     yield from cells
+
+
+def say_doubts(body: Mapping[str, Any], part: int) -> str:
+    """The cautions of a message, those of its record at its first part."""
+    shared = body["record"].get("notes") or () if part == 1 else ()
+    notes = (*(body["message"].get("notes") or ()), *shared)
+    names = ("severity", "group", "code", "text")
+    segments = say_cautions(Note(**{name: note[name] for name in names}) for note in notes)
+    return "".join(segment.text for segment in segments)
 
 
 def _make_value(name: str, value: Any) -> str:

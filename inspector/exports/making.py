@@ -31,7 +31,7 @@ from inspector.threads.models import Conversation
 from inspector.threads.rendering.contexts import DECODER_VERSION
 from inspector.threads.selectors import find_conversation
 
-from .articles import load_said, write_article
+from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
@@ -214,7 +214,8 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
         write = partial(write_findings, said=findings, channels=channels, is_csv=is_csv)
     elif export.form == Export.Form.REPORT:
         said = load_said(export, found.rows)
-        write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked)
+        lines = load_lines(export, found.rows)
+        write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked, lines=lines)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
     written = []

@@ -6,7 +6,7 @@ from . import counts, glossary, live, overview, trail, translator
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
-from .conversations import raw, tasks
+from .conversations import raw, tasks, text
 from .conversations import views as conversations
 from .deliveries import dead_letters, problems, uploads, withdrawals
 from .deliveries import views as deliveries
@@ -34,6 +34,7 @@ workspace_urls = [
     path("overview/activity/", overview.show_activity, name="activity"),
     path("conversations/", conversations.show_conversations, name="conversations"),
     path("conversations/<uuid:conversation_id>/", conversations.show_conversation, name="conversation"),
+    path("conversations/<uuid:conversation_id>/transcript.txt", text.show_text, name="conversation-text"),
     path("conversations/<uuid:conversation_id>/review/", conversations.review_conversation, name="review"),
     path("conversations/<uuid:conversation_id>/sequence/", sequence.show_sequence, name="sequence"),
     path("conversations/<uuid:conversation_id>/sequence.mmd", sequence.download_mermaid, name="sequence-mermaid"),

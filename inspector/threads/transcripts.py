@@ -1,0 +1,127 @@
+"""A stored conversation as English alone: the lines that the copy as text, the API and reports print.
+
+The lines are those of the shell (`dialects.Transcript`); who answers whom is what resolving found. Text of what was
+opened with a key is in none of them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dialects import (
+    Answer,
+    Note,
+    Segment,
+    ShapeError,
+    Transcript,
+    TranscriptLine,
+    make_visible,
+    messages_of,
+    name_message,
+    say_name,
+)
+from dialects import Message as Told
+from inspector.accounts.models import Workspace
+from inspector.effort import check_effort
+
+from .messages import read_body
+from .models import Conversation, Message
+from .placing.citations import SEVERAL, count_bearers, write_bearers
+from .placing.links import name_cited
+from .placing.numbering import number_messages
+from .timeline import Start, read_timeline
+
+# So many lines one text has; a longer conversation goes on at an offset.
+MAX_LINES: Final = 500
+
+
+def tell_lines(*, workspace: Workspace, messages: Sequence[Message]) -> dict[uuid.UUID, TranscriptLine]:
+    """What the transcript of their conversation says of each of these messages, by their ids; at most two statements.
+
+    Args:
+        workspace: whose they are.
+        messages: of one conversation, in the order of time, with their numbers and bodies.
+    """
+    here = {message.pk: message for message in messages}
+    outside = {message.parent for message in messages if message.parent} - here.keys()
+    parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside)) if outside else {}
+    number_messages(parents.values())
+    # Where clocks differ what is answered may stand later.
+    parents |= here
+    transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
+    for message in messages:
+        check_effort()
+        body = read_body(message)
+        lines[message.pk] = transcript.tell(
+            read_told(message, body["message"]),
+            wire=str(message.record_id),
+            notes=read_notes(message, body),
+            number=message.number,
+            answer=_find_answer(message, body["message"], lines, parents),
+        )
+    return lines
+
+
+def write_text(*, conversation: Conversation, offset: int = 0) -> str:
+    """A conversation as lines of text, every hidden character visible: at most `MAX_LINES` from an offset on."""
+    window = read_timeline(conversation=conversation, start=Start(offset=offset), size=MAX_LINES)
+    lines = tell_lines(workspace=conversation.workspace, messages=window.rows)
+    return "".join(f"{make_visible(line)}\n" for line in _write(conversation, list(lines.values())))
+
+
+def _write(conversation: Conversation, lines: Sequence[TranscriptLine]) -> Iterator[str]:
+    yield (
+        f"Conversation {say_name(conversation.native_id)}:" if conversation.native_id else "A conversation without id:"
+    )
+    for line in lines:
+        yield line.text
+    last = lines[-1].number if lines else 0
+    if last < conversation.message_count:
+        yield f"Here end {len(lines):,} of {conversation.message_count:,} messages; the next is message {last + 1:,}."
+
+
+def read_told(message: Message, told: Mapping[str, Any]) -> Told:
+    """What telling wrote of a message. Of what an older decoder wrote in another shape the sentence stands."""
+    if not told:
+        return Told(english=(Segment(text="Not processed yet."),))
+    try:
+        return messages_of([told])[0]
+    except ShapeError:
+        return Told(sender=message.sender or None, english=(Segment(text=message.english),))
+
+
+def read_notes(message: Message, body: Mapping[str, Any]) -> list[Note]:
+    """The notes of a message; those of its record stand at its first part."""
+    shared = body["record"].get("notes") or () if message.part == 1 else ()
+    names = ("severity", "group", "code", "text")
+    return [
+        Note(**{name: note[name] for name in names}, span=tuple(note["span"]) if note.get("span") else None)
+        for note in (*(body["message"].get("notes") or ()), *shared)
+    ]
+
+
+def _find_answer(
+    message: Message,
+    told: Mapping[str, Any],
+    lines: Mapping[uuid.UUID, TranscriptLine],
+    parents: Mapping[uuid.UUID, Message],
+) -> Answer | None:
+    basis = message.parent_basis
+    if not basis or basis == "adjacency":
+        return None
+    if message.parent is None:
+        cited = name_cited(told)
+        bearers = count_bearers(message.parent_why)
+        if bearers:
+            return Answer(basis, elsewhere=f"message {say_name(cited)}; {write_bearers(bearers)} {SEVERAL}")
+        return Answer(basis, cited=cited) if cited else None
+    if message.parent in lines:
+        return Answer(basis, (lines[message.parent],))
+    parent = parents.get(message.parent)
+    if parent is None:
+        return Answer(basis, elsewhere="a message that is not shown")
+    name = name_message(parent.number, read_told(parent, read_body(parent)["message"]))
+    where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
+    return Answer(basis, elsewhere=f"{name}{where}")

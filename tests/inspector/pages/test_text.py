@@ -1,0 +1,134 @@
+"""A stored conversation as English alone: the same lines at every door, nothing known left out, nothing forged."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+from django.test import Client
+from django.urls import reverse
+
+from inspector.exports.cells import say_doubts
+from inspector.intake.withdrawals import withdraw_delivery
+from inspector.threads.messages import read_body
+from inspector.threads.models import Conversation
+from inspector.threads.transcripts import write_text
+from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+START = 1795251600
+ASK = "\N{EXTRATERRESTRIAL ALIEN}13|@bob|#r1|$"
+
+
+def say(number: int, act: str, sender: str, receiver: str, **said: object) -> bytes:
+    record = {"clowl": "0.2", "mid": f"m{number}", "ts": START + number, "p": act, "from": sender, "to": receiver}
+    return json.dumps({**record, "cid": "c", "body": {"t": "burn", "d": {"eur": 10}}, **said}).encode() + b"\n"
+
+
+def find() -> Conversation:
+    return Conversation.objects.get(native_id="c")
+
+
+def print_text(client: Client, query: str = "") -> str:
+    response = client.get(f"{reverse('pages:conversation-text', args=['acme', find().pk])}{query}")
+    assert response.status_code == 200
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    return response.content.decode()
+
+
+def test_a_line_has_number_time_speaker_answer_and_cautions(cast: Cast, viewer: Client) -> None:
+    double = {"body": {"t": "burn", "d": {"eur": 10_000}}}
+    lines = [
+        say(1, "REQ", "kim", "bob"),
+        say(2, "DONE", "bob", "kim", pid="m1"),
+        say(3, "DONE", "bob", "kim", pid="gone"),
+        say(4, "REQ", "kim", "bob", mid="m1", **double),
+    ]
+    deliver(cast, b"".join(lines))
+    settle_all()
+    told = print_text(viewer).splitlines()
+    assert told[0] == "Conversation c:"
+    assert told[1].startswith("1. 21 November 2026, 09:00:01 UTC: kim asks bob to carry out the task “burn”")
+    assert "which is not in this record." in told[3]
+    assert "Caution: the id m1 was used before, by message 1, with other content (eur = 10000 instead of 10)" in told[4]
+
+
+def test_a_reply_is_told_with_the_number_and_the_words_of_what_it_answers(cast: Cast, viewer: Client) -> None:
+    deliver(
+        cast,
+        say(1, "REQ", "kim", "bob") + say(2, "ERR", "bob", "kim", pid="m1") + say(3, "DONE", "bob", "kim", pid="m1"),
+    )
+    settle_all()
+    told = print_text(viewer).splitlines()
+    assert "In reply to message 1 (kim's request “burn”)." in told[2]
+    assert "Caution: this reverses message 2, by which the same sender had said that it failed." in told[3]
+    # A window that begins later names what stands before it.
+    later = print_text(viewer, "?offset=1").splitlines()
+    assert later[1].startswith("2. ")
+    assert "In reply to message 1 (kim's request “burn”)." in later[1]
+
+
+def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
+    for number, hostile in enumerate(HOSTILE):
+        body = {"t": hostile, "d": {"note": hostile, hostile: hostile}}
+        said = {"body": body, "cid": f"c{number}"}
+        first = say(1, "REQ", hostile, "bob", mid=hostile, **said)
+        deliver(cast, first + say(2, "INF", hostile, "bob", pid=hostile, **said))
+    settle_all()
+    for number, hostile in enumerate(HOSTILE):
+        conversation = Conversation.objects.get(native_id=f"c{number}")
+        text = write_text(conversation=conversation)
+        told = text.splitlines()
+        assert [re.match(r"\d+\. ", line) is not None for line in told] == [False, True, True], text
+        assert LIE in text
+        assert not any(LIE in unquoted(line) for line in told), (hostile, text)
+        page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
+        assert page.count('<article class="message"') == 2
+
+
+def test_the_api_prints_the_lines_of_the_text(cast: Cast, viewer: Client, client: Client, token: str) -> None:
+    deliver(cast, say(1, "REQ", "kim", "bob") + say(2, "DONE", "bob", "kim", pid="m1", extra=1))
+    settle_all()
+    answer = client.get(f"/api/v1/conversations/{find().pk}", headers={"authorization": f"Bearer {token}"}).json()
+    assert [each["line"] for each in answer["messages"]] == print_text(viewer).splitlines()[1:]
+
+
+def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client) -> None:
+    lines = [
+        say(1, "ACK", "kim", "bob", pid="gone", body={"t": "burn", "d": {"accepted": False, "file": "a\u202eb"}}),
+        say(2, "REQ", "kim", "bob", extra=1, ctx={"hash": "zz"}),
+        json.dumps({"raw": f"{ASK}cGF5", "from": "kim", "to": ["bob"], "conversation": "c"}).encode() + b"\n",
+        json.dumps({"raw": '@a3|f0|c1|S0|T1|t"open', "conversation": "c"}).encode() + b"\n",
+    ]
+    deliver(cast, b"".join(lines))
+    settle_all()
+    checked = 0
+    for conversation in Conversation.objects.all():
+        text = write_text(conversation=conversation)
+        page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
+        shown = html.unescape(re.sub(r"<[^>]*>", "", page)).casefold()
+        for message in conversation.messages.all():
+            rows = read_body(message)
+            shared = rows["record"].get("notes") or () if message.part == 1 else ()
+            for note in (*(rows["message"].get("notes") or ()), *shared):
+                if note["severity"] == "info":
+                    continue
+                checked += 1
+                words = note["text"].rstrip(".")
+                assert f"Caution: {words}." in text
+                assert f"Caution: {words}." in say_doubts(rows, message.part)
+                assert words.casefold() in shown or f"message/{message.pk}" in page, words
+    assert checked > 3
+
+
+def test_a_withdrawn_message_is_not_named_by_its_answer(cast: Cast, viewer: Client) -> None:
+    delivery = deliver(cast, say(1, "REQ", "kim", "bob", body={"t": "secret plan", "d": {}}))
+    deliver(cast, say(2, "INF", "bob", "kim", pid="m1"))
+    settle_all()
+    assert "secret plan" in print_text(viewer)
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
+    settle_all()
+    text = print_text(viewer)
+    assert "secret plan" not in text
+    assert "In reply to message m1, which is not in this record." in text
