@@ -22,6 +22,8 @@ from ._registry import get_dialect
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500
 _LONGEST_TOPIC: Final = 80
+# The kind of a definition that gives a word a meaning.
+_WORD: Final = "def"
 _MAX_DIFFERENCES: Final = 3
 
 # What a message is called where another answers it.
@@ -43,8 +45,8 @@ _STATUS_ENDS: Final = {"agreed": "accepted", "disagreed": "rejected"}
 class Line:
     """One message as it is told; `text` is what is printed.
 
-    `head` is its time and turn, `said` its sentence, `places` what it answers and what contradicts earlier lines,
-    `cautions` and `remarks` what is known beside. Later lines may say of it what stands in the other names.
+    `head` is its time and turn, `said` its sentence, `replies` what it answers, `places` what contradicts or repeats
+    earlier lines, `cautions` and `remarks` what is known beside. The other names are for later lines.
     """
 
     number: int
@@ -52,6 +54,7 @@ class Line:
     wire: int
     head: str = ""
     said: str = ""
+    replies: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     cautions: str = ""
     remarks: str = ""
@@ -62,20 +65,21 @@ class Line:
     @property
     def text(self) -> str:
         """The whole line."""
-        return f"{self.number}. {self.head}: {' '.join((self.said, *self.places))}{self.cautions}{self.remarks}"
+        said = " ".join((self.said, *self.replies, *self.places))
+        return f"{self.number}. {self.head}: {said}{self.cautions}{self.remarks}"
 
     @property
     def name(self) -> str:
         """`message 1 (kim's request “burn”)`."""
-        return name_message(self.number, self.message)
+        message = self.message
+        return name_message(self.number, message.performative, sender=message.sender, topic=message.topic)
 
 
-def name_message(number: int, message: Message) -> str:
+def name_message(number: int, performative: str | None, *, sender: str | None, topic: str | None) -> str:
     """What a message is called where another line speaks of it: `message 1 (kim's request “burn”)`."""
-    sender, topic = message.sender, message.topic or ""
-    whose = "the " if sender is None else f"agent {sender}'s " if sender.isdecimal() else f"{say_name(sender)}'s "
-    said = f" {quote(topic)}" if 0 < len(topic) <= _LONGEST_TOPIC else ""
-    return f"message {number} ({whose}{_NOUNS.get(message.performative or '', 'message')}{said})"
+    whose = "the " if not sender else f"agent {sender}'s " if sender.isdecimal() else f"{say_name(sender)}'s "
+    said = f" {quote(topic)}" if topic and len(topic) <= _LONGEST_TOPIC else ""
+    return f"message {number} ({whose}{_NOUNS.get(performative or '', 'message')}{said})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class Transcript:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
+        # What each word was defined as last, and by which line.
+        self._words: dict[str, tuple[Any, int]] = {}
 
     def tell(
         self,
@@ -121,23 +127,32 @@ class Transcript:
         """
         self._count = number if number is not None else self._count + 1
         line = Line(self._count, message, hash(wire))
-        replies = _say_answer(answer) if answer else _say_unnamed(message)
+        line.replies = _say_answer(answer) if answer else _say_unnamed(message)
+        reversal: tuple[str, ...] = ()
         if answer and len(answer.lines) == 1:
-            replies += _say_reversal(line, answer.lines[0])
+            reversal = _say_reversal(line, answer.lines[0])
             answer.lines[0].is_answered = True
         moment = say_instant(datetime.fromisoformat(message.sent_at)) if message.sent_at else "no time"
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        line.places = (
-            *replies,
-            *_say_repetition(line, self.lines),
-            *_say_time(line, self.lines, is_reply=bool(answer)),
-        )
+        times = _say_time(line, self.lines, is_reply=bool(answer))
+        line.places = (*reversal, *_say_repetition(line, self.lines), *self._say_clashes(line), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
         self.lines.append(line)
         return line
+
+    def _say_clashes(self, line: Line) -> Iterator[str]:
+        """That a word it defines was defined otherwise before."""
+        for each in line.message.defines:
+            if each.kind != _WORD:
+                continue
+            before, number = self._words.get(each.name, (each.value, 0))
+            if before != each.value:
+                yield f"Caution: message {number} defined {quote(each.name)} otherwise, as {_show(before)}."
+            if each.name in self._words or len(self._words) < MAX_LINES:
+                self._words[each.name] = (each.value, line.number)
 
     def _say_cautions(self, number: int, notes: list[Note]) -> str:
         """Each note; of a notice that an earlier line told in the same words, which line that was."""

@@ -141,7 +141,9 @@ def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | 
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
         show(part.english, LONGEST_SAID) if part.english else "Not processed yet.",
-        format_html("<p>{}</p>", show(" ".join(line.places), LONGEST_SAID)) if line and line.places else "",
+        format_html("<p>{}</p>", show(" ".join((*line.replies, *line.places)), LONGEST_SAID))
+        if line and (line.replies or line.places)
+        else "",
         list_lines("Notes", lines),
         list_lines("Findings", (_write_finding(finding) for finding in findings)),
     )

@@ -37,17 +37,22 @@ from .timeline import Start, read_timeline
 MAX_LINES: Final = 500
 
 
-def tell_lines(*, workspace: Workspace, messages: Sequence[Message]) -> dict[uuid.UUID, TranscriptLine]:
+def tell_lines(
+    *, workspace: Workspace, messages: Sequence[Message], known: Mapping[uuid.UUID, Message] | None = None
+) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most two statements.
 
     Args:
         workspace: whose they are.
         messages: of one conversation, in the order of time, with their numbers and bodies.
+        known: all that are answered, numbered, where they are loaded; then no statement is made.
     """
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
-    parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside)) if outside else {}
-    number_messages(parents.values())
+    parents = dict(known or {})
+    if outside and known is None:
+        parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
+        number_messages(parents.values())
     # Where clocks differ what is answered may stand later.
     parents |= here
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
@@ -122,6 +127,6 @@ def _find_answer(
     parent = parents.get(message.parent)
     if parent is None:
         return Answer(basis, elsewhere="a message that is not shown")
-    name = name_message(parent.number, read_told(parent, read_body(parent)["message"]))
+    name = name_message(parent.number, parent.performative, sender=parent.sender, topic=parent.topic)
     where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
     return Answer(basis, elsewhere=f"{name}{where}")

@@ -337,6 +337,15 @@ def test_an_outcome_that_is_reversed_is_told_with_the_message_before() -> None:
     assert "Caution: this reverses message 2, by which the same sender had said that it failed." in told[3]
 
 
+def test_a_word_that_two_speakers_define_otherwise_is_told_at_the_second_definition() -> None:
+    told = tell(
+        *({"raw": f'{{def:fp="{meaning}"}}!ta', "from": sender, "conversation": "c", "dialect": "lambda_lang"}
+          for sender, meaning in (("kim", "burn"), ("lee", "keep"), ("lee", "keep")))
+    )  # fmt: skip
+    assert "Caution: message 1 defined “fp” otherwise, as “burn”." in told[2]
+    assert "otherwise" not in told[3]
+
+
 def make_lingua(sender: str, receiver: str, raw: str) -> dict[str, Any]:
     return {"raw": raw, "conversation": "c", "from": sender, "to": [receiver], "dialect": "agent_lingua"}
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.urls import reverse
 
+import dialects
 from dialects import say_name
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
@@ -19,6 +21,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
+from inspector.threads.transcripts import tell_lines
 
 from ..agents.marks import Cast
 from ..findings.rows import describe_findings
@@ -43,11 +46,17 @@ from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 # Findings and notes of one message; of the findings at most so many.
 MOST_REMARKS = 4
 LONGEST_ASIDE = 160
+LONGEST_PLACE = 400
 MOST_FINDINGS = 3
 FINDING_BYTES = 200
 # What every message of its dialect carries, and the row or the page says beside the sentence.
 _USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
 _SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
+# Another message, in the program's words: what stands in quotation marks is an agent's.
+_QUOTED: Final = re.compile("“[^”]*”")
+_NUMBERED: Final = re.compile(r"\bmessage (\d{1,9})\b")
+MOST_OTHERS: Final = 5
+_CAUTION: Final = "Caution: "
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
 # So is a remark that would stand beside nearly every message of its dialect.
@@ -65,6 +74,22 @@ class ReplyLine:
     name: str
     why: str
     is_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How a message stands to earlier ones: it repeats, reverses or contradicts one."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another message that something about this one speaks of."""
+
+    number: int
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +129,9 @@ class MessageRow:
     notes: Sequence[NoteLine]
     aside: Aside | None
     more_notes: int
+    # What contradicts or repeats earlier messages, and the messages that all of this speaks of.
+    places: Sequence[Place]
+    others: Sequence[Other]
     # How many comments on it stand open.
     comments: int
     wire: str
@@ -229,6 +257,9 @@ class _Builder:
             messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES
         )
         self._is_tree = is_tree
+        ordered = sorted(self._here.values(), key=lambda message: message.number)
+        self._lines = tell_lines(workspace=workspace, messages=ordered, known=self._parents)
+        self._numbers = {message.number: message for message in ordered}
         self._previous: Message | None = None
         self._told_once: set[str] = set()
 
@@ -259,6 +290,7 @@ class _Builder:
             english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
+        places = [_make_place(text) for text in self._lines[message.pk].places]
         wire, stretches = cut_wire(message)
         return MessageRow(
             number=message.number,
@@ -286,6 +318,10 @@ class _Builder:
             notes=[note for note in first if note.severity in GRAVE],
             aside=_fold_notes([note for note in first if note.severity not in GRAVE]),
             more_notes=max(0, len(notes) - most_notes),
+            places=places,
+            others=self._list_others(
+                message, row.body, [*(place.text for place in places), *(note.text for note in notes), *told]
+            ),
             comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,
             left_out_bytes=self._left_out.get(message.record_id, 0),
@@ -293,6 +329,22 @@ class _Builder:
             english_characters=0,
             wire_characters=0,
         )
+
+    def _list_others(self, message: Message, body: Mapping[str, Any], texts: Iterable[str]) -> list[Other]:
+        """The messages that these texts, the sentence's sources and the findings are about, each one click apart."""
+        sources = (piece.get("source") for piece in body["message"].get("english") or ())
+        cited = {(str(source[0]), source[1]) for source in sources if source}
+        for finding in self._findings.get(message.pk, ()):
+            cited |= {(record, part) for record, part in json.loads(finding.related or "[]")}
+        numbers = {each.number for each in self._here.values() if (str(each.record_id), each.part) in cited}
+        numbers |= {int(found) for text in texts for found in _NUMBERED.findall(_QUOTED.sub("", text))}
+        numbers = {each for each in numbers - {message.number} if 0 < each <= self._conversation.message_count}
+        return [Other(number, self._find_url(number)) for number in sorted(numbers)[:MOST_OTHERS]]
+
+    def _find_url(self, number: int) -> str:
+        if number in self._numbers:
+            return f"#{make_anchor(self._numbers[number].pk)}"
+        return f"{reverse('pages:conversation', args=[self._workspace.slug, self._conversation.pk])}?at={number}"
 
     def _is_usual(self, message: Message, text: str) -> bool:
         """Whether the row or the page says it: id, conversation, its only trace, version, turn, a time of the wire."""
@@ -356,6 +408,11 @@ def _fold_notes(notes: Sequence[NoteLine]) -> Aside | None:
     return Aside(shorten_name(shorten(notes[0].text, LONGEST_ASIDE), LONGEST_ASIDE), notes)
 
 
+def _make_place(text: str) -> Place:
+    said = text.removeprefix(_CAUTION)
+    return Place("info" if said == text else "warning", shorten(said[:1].upper() + said[1:], LONGEST_PLACE))
+
+
 def _fold(text: str) -> str:
     """A sentence without what a finding and the note behind it write differently."""
     return text.casefold().rstrip(".")
@@ -367,8 +424,9 @@ def make_anchor(message_id: uuid.UUID) -> str:
 
 
 def name_message(message: Message) -> str:
-    """What another message is called by in a line: its id on the wire, else its number."""
-    return shorten_name(message.native_id) or f"message {message.number:,}"
+    """What another message is called by in a line: `message 1 (kim's request “burn”)`."""
+    name = dialects.name_message(message.number, message.performative, sender=message.sender, topic=message.topic)
+    return shorten_name(name)
 
 
 def _write_why(message: Message, parent: Message) -> str:

@@ -58,7 +58,7 @@ def test_a_transcript_answers_the_questions(viewer: Client, conversation: Conver
     assert "m3 was not received. m4 cites it." in page
     assert "May be incomplete: 1 missing parent" in page
     assert "Not reviewed" in page
-    assert "answers m1" in page
+    assert "answers message 1 (oscar's request “search”)" in page
 
 
 def test_a_transcript_in_the_order_of_time_has_no_depth(viewer: Client, conversation: Conversation) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -132,3 +134,56 @@ def test_a_withdrawn_message_is_not_named_by_its_answer(cast: Cast, viewer: Clie
     text = print_text(viewer)
     assert "secret plan" not in text
     assert "In reply to message m1, which is not in this record." in text
+
+
+def say_lambda(number: int, sender: str, wire: str) -> bytes:
+    said = {"raw": wire, "from": sender, "to": ["bob"], "conversation": "c", "dialect": "lambda_lang"}
+    return json.dumps(said | {"at": START + number}).encode() + b"\n"
+
+
+def offer(number: int, sender: str, key: int) -> bytes:
+    shown = base64.b64encode(bytes.fromhex("302a300506032b656e032100") + bytes([key]) * 32).decode()
+    packed = base64.b64encode(json.dumps({"crypto": ["X25519+AES-GCM"], "pubkey": shown}).encode()).decode()
+    said = {"raw": f"\N{EXTRATERRESTRIAL ALIEN}09|$j:{packed}", "from": sender, "to": ["bob"], "conversation": "c"}
+    return json.dumps(said | {"dialect": "agent_lingua", "at": START + number}).encode() + b"\n"
+
+
+# What contradicts an earlier message: its log, and the rule that finds it.
+CONTRADICTIONS = {
+    "an id with other content": (
+        say(1, "REQ", "kim", "bob") + say(2, "REQ", "kim", "bob", mid="m1"),
+        "conflicting-duplicate",
+    ),
+    "a key that changed": (offer(1, "kim", 1) + offer(2, "kim", 2), "key-changed"),
+    "a key of two agents": (offer(1, "kim", 3) + offer(2, "lee", 3), "key-shared"),
+    "a word with two meanings": (
+        say_lambda(1, "kim", '{def:av="reject"}!ta') + say_lambda(2, "bob", "!Iav/pp"),
+        "word-redefined",
+    ),
+    "two definitions of a word": (
+        say_lambda(1, "kim", '{def:av="reject"}!ta') + say_lambda(2, "lee", '{def:av="sign"}!ta'),
+        "word-redefined",
+    ),
+    "an outcome that was reversed": (
+        say(0, "REQ", "kim", "bob") + say(1, "ERR", "bob", "kim", pid="m0") + say(2, "DONE", "bob", "kim", pid="m0"),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_contradiction_is_told_found_and_one_click_from_the_other_message(
+    name: str, cast: Cast, viewer: Client
+) -> None:
+    log, rule = CONTRADICTIONS[name]
+    deliver(cast, log)
+    settle_all()
+    *_, first, last = sorted(find().messages.all(), key=lambda message: message.order_time)
+    number = len(find().messages.all()) - 1
+    told = print_text(viewer).splitlines()[-1]
+    assert f"message {number}" in told, told
+    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    row = page[page.index(f'id="m-{last.pk.hex}"') :]
+    assert f'<a href="#m-{first.pk.hex}">message {number}</a>' in row[: row.index("</article>")], told
+    if rule:
+        assert rule in {finding.rule for finding in find().findings.all()}
