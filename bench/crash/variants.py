@@ -49,7 +49,6 @@ VARIANTS = (
         ("worker", "postgres"),
         "not one message",
     ),
-    Variant("no-taking-back", "nobody takes the work of a dead worker back", ("worker",), "nothing moves"),
     # The last, because the key is gone from then on.
     Variant(
         "no-unique-key",
@@ -135,13 +134,6 @@ def checkpoint_first() -> None:
     insert_in_time = replace(reading, "insert_arrivals", insert_arrivals)
 
 
-def take_nothing_back() -> None:
-    """Leave the jobs of a dead worker to their leases."""
-    from inspector.intake import jobs
-
-    replace(jobs, "take_back", lambda: 0)
-
-
 def raise_at_it(room: list[bytearray]) -> None:
     """A bug of the decoder."""
     raise ValueError("a bug of the decoder")
@@ -198,6 +190,5 @@ BREAKS: dict[str, Callable[[], None]] = {
     "poison": poison_reading,
     "ack-early": answer_early,
     "checkpoint-first": checkpoint_first,
-    "no-taking-back": take_nothing_back,
 }
 # `no-unique-key` is a change of the schema: `drop_key` in checks.

@@ -79,10 +79,11 @@ def _say(message: Message, wire: str) -> Message:
     if not wire:
         return message.replace(english=(Segment(text=f"{sender} sends an empty text."),))
     what = "writes plain text"
-    if slip := _SLIP.search(wire[:4096]):
-        what = f"writes a line of SLIP v{slip[1]}, which is not read here, as it stands"
-    elif is_json(wire):
-        what = "sends JSON of a kind that no dialect reads, as it stands"
+    for note in message.notes:
+        if note.code == JSON_UNKNOWN.code:
+            what = "sends JSON of a kind that no dialect reads, as it stands"
+        elif note.code == NOT_READ.code and (slip := _SLIP.search(wire[:4096])):
+            what = f"writes a line of SLIP v{slip[1]}, which is not read here, as it stands"
     said = Segment(text=escape(wire), spans=((0, 0, len(wire)),))
     return message.replace(english=(Segment(text=f"{sender} {what}: “"), said, Segment(text="”.")))
 

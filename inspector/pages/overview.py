@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
 from django.db.models.functions import Now, RowNumber
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -109,6 +109,13 @@ class Unanswered:
     line: Line
     waited: str
     dialect: str
+
+
+@require_GET
+@within_workspace
+def lead_to_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """From the bare address of a workspace to its overview."""
+    return redirect("pages:overview", membership.workspace.slug)
 
 
 @require_GET

@@ -29,6 +29,7 @@ from .traces import views as traces
 app_name = "pages"
 
 workspace_urls = [
+    path("", overview.lead_to_overview, name="workspace"),
     path("overview/", overview.show_overview, name="overview"),
     path("live/", live.show_news, name="live"),
     path("overview/activity/", overview.show_activity, name="activity"),

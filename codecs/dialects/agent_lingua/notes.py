@@ -153,7 +153,7 @@ NOT_AUTHENTIC = _row(
     "not-authentic", "error", "security", "No key held opens it: the authentication tag does not fit.", _SECURITY
 )
 DOWNGRADE = _row("downgrade", "warning", "security", "A level agreed below the offer of both sides.", _SECURITY)
-BELOW_OFFER = _row("below-offer", "info", "security", "A level agreed below the offer of one side.", _SECURITY)
+BELOW_OFFER = _row("below-offer", "notice", "security", "A level agreed below the offer of one side.", _SECURITY)
 KEY_CHANGED = _row("key-changed", "warning", "security", "An agent's public key or fingerprint changed.", _SECURITY)
 KEY_SHARED = _row("key-shared", "warning", "security", "Two agents show the same public key.", _SECURITY)
 KEY_PARTIAL = _row(

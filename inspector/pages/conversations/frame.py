@@ -17,13 +17,13 @@ from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import Digest, find_conversation, find_openings
+from inspector.threads.selectors import Digest, find_conversation
 from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.tasks.measures import get_state
 
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
-from ..shown.told import is_named, list_notes, name_conversation, name_dialect, shorten, write_elapsed
+from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
 from .ghosts import make_ghost_anchor
 from .transcript import make_anchor
 
@@ -124,9 +124,9 @@ def _write_ghost(address: str, missing: Missing | None) -> str:
 
 
 def _describe(conversation: Conversation) -> dict[str, Any]:
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    name = name_conversations([conversation])[conversation.pk]
     return {
-        "title": shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation)), 500),
+        "title": shorten_name(shorten(name), 500),
         "id": conversation.pk,
         "native_id": shorten_name(conversation.native_id),
         "channel": conversation.channel.name,

@@ -203,7 +203,7 @@ def make_rows(
         missing = find_ghost(row.message)
         if not is_tree and missing and missing not in known_ghosts:
             known_ghosts.add(missing)
-            made.append(make_ghost_row(missing, row, 0, slug=workspace.slug))
+            made.append(make_ghost_row(missing, row, 0, cast=cast, slug=workspace.slug))
         run = row.message.run
         made.append(builder.make_message(row, row.message))
     return _fit_rows(made)
@@ -267,7 +267,8 @@ class _Builder:
         """The ghost's name is what the message below it, which cites it, calls it."""
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
-        return make_ghost_row(row.ghost, citing, min(row.depth, DEEPEST), slug=self._workspace.slug)
+        depth = min(row.depth, DEEPEST)
+        return make_ghost_row(row.ghost, citing, depth, cast=self._cast, slug=self._workspace.slug)
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""

@@ -30,7 +30,6 @@ from inspector.threads.selectors import (
     TreeRow,
     filter_conversations,
     find_at,
-    find_openings,
     read_tree,
     select_conversations,
     sum_up,
@@ -45,7 +44,7 @@ from ..live import watch
 from ..reviews.words import name_standing
 from ..scope import read_scope
 from ..shell import read_number, read_place, render_page, within_workspace
-from ..shown.told import is_named, name_conversation, name_dialect, shorten
+from ..shown.told import name_conversations, name_dialect, shorten
 from ..traces.links import link_traces
 from ..walks import Walk, read_walk
 from .disclosures import open_for
@@ -92,7 +91,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     if rest_url and not page:
         return redirect(rest_url)
     sign_offs = find_sign_offs(conversations=page)
-    openings = find_openings(conversation_ids=[one.pk for one in page if not is_named(one)])
+    names = name_conversations(page)
     open_findings, reversals = survey_conversations(conversation_ids=[one.pk for one in page])
     casts = Casts(load_labels(workspace_id=workspace.pk))
     context = {
@@ -103,7 +102,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
                 casts,
                 sign_offs.get(conversation.pk),
                 workspace.slug,
-                openings,
+                names[conversation.pk],
                 open_findings.get(conversation.pk),
                 reversals,
             )
@@ -150,7 +149,7 @@ def _make_row(
     casts: Casts,
     sign_off: SignOff | None,
     slug: str,
-    openings: Mapping[uuid.UUID, str],
+    name: str,
     findings: OpenCount | None,
     reversals: Mapping[tuple[uuid.UUID, str], str],
 ) -> dict[str, Any]:
@@ -160,7 +159,7 @@ def _make_row(
     return {
         "id": conversation.pk,
         "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-        "title": shorten(openings.get(conversation.pk) or name_conversation(conversation)),
+        "title": shorten(name),
         "native_id": conversation.native_id,
         "agents": casts.find(conversation).find_all(agents),
         "more_agents": len(conversation.agents) - len(agents),

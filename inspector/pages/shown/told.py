@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from dialects import say_name, title_of
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import find_openings
 
 from ..agents.marks import AgentMark, Cast
 from .fields import write_offsets
@@ -122,6 +124,13 @@ def is_named(conversation: Conversation) -> bool:
 def name_conversation(conversation: Conversation) -> str:
     """What a conversation is about, else what it is called, else that it has no name."""
     return conversation.title or conversation.subject or conversation.native_id or "Untitled conversation"
+
+
+def name_conversations(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
+    """The names of conversations; one that nothing names is called by the English that it opens with."""
+    listed = list(conversations)
+    openings = find_openings(conversation_ids=[each.pk for each in listed if not is_named(each)])
+    return {each.pk: openings.get(each.pk) or name_conversation(each) for each in listed}
 
 
 def shorten(text: str, length: int = LONGEST_TITLE) -> str:
