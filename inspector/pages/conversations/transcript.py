@@ -54,7 +54,7 @@ _USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
 _SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
 # Another message, in the program's words: what stands in quotation marks is an agent's.
 _QUOTED: Final = re.compile("“[^”]*”")
-_NUMBERED: Final = re.compile(r"\bmessage (\d{1,9})\b")
+_NUMBERED: Final = re.compile(r"\b[Mm]essage (\d{1,9})\b")
 MOST_OTHERS: Final = 5
 _CAUTION: Final = "Caution: "
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
