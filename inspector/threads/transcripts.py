@@ -7,18 +7,18 @@ opened with a key is in none of them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dialects import (
     Answer,
+    Definition,
     Note,
     Segment,
-    ShapeError,
+    Target,
     Transcript,
     TranscriptLine,
     make_visible,
-    messages_of,
     name_message,
     say_name,
 )
@@ -88,13 +88,24 @@ def _write(conversation: Conversation, lines: Sequence[TranscriptLine]) -> Itera
 
 
 def read_told(message: Message, told: Mapping[str, Any]) -> Told:
-    """What telling wrote of a message. Of what an older decoder wrote in another shape the sentence stands."""
+    """What telling wrote of a message, as far as a line needs it: it was checked when it was written."""
     if not told:
-        return Told(english=(Segment(text="Not processed yet."),))
-    try:
-        return messages_of([told])[0]
-    except ShapeError:
-        return Told(sender=message.sender or None, english=(Segment(text=message.english),))
+        return Told(sender=message.sender or None, english=(Segment(text="Not processed yet."),))
+    target = told.get("target")
+    return Told.trust(
+        {
+            **told,
+            "receivers": tuple(told.get("receivers") or ()),
+            "english": _read_segments(told.get("english")),
+            "also": _read_segments(told.get("also")),
+            "defines": tuple(Definition.trust(dict(each)) for each in told.get("defines") or ()),
+            "target": Target.trust(dict(target)) if target else None,
+        }
+    )
+
+
+def _read_segments(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Segment, ...]:
+    return tuple(Segment.trust({"text": row["text"], "basis": row.get("basis", "exact")}) for row in rows or ())
 
 
 def read_notes(message: Message, body: Mapping[str, Any]) -> list[Note]:
