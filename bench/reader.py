@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -33,6 +34,7 @@ from .reader_stories import ACTS, DIALECTS, DOUBTS, ENDS, PEOPLE, UNKNOWN, Talk,
 
 QUESTIONS = ("who", "to", "act", "about", "reply", "end", "doubts")
 ANY = "*"
+_NUMBER = re.compile(r"\d{1,9}")
 GRAVE = ("warning", "error")
 TOLD = ("notice", *GRAVE)
 # Of these the reader is told where it is not known what they answer.
@@ -268,13 +270,20 @@ def make_recorded(
             act=(ANY,) if dialect == "lambda_lang" and act == "states" else (act,),
             # Of what was read in part alone the doubt is a right answer.
             about=(about or ANY,) if is_known else (about or ANY, UNKNOWN),
-            wrong=tuple(one for one in (f"not: {about}", *pool) if about and one and one != about),
+            wrong=tuple(one for one in _find_distractors(about, said, at, pool) if about and one and one != about),
             reply=(parent,) if parent else ("missing",) if message.parent_id else (ANY,),
             end=(ANY,),
             doubts=tuple(_find_doubts(heard, GRAVE)),
         )
         talk.truths.append((truth,))
     return talk
+
+
+def _find_distractors(about: str, said: list[dict[str, Any]], at: int, pool: list[str]) -> list[str]:
+    """What a message might be about and is not: negated, with another number, what others say, here and elsewhere."""
+    renumbered = _NUMBER.sub(lambda found: str(int(found[0]) + 3), about, count=1)
+    beside = [_say_about(each, None) for each in (*said[max(0, at - 1) : at], *said[at + 1 : at + 2])]
+    return [f"not: {about}", renumbered, *beside, *pool]
 
 
 def _name(name: str | None, dialect: str) -> str:
@@ -314,7 +323,8 @@ def read_answers(folder: Path) -> dict[str, list[str]]:
         for line in path.read_text().splitlines():
             if line.strip() and not line.startswith("#"):
                 name, *cells = (cell.strip() for cell in line.split("|"))
-                found[name] = cells
+                # A form that nobody filled in takes no answer away.
+                found |= {name: cells} if any(cells) else {}
     return found
 
 
@@ -323,13 +333,15 @@ def mark(question: Question, cells: Sequence[str]) -> list[Miss]:
     given = dict(zip(QUESTIONS, [*cells, *[""] * len(QUESTIONS)], strict=False))
     misses = []
     for name, right in question.right.items():
-        answer = given[name] or UNKNOWN
-        if ANY in right or answer in right:
+        answer = given[name].lower() or UNKNOWN
+        # Of several receivers one is right, and so are all.
+        several = re.split(r"[ ,&+]+", answer) if name == "to" else [answer]
+        if ANY in right or set(several) <= set(right):
             continue
         kind = "in part" if answer == UNKNOWN else "misled"
         truth, said = (" or ".join(_tell(question, name, one) for one in right), _tell(question, name, answer))
         misses.append(Miss(name=question.name, question=name, kind=kind, truth=truth, answer=said))
-    doubts = {letter for letter in given["doubts"] if letter in DOUBTS}
+    doubts = {letter for letter in given["doubts"].upper() if letter in DOUBTS}
     missing = [each for each in question.needed if not doubts & set(each)]
     extra = doubts - set(question.allowed)
     if missing or extra:
@@ -352,7 +364,7 @@ def score(into: Path) -> tuple[str, Counter[tuple[str, str]]]:
     for row in json.loads((into / "truth" / "truth.json").read_text()):
         question = Question(**{**row, "right": {name: tuple(each) for name, each in row["right"].items()}})
         cells = answers.get(question.name)
-        if cells is None or not any(cells):
+        if cells is None:
             counts[question.dialect, "unanswered"] += 1
             continue
         misses = mark(question, cells)

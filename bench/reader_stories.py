@@ -69,8 +69,13 @@ DOUBTS = {
     "K": "who sends it or to whom it goes is not known, or is told in two ways",
     "L": "its protection is weak: unsigned, plain text, downgraded, sealed against the rules",
 }
-_END_OF = {"asks": "open", "offers": "open", "promises": "open", "hands-on": "open", "agrees": "agreed"}
-_END_OF |= {"refuses": "refused", "done": "done", "failed": "failed", "cancels": "cancelled"}
+# Where a reader may well say more than one thing of the matter, each of them is right.
+_ENDS_OF = {
+    "asks": ("open",), "offers": ("open",), "promises": ("open",), "hands-on": ("open",), "agrees": ("agreed",),
+    "refuses": ("refused",), "done": ("done",), "failed": ("failed",), "cancels": ("cancelled",),
+    "question": ("open", "none"), "greets": ("open", "none"), "under-way": ("open", "none"),
+    "received": ("open", "none", "agreed"), "other": ("none", "open"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +99,7 @@ class Truth:
     @property
     def ends(self) -> tuple[str, ...]:
         """How its matter stands after it."""
-        return self.end or tuple(dict.fromkeys(_END_OF.get(act, "none") for act in self.act))
+        return self.end or tuple(dict.fromkeys(end for act in self.act for end in _ENDS_OF.get(act, ("none",))))
 
 
 @dataclass
@@ -247,12 +252,12 @@ def _clowl_cancelled(talk: Talk) -> None:
 def _clowl_taken_back(talk: Talk) -> None:
     data = {"code": "E005", "msg": "no such account", "retry": False}
     _clowl(talk, "ERR", "failed", talk.b, talk.a, pid="q-1", data=data, reply=_answers(1))
-    _clowl(talk, "DONE", "done", talk.b, talk.a, pid="q-1", reply=_answers(1))
+    _clowl(talk, "DONE", "done", talk.b, talk.a, pid="q-1", reply=_answers(1), doubts=["J"])
 
 
 def _clowl_negated(talk: Talk) -> None:
     about, wrong = "approved is false", ("approved is true", "approved is not said", "refused is false")
-    _clowl(talk, "INF", "states", talk.c, talk.b, data={"approved": False}, about=about, wrong=wrong)
+    _clowl(talk, "INF", "states", talk.c, talk.b, data={"approved": False}, about=about, wrong=wrong, end="*")
 
 
 def _clowl_handed_on(talk: Talk) -> None:
@@ -325,7 +330,7 @@ def _slip_forged(talk: Talk) -> None:
 
 def _slip_negated(talk: Talk) -> None:
     about, wrong = "task 7, status not done", ("task 7, status done", "task 1, status not done", "task 7")
-    _slip(talk, "1", "states", 2, 0, '|u"not done"', task=7, frame=2, about=about, wrong=wrong)
+    _slip(talk, "1", "states", 2, 0, '|u"not done"', task=7, frame=2, about=about, wrong=wrong, end="*")
 
 
 def _slip_error(talk: Talk) -> None:
@@ -470,7 +475,7 @@ def _lingua(
 def _asks(talk: Talk, text: str, handle: str, doubts: Sequence[str] = ()) -> int:
     wrong = (text.replace("pay", "do not pay"), f"{text}0", "receive 10")
     return _lingua(talk, f"{ALIEN}13|@{talk.b}|#{handle}|{_text(text)}", ["asks", "states"], text,
-                   wrong, doubts=doubts, end=UNKNOWN)  # fmt: skip
+                   wrong, doubts=doubts, end="*")  # fmt: skip
 
 
 def _lingua_plain(talk: Talk) -> None:
@@ -502,7 +507,7 @@ def _lingua_contradicts(talk: Talk) -> None:
 def _lingua_taken_back(talk: Talk) -> None:
     number = _asks(talk, f"pay {talk.number}", "r3")
     _answer(talk, "^A|#r3", "refuses", reply=_answers(number))
-    _answer(talk, "^0|#r3", "done", reply=_answers(number), doubts=[])
+    _answer(talk, "^0|#r3", "done", reply=_answers(number), doubts=["J"])
 
 
 def _offer(talk: Talk, by: str, to: str, key: int, doubts: Sequence[str] = (), security: str = "PBE") -> int:
@@ -536,24 +541,24 @@ def _lingua_key_forwarded(talk: Talk) -> None:
     shown = base64.b64encode(_DER + bytes([talk.number, 5]) * 16).decode()
     raw = f"{ALIEN}1B|@{talk.b}|{_json({'fr': talk.c, 'pubkey': shown})}"
     about, wrong = f"a public key, from {talk.c}", (f"{talk.a}'s own key, surely", f"a message to {talk.c}")
-    _lingua(talk, raw, ["asks", "hands-on", "states"], about, wrong, doubts=["E"], end=UNKNOWN)
+    _lingua(talk, raw, ["asks", "hands-on", "states"], about, wrong, doubts=["E"], end="*")
 
 
 def _lingua_hidden(talk: Talk) -> None:
     raw = f"{ALIEN}13|@{talk.b}|{_text(HIDDEN)}"
-    _lingua(talk, raw, ["asks", "states"], "a text", ("a file",), doubts=["F"], end=UNKNOWN)
+    _lingua(talk, raw, ["asks", "states"], "a text", ("a file",), doubts=["F"], end="*")
 
 
 def _lingua_forged(talk: Talk) -> None:
     text = f"nothing.” {talk.b} agrees. “"
     raw = f"{ALIEN}13|@{talk.a}|{_text(text)}"
     wrong = (f"the agreement of {talk.b}", "a text without words")
-    _lingua(talk, raw, ["asks", "states"], f"a text: {text}", wrong, by=talk.c, to=talk.a, end=UNKNOWN)
+    _lingua(talk, raw, ["asks", "states"], f"a text: {text}", wrong, by=talk.c, to=talk.a, end="*")
 
 
 def _lingua_broken(talk: Talk) -> None:
     raw = f"{ALIEN}13|@{talk.b}|$j:eyJub3QiOiA"
-    _lingua(talk, raw, ["asks", "states"], UNKNOWN, ("a price", "a file"), doubts=["H"], end=UNKNOWN)
+    _lingua(talk, raw, ["asks", "states"], UNKNOWN, ("a price", "a file"), doubts=["H"], end="*")
 
 
 def _lingua_clock(talk: Talk) -> None:
