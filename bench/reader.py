@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,10 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
     letters = _letter(
         [*(each for each in people if each not in (UNKNOWN, ANY, "everyone")), stranger, "everyone"], chance
     )
-    lines = ["People", *(f"  {letter}) {_show(person)}" for person, letter in sorted(letters.items(), key=_second))]
+    lines = [
+        "People",
+        *(f"  {letter}) {_show(person)}" for person, letter in sorted(letters.items(), key=itemgetter(1))),
+    ]
     lines += ["  ?) not known", "About"]
     questions, number, before = [], 0, None
     for truths, reading in zip(talk.truths, decode_log(talk), strict=True):
@@ -163,11 +167,8 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             raise ValueError(f"{name}: {len(reading.messages)} messages are read where {len(truths)} were written")
         for truth, message in zip(truths, reading.messages, strict=True):
             number += 1
-            options = _letter([*truth.about, *dict.fromkeys(each for each in truth.wrong if each not in truth.about)],
-                              chance)  # fmt: skip
-            for no_choice in (UNKNOWN, ANY):
-                options.pop(no_choice, None)
-            shown = "; ".join(f"{letter}) {_show(text)}" for text, letter in sorted(options.items(), key=_second))
+            options = _letter([each for each in (*truth.about, *truth.wrong) if each not in (UNKNOWN, ANY)], chance)
+            shown = "; ".join(f"{letter}) {_show(text)}" for text, letter in sorted(options.items(), key=itemgetter(1)))
             lines.append(f"  {number}: {shown}; ?) cannot be told" if shown else f"  {number}: not asked")
             right = {
                 "who": (letters.get(truth.who, UNKNOWN),),
@@ -196,10 +197,6 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
                 )
             )
     return "\n".join(lines) + "\n", questions
-
-
-def _second(pair: tuple[str, str]) -> str:
-    return pair[1]
 
 
 def _letter(texts: Sequence[str], chance: random.Random) -> dict[str, str]:
