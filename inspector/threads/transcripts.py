@@ -38,13 +38,18 @@ MAX_LINES: Final = 500
 
 
 def tell_lines(
-    *, workspace: Workspace, messages: Sequence[Message], known: Mapping[uuid.UUID, Message] | None = None
+    *,
+    workspace: Workspace,
+    messages: Sequence[Message],
+    known: Mapping[uuid.UUID, Message] | None = None,
+    bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most two statements.
 
     Args:
         workspace: whose they are.
         messages: of one conversation, in the order of time, with their numbers and bodies.
+        bodies: of those whose body is read already.
         known: all that are answered, numbered, where they are loaded; then no statement is made.
     """
     here = {message.pk: message for message in messages}
@@ -58,7 +63,7 @@ def tell_lines(
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
     for message in messages:
         check_effort()
-        body = read_body(message)
+        body = (bodies or {}).get(message.pk) or read_body(message)
         lines[message.pk] = transcript.tell(
             read_told(message, body["message"]),
             wire=str(message.record_id),

@@ -258,7 +258,9 @@ class _Builder:
         )
         self._is_tree = is_tree
         ordered = sorted(self._here.values(), key=lambda message: message.number)
-        self._lines = tell_lines(workspace=workspace, messages=ordered, known=self._parents)
+        # What was opened for this reader is in no transcript.
+        bodies = {row.message.pk: row.body for row in rows if row.message and row.message.pk not in disclosed.openings}
+        self._lines = tell_lines(workspace=workspace, messages=ordered, known=self._parents, bodies=bodies)
         self._numbers = {message.number: message for message in ordered}
         self._previous: Message | None = None
         self._told_once: set[str] = set()

@@ -104,6 +104,7 @@ def test_it_tells_everything_that_is_known(cast: Cast, conversation: Conversatio
     assert first.english in text
     assert TOKEN in text
     assert "Message 1: oscar → radar" in text
+    assert re.search(r"<p>In reply to message \S+, which is not in this record\.", text)
     assert finding.text in text
     assert "Assigned to olivia by amir" in text
     assert "Accepted by amir: “it is an excerpt”" in text
