@@ -212,11 +212,11 @@ def opening_of() -> Subquery:
 def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
     """The conversations that the delivery's first thousand records reached, the busiest first.
 
-    Each has `reached`, how many messages of these records it holds.
+    Each has `reached`, how many messages of these records it holds, and `opening`, the English that it opens with.
     """
     first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
     reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
-    return reached.annotate(reached=Count("messages")).order_by("-reached", "pk")[:limit]
+    return reached.annotate(reached=Count("messages"), opening=opening_of()).order_by("-reached", "pk")[:limit]
 
 
 def is_settling(*, delivery: Delivery) -> bool:

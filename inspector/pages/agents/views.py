@@ -34,7 +34,7 @@ from inspector.threads.tasks.measures import get_state, list_channels_at, measur
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
 from ..shell import render_page, within_workspace
-from ..shown.told import is_named, name_conversation, name_dialect, shorten, write_elapsed
+from ..shown.told import name_dialect, name_opened, shorten, write_elapsed
 from .forms import JoinForm, NameForm
 from .frame import frame_agents, read_narrowing
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
@@ -181,7 +181,7 @@ def answer_agent(
         "conversations": [
             {
                 "url": reverse("pages:conversation", args=[slug, each.pk]),
-                "title": shorten((not is_named(each) and vars(each)["opening"]) or name_conversation(each), 60),
+                "title": shorten(name_opened(each), 60),
                 "state": get_state(each),
                 "last_at": each.last_at,
             }

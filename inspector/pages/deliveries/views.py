@@ -22,7 +22,7 @@ from inspector.search.cursors import write_cursor
 from inspector.threads.selectors import list_conversations_of
 
 from ..shell import read_number, read_place, render_page, within_workspace, write_query
-from ..shown.told import name_conversations, name_dialect, shorten
+from ..shown.told import name_dialect, name_opened, shorten
 from .progress import link_messages, make_progress, name_delivery
 
 PAGE_ROWS = 50
@@ -104,7 +104,6 @@ def answer_delivery(
     after = read_number(request, "after", default=-1)
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
     reached = list(list_conversations_of(delivery=delivery, limit=MOST_CONVERSATIONS + 1))
-    names = name_conversations(reached)
     shown = problems[:PAGE_PROBLEMS]
     warned = list_warnings(delivery.warnings)
     context = {
@@ -132,7 +131,7 @@ def answer_delivery(
         "conversations": [
             {
                 "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-                "title": shorten(names[conversation.pk]),
+                "title": shorten(name_opened(conversation)),
                 "count": conversation.message_count,
             }
             for conversation in reached[:MOST_CONVERSATIONS]

@@ -126,6 +126,12 @@ def name_conversation(conversation: Conversation) -> str:
     return conversation.title or conversation.subject or conversation.native_id or "Untitled conversation"
 
 
+def name_opened(conversation: Conversation) -> str:
+    """The same of one that was read with what it opens with, as `opening`."""
+    opening: str | None = vars(conversation)["opening"]
+    return (not is_named(conversation) and opening) or name_conversation(conversation)
+
+
 def name_conversations(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
     """The names of conversations; one that nothing names is called by the English that it opens with."""
     listed = list(conversations)

@@ -7,9 +7,10 @@ through `write_visible`, `spell_hidden` or `escape_text`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Final
 
 from django.urls import reverse
@@ -34,6 +35,8 @@ from .bars import Axis, draw_bar, draw_ghost
 # Deeper rows are indented no further, and say how deep they are.
 DEEPEST: Final = 12
 MOST_RECEIVERS: Final = 3
+# So many rows alike one after another are one row behind the first.
+MIN_ALIKE: Final = 5
 LONGEST_SUBJECT: Final = 160
 _NOBODY: Final = uuid.UUID(int=0)
 _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
@@ -57,18 +60,75 @@ class Painter:
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
     _addresses: dict[str, list[str]] = field(default_factory=dict)
 
-    def draw_all(self, rows: Iterable[WindowRow], links: Mapping[uuid.UUID, str]) -> SafeString:
-        """The rows of a window; `links` lead, by place, to the same window with that row opened or closed."""
+    def draw_all(self, rows: Sequence[WindowRow], links: Mapping[uuid.UUID, str], apart_url: str) -> SafeString:
+        """The rows of a window.
+
+        Args:
+            rows: in their order.
+            links: by place, to the same window with that row opened or closed.
+            apart_url: to the same window with a row for each of many messages alike, which are one row else; empty
+                where each has one.
+        """
         drawn: list[str] = []
         above: uuid.UUID | None = None
-        for row in rows:
-            drawn.append(self._draw(row, links.get(row.place, ""), above))
+        alike = self._find_alike(rows) if apart_url else {}
+        left_out = 0
+        for at, row in enumerate(rows):
+            if left_out:
+                left_out -= 1
+                continue
             said = self.contents.said.get(row.line.id)
+            if said is not None and (left_out := alike.get(at, 0)):
+                drawn.append(self._draw_alike(rows[at : at + left_out], said, apart_url))
+                left_out -= 1
+                continue
+            drawn.append(self._draw(row, links.get(row.place, ""), above))
             if row.line.kind is Kind.CONVERSATION:
                 above = row.line.id
             elif said is not None:
                 above = said.conversation_id
         return SafeString("".join(drawn))
+
+    def _find_alike(self, rows: Sequence[WindowRow]) -> dict[int, int]:
+        """Where rows begin that are alike one after another, behind the first of them, and how many these are."""
+        found: dict[int, int] = {}
+        at = 0
+        for key, run in groupby(rows, key=self._key_alike):
+            count = sum(1 for _ in run)
+            if key is not None and count >= MIN_ALIKE:
+                found[at + 1] = count - 1
+            at += count
+        return found
+
+    def _key_alike(self, row: WindowRow) -> Hashable:
+        """What rows alike have in common; None for one that stands by itself, as a finding, a hit and a parent do."""
+        said = self.contents.said.get(row.line.id)
+        if said is None or row.is_parent or row.place == self.current or row.place in self.hits:
+            return None
+        if row.line.severity > 1 or said.id in self.findings:
+            return None
+        return row.depth, said.sender, tuple(said.receivers), said.performative, said.conversation_id
+
+    def _draw_alike(self, rows: Sequence[WindowRow], said: Said, url: str) -> str:
+        """One row for messages alike."""
+        first, last = rows[0], rows[-1]
+        span = first.line._replace(end=max(row.line.end for row in rows))
+        times = f"{self.axis.write_clock(first.line.start)} to {self.axis.write_clock(last.line.start)}"
+        bar = draw_bar(
+            span,
+            axis=self.axis,
+            agent=self._find_colour(said),
+            is_failing=said.performative in _FAILING,
+            is_critical=any(row.is_critical for row in rows),
+        )
+        return (
+            f'<tr role="row" id="row-{first.place.hex}" aria-level="{first.depth + 1}" data-item tabindex="-1">'
+            f'<th role="rowheader"><span class="label-line" data-level="{min(first.depth, DEEPEST)}">'
+            f"{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
+            f'<a class="subject" href="{escape_text(url)}#row-{first.place.hex}" data-open>×{len(rows):,} more alike, '
+            f"{times}</a></span></th>"
+            f'<td role="gridcell">{bar}</td></tr>'
+        )
 
     def _draw(self, row: WindowRow, link: str, above: uuid.UUID | None) -> str:
         said = self.contents.said.get(row.line.id)

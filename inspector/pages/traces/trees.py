@@ -24,6 +24,7 @@ from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, Wi
 
 from ..agents.marks import AgentMark, cast_conversation, list_first
 from ..shell import read_number
+from ..shown.told import write_elapsed
 from .bars import Axis, draw_map, find_axis, find_reach
 from .rows import Painter, write_token
 
@@ -43,7 +44,7 @@ _BEFORE: Final = 3
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What the address asks for: the window at a row, else at a time (microseconds since 1970), else around what is
-    found, that of a hit above all."""
+    found, that of a hit above all; and whether messages alike have a row each."""
 
     at: Place | None
     time: int | None
@@ -53,6 +54,7 @@ class Wish:
     hit: int
     message: uuid.UUID | None
     scale: tuple[int, int] | None
+    is_apart: bool
 
     def write(self, **changes: str | int | None) -> str:
         """The address of this page with some of it changed, None taking it away."""
@@ -64,6 +66,7 @@ class Wish:
             "at": self.at.write() if self.at else None,
             "time": self.time,
             "scale": "-".join(map(str, self.scale)) if self.scale else None,
+            "alike": "apart" if self.is_apart else None,
         }
         kept = {name: value for name, value in (said | changes).items() if value not in (None, "")}
         return f"?{urlencode(kept)}" if kept else "?"
@@ -83,6 +86,7 @@ def read_wish(request: HttpRequest) -> Wish:
         hit=read_number(request, "hit"),
         message=_read_id(request.GET.get("message", "")),
         scale=(int(scale[1]), int(scale[2])) if scale else None,
+        is_apart=request.GET.get("alike") == "apart",
     )
 
 
@@ -172,7 +176,13 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         "agents": _list_agents(painter, owner),
         "telling": telling,
         "tree": {
-            "rows": painter.draw_all(window.rows, _write_links(window.rows, wish, at)),
+            "rows": painter.draw_all(
+                window.rows,
+                _write_links(window.rows, wish, at),
+                "" if wish.is_apart else wish.write(at=at.write() if at else None, time=None, hit=None, alike="apart"),
+            ),
+            "critical": window.critical and {"count": window.critical[0], "elapsed": write_elapsed(window.critical[1])},
+            "together_url": wish.write(alike=None) if wish.is_apart else None,
             "map": draw_map(tree.list_bands(), window.rows, find_axis(owner, zone)),
             "axis": axis.draw(),
             "count": owner.message_count,
@@ -241,6 +251,7 @@ def _write_links(rows: Sequence[WindowRow], wish: Wish, at: Place | None) -> Map
 def _list_kept(wish: Wish) -> list[tuple[str, str]]:
     """What a form of the page takes along."""
     kept = [("level", wish.level if wish.level != "all" else ""), ("fold", ",".join(wish.tokens))]
+    kept.append(("alike", "apart" if wish.is_apart else ""))
     return [(name, value) for name, value in kept if value]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -172,11 +173,15 @@ def _write_nothing(order: Sequence[str]) -> str:
 
 
 class Climbed(NamedTuple):
-    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree."""
+    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree.
+
+    `at` is the time of a message.
+    """
 
     id: uuid.UUID
     kind: int
     above: uuid.UUID | None
+    at: datetime | None
 
 
 def climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: int = MAX_DEPTH) -> list[Climbed]:
@@ -185,15 +190,17 @@ def climb(column: Column, line: uuid.UUID | QuerySet[Any, uuid.UUID], *, most: i
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
-            WITH RECURSIVE start (id) AS MATERIALIZED (SELECT ({sql})), up (id, kind, above, n) AS (
-                (SELECT id, {Kind.MESSAGE}, {column}, 0 FROM threads_message WHERE id = (SELECT id FROM start)
-                 UNION ALL SELECT id, kind, above, 0 FROM threads_treegroup WHERE id = (SELECT id FROM start) LIMIT 1)
+            WITH RECURSIVE start (id) AS MATERIALIZED (SELECT ({sql})), up (id, kind, above, at, n) AS (
+                (SELECT id, {Kind.MESSAGE}, {column}, order_time, 0 FROM threads_message
+                  WHERE id = (SELECT id FROM start)
+                 UNION ALL SELECT id, kind, above, NULL, 0 FROM threads_treegroup
+                  WHERE id = (SELECT id FROM start) LIMIT 1)
                 UNION ALL
                 SELECT one.*, up.n + 1 FROM up CROSS JOIN LATERAL (
-                    SELECT id, {Kind.MESSAGE}, {column} FROM threads_message WHERE id = up.above
-                    UNION ALL SELECT id, kind, above FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
+                    SELECT id, {Kind.MESSAGE}, {column}, order_time FROM threads_message WHERE id = up.above
+                    UNION ALL SELECT id, kind, above, NULL FROM threads_treegroup WHERE id = up.above LIMIT 1) AS one
                  WHERE up.n < %s)
-            SELECT id, kind, above FROM up ORDER BY n
+            SELECT id, kind, above, at FROM up ORDER BY n
             """,  # noqa: S608
             [*given, most],
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
@@ -22,7 +22,7 @@ from ..placing.places import count_microseconds
 from ..resolving.summaries import read_summary
 from ..tasks.events import ASKS
 from .lines import ENDS, ORDERS, Column, Kind, Line, Outcome
-from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Fold, Step, climb, count_below, walk
+from .walking import MAX_DEPTH, OPEN, ROOT, STOP, Climbed, Fold, Step, climb, count_below, walk
 
 MAX_TOGGLED: Final = 50
 # So many lines below closed rows are counted for one window, of each row at most and at least so many.
@@ -88,11 +88,16 @@ class WindowRow:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends."""
+    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends.
+
+    `critical` is how many messages the critical path of the tree has, and how long it takes; None where it is longer
+    than is climbed.
+    """
 
     rows: Sequence[WindowRow]
     next: Place | None = None
     previous: Place | None = None
+    critical: tuple[int, timedelta] | None = None
 
 
 class Band(NamedTuple):
@@ -153,10 +158,11 @@ class Tree:
         stop = steps.pop() if steps[-1].kind == STOP else None
         following = steps[limit] if len(steps) > limit else None
         shown = steps[:limit]
-        rows = list(self._read_rows(shown, following, stop, fold)) if shown else []
+        path = climb(self.column, self._select_latest(), most=MAX_CRITICAL) if shown else []
+        rows = list(self._read_rows(shown, following, fold, {each.id for each in path})) if shown else []
         on = Place(following.id, following.depth) if following else Place(stop.id, stop.depth, True) if stop else None
         previous = self._find_previous(start, limit, fold) if start is not None else None
-        return Window(rows, on, previous)
+        return Window(rows, on, previous, _measure(path))
 
     def _find_previous(self, start: Step, limit: int, fold: Fold) -> Place | None:
         before = walk(self.column, start, limit=limit, fold=fold, is_back=True)
@@ -224,12 +230,11 @@ class Tree:
         return self.messages.order_by(*order).values_list("pk", flat=True)[:1]
 
     def _read_rows(
-        self, steps: Sequence[Step], following: Step | None, stop: Step | None, fold: Fold
+        self, steps: Sequence[Step], following: Step | None, fold: Fold, critical: Collection[uuid.UUID]
     ) -> Iterator[WindowRow]:
         closed = [step for step in steps if not fold.is_open(step.id, step.depth)]
         most = min(MAX_BELOW, max(MIN_BELOW, MAX_COUNTED // max(1, len(closed))))
         below = count_below(self.column, [step.id for step in closed], most=most + 1)
-        critical = {each.id for each in climb(self.column, self._select_latest(), most=MAX_CRITICAL)}
         lines = self._read_lines(steps)
         depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
         for step, next_depth in zip(steps, depths, strict=True):
@@ -350,3 +355,8 @@ def _make_line(
 def load_tree(owner: Conversation | Trace) -> Tree | None:
     """The tree of a conversation or a trace, or None where nothing of it is settled yet."""
     return Tree(owner) if owner.last_at is not None else None
+
+
+def _measure(path: Sequence[Climbed]) -> tuple[int, timedelta] | None:
+    times = [each.at for each in path if each.at is not None]
+    return (len(times), max(times) - min(times)) if 0 < len(path) <= MAX_CRITICAL else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -110,6 +111,21 @@ def test_windows_come_alone_for_the_script(cast: Cast, trace: Trace, sign_in: Si
     assert names_of(answer.content.decode())[0] == "“Line 4.”"
 
 
+def test_messages_alike_are_one_row_until_they_are_asked_for(cast: Cast, sign_in: SignIn) -> None:
+    trace = tell(cast, say(0, "one"), *(say(number, "one", parent=0) for number in range(1, 12)))
+    page = sign_in(cast.viewer).get(address(trace)).content.decode()
+    assert "Line 1." in page
+    assert "Line 2." not in page
+    assert "×10 more alike, 09:00:02 to 09:00:11" in page
+    assert 'Critical path <span class="quiet">2 messages, 11 s</span>' in page
+    (apart,) = re.findall(r'href="([^"]+)#row-[0-9a-f]+" data-open>×10', page)
+    opened = sign_in(cast.viewer).get(address(trace) + html.unescape(apart)).content.decode()
+    assert all(f"Line {number}." in opened for number in range(12))
+    assert "Fold messages alike" in opened
+    # What is looked for stands by itself.
+    assert "Line 7." in sign_in(cast.viewer).get(address(trace) + "?find=Line+7.").content.decode()
+
+
 def test_the_same_id_in_another_channel_is_offered_and_not_joined(cast: Cast, sign_in: SignIn) -> None:
     other = Channel.objects.create(workspace=cast.workspace, name="elsewhere")
     wire = b'{"clowl":"0.2","mid":"%s","p":"INF","from":"a","to":"b","cid":"c","tid":"t001","ts":1763715600}\n'
@@ -127,12 +143,12 @@ def test_a_hostile_log_stays_text(cast: Cast, sign_in: SignIn) -> None:
     )
     trace = tell(cast, line.encode() + b"\n")
     client = sign_in(cast.viewer)
-    for html in (
+    for page in (
         client.get(address(trace), {"find": "alert"}).content.decode(),
         client.get(reverse("pages:traces", args=["acme"])).content.decode(),
     ):
-        assert "<script>alert" not in html
-        assert "\u202e" not in html
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
 
 
 def test_statements_do_not_grow_with_the_tree(cast: Cast, sign_in: SignIn) -> None:
