@@ -261,16 +261,31 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
         if reply.basis == "adjacency":
             break
         found = tuple(each for each in lines if _is_meant(reply, each, message))
+        if reply.whom == "latest-unanswered-of-other":
+            found = tuple(each for each in found if not _is_answer(each.message, dialect))
         if reply.basis in ("explicit", "correlation"):
             if found:
                 return Answer(reply.basis, found)
             named = named or reply
-        elif found and (named is None or not _has_handle(found[-1].message)):
-            return Answer(reply.basis, found[-1:])
+        elif found:
+            likeliest = max(reversed(found), key=lambda each: _rank(each.message, message))
+            if named is None or not _has_handle(likeliest.message):
+                return Answer(reply.basis, (likeliest,))
     if named is None or not named.value:
         return None
     # It may come later.
     return Answer(named.basis, cited=named.value, where="among the messages before it")
+
+
+def _is_answer(message: Message, dialect: str) -> bool:
+    """Whether it answers by its kind, as a response does: it waits for no answer itself."""
+    return any(way.basis == "turn" for way in get_dialect(dialect).replies(message))
+
+
+def _rank(earlier: Message, message: Message) -> int:
+    """How likely a message without an id answers an earlier one: said to its sender, and by one whom it speaks to."""
+    is_to_me = not earlier.receivers or message.sender in earlier.receivers
+    return is_to_me + (is_to_me and earlier.sender in message.receivers)
 
 
 def _has_handle(message: Message) -> bool:

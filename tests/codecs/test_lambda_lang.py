@@ -234,10 +234,10 @@ def test_domains_last_until_they_are_reset() -> None:
 
 def test_a_declared_version_lasts() -> None:
     messages = told_in_order(("A", "!If/sp"), ("A", "@v1.0 !If/sp"), ("B", "!If/sp"))
-    assert [message.sentence.split("“")[1] for message in messages] == [
-        "I find the stop.”",
-        "I find space.”",
-        "I find space.”",
+    assert [message.sentence.partition(": ")[2] for message in messages] == [
+        "I find the stop.",
+        "I find space.",
+        "I find space.",
     ]
 
 

@@ -338,6 +338,18 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
     assert told[3].endswith("No message here bears r99; by order, perhaps in reply to message 2 (kim's question).")
 
 
+def test_a_result_by_order_answers_who_asked_and_no_result_of_another() -> None:
+    asked = say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob")
+    passed_on = say_lingua("👽24|@eve|#/srv/a.gz", "bob", "eve")
+    told = tell(asked, passed_on, say_lingua("^0", "eve", "bob"), say_lingua("^0", "bob", "kim"))
+    assert "By order, in reply to message 2 (bob's request); the message itself does not say so." in told[3]
+    assert "By order, in reply to message 1 (kim's request); the message itself does not say so." in told[4]
+    told = tell(say_lingua("^0", "eve", "bob"), say_lingua("^0", "bob", "eve"))
+    assert "By order" not in told[2]
+    told = tell(asked, say_lingua("👽16|@ann|$dGhlIHByaWNl", "eve", "ann"), say_lingua("^0", "bob", "kim"))
+    assert "By order, in reply to message 1 (kim's request)" in told[3]
+
+
 def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
     told = tell(
         {"raw": "@a3|f0|c1|S0|d1|T1|k1|q2#"}, {"raw": "@a3|f0|c1|S0|d1|T2|k2|q2#"}, {"raw": "@a3|f0|c2|S0|d1|T1|q2#"}

@@ -1,7 +1,8 @@
 """Around what is said: who says it to whom, and what stands beside it.
 
-With a known speaker the sentence is `oscar asks radar: “Do you know about consciousness?”`; without one it is the
-plain sentence in the speaker's own person. What the sentence does not say goes to the also-list.
+With a known speaker the sentence is `oscar asks radar: Do you know about consciousness?`; without one it is the plain
+sentence in the speaker's own person. No quotation marks stand around it: the words are our reading and not the
+speaker's own. What the sentence does not say goes to the also-list.
 """
 
 from __future__ import annotations
@@ -19,21 +20,27 @@ from .statements import Part
 _SAYS = {"tells": "says", "asks": "asks", "instructs": "commands", "offers": "offers", "answers": "answers"}
 
 
-def frame(act: Act, part: Part, message: Message) -> tuple[Piece | None, Piece | None]:
-    """What stands before and after the words of a statement, where a speaker or a receiver is known."""
+def frame(act: Act, part: Part, message: Message, first: str) -> tuple[Piece | None, str]:
+    """What stands before the words of a statement, where a speaker or a receiver is known, and their first segment.
+
+    `first` is that segment as it opens a sentence; `Word by word:` goes on behind the speaker, with a comma.
+    """
     to = "everyone" if message.broadcast else join_words([say_name(name) for name in message.receivers])
     if message.sender is None and not to:
-        return None, None
+        return None, first
     spans: tuple[Span, ...] = tuple(
         (0, item.start, item.end) for item in part.items if item.kind in ("speaker", "address", "relay")
     )
     if act.verb == "offers":
         spans = (*spans, (0, *part.symbol_at))
     if message.sender is None:
-        return Piece(f"To {to}: ", spans), None
+        return Piece(f"To {to}: ", spans), first
     verb = f"{act.verb} {to}" if to else _SAYS[act.verb]
     way = f" by way of {join_words([say_name(name) for name in message.path[1:-1]])}" if len(message.path) > 2 else ""
-    return Piece(f"{say_name(message.sender)} {verb}{way}: “", spans), Piece("”", ())
+    joint = ":"
+    if first[-1:] == ":" and not first.startswith("I "):
+        joint, first = ",", f"{first[0].lower()}{first[1:]}"
+    return Piece(f"{say_name(message.sender)} {verb}{way}{joint} ", spans), first
 
 
 def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[str, str]) -> list[Piece]:

@@ -132,11 +132,12 @@ def _tell_message(
     has_form: bool,
 ) -> Message:
     saying = say_part(text, part, settings, message, scope, standing)
-    english = saying.english
-    before, after = frame(saying.act, part, message)
+    english = tuple([each if each.text.isascii() else _keep_inside(each, text) for each in saying.english])
+    before, first = frame(saying.act, part, message, english[0].text)
     if before is not None:
-        inside = map(_keep_inside, english) if after else english
-        english = (make_segment(before), *inside, *([make_segment(after)] if after else ()))
+        if first != english[0].text:
+            english = (english[0].replace(text=first), *english[1:])
+        english = (make_segment(before), *english)
     said = saying.said
     if settings and part.form != "context":
         lasting = [setting for setting in settings if setting.kind in _LASTING]
@@ -159,9 +160,10 @@ def _tell_message(
     return Message.trust(told)
 
 
-def _keep_inside(segment: Segment) -> Segment:
-    """A segment between the quotation marks of a speaker: no mark in it ends them."""
-    return segment if segment.text.isascii() else segment.replace(text=escape(segment.text))
+def _keep_inside(segment: Segment, text: str) -> Segment:
+    """A segment in which no mark of the wire, or of a definition, opens or ends a quotation; our own marks do."""
+    is_ours = segment.source is None and all(text[start:end].isascii() for _, start, end in segment.spans)
+    return segment if is_ours else segment.replace(text=escape(segment.text))
 
 
 def _note_letters(settings: tuple[Setting, ...], standing: Standing) -> Iterator[Note]:
