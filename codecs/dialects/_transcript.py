@@ -25,6 +25,8 @@ _LONGEST_TOPIC: Final = 80
 # The kind of a definition that gives a word a meaning.
 _WORD: Final = "def"
 _MAX_DIFFERENCES: Final = 3
+# So many other messages are named that an answer could answer as well.
+_MAX_OTHERS: Final = 3
 
 # What a message is called where another answers it.
 _NOUNS: Final = {
@@ -33,6 +35,7 @@ _NOUNS: Final = {
     "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
     "observe": "observation", "advertise": "capabilities",
 }  # fmt: skip
+_ASKS: Final = frozenset({"request", "query", "propose", "delegate"})
 _ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
 # How an answer leaves what it answers, and how that is told of an earlier one.
 _ENDS: Final = {"accept": "accepted", "done": "done", "reject": "rejected", "failure": "failed"}
@@ -127,7 +130,7 @@ class Transcript:
         """
         self._count = number if number is not None else self._count + 1
         line = Line(self._count, message, hash(wire))
-        line.replies = _say_answer(answer) if answer else _say_unnamed(message)
+        line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
         reversal: tuple[str, ...] = ()
         if answer and len(answer.lines) == 1:
             reversal = _say_reversal(line, answer.lines[0])
@@ -177,14 +180,36 @@ class Transcript:
         return text in self._remarked or len(self._remarked) < MAX_LINES
 
 
-def _say_answer(answer: Answer) -> tuple[str, ...]:
+def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[str, ...]:
     names = [answer.elsewhere] if answer.elsewhere else [each.name for each in answer.lines]
     if not names:
         return (f"In reply to message {say_name(answer.cited)}, which is not {answer.where}.",)
     if answer.basis == "turn":
-        return (f"By order, in reply to {join_words(names, last='or')}; the message itself does not say so.",)
+        cited = message.correlation_id
+        if cited is not None and not any(_bears(each.message, cited) for each in answer.lines):
+            return (f"No message here bears {say_name(cited)}; by order, perhaps in reply to {join_words(names)}.",)
+        others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
+        too = f", and {join_words(others)} {'is' if len(others) == 1 else 'are'} unanswered too" if others else ""
+        return (f"By order, in reply to {join_words(names, last='or')}; the message itself does not say so{too}.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
+
+
+def _could_be_answered(line: Line, answer: Answer, message: Message) -> bool:
+    """Whether an answer that names nothing could answer this line, too: asked by the same, of the same, and open."""
+    asked = line.message
+    return (
+        asked.performative in _ASKS
+        and not line.is_answered
+        and line not in answer.lines
+        and asked.sender in {each.message.sender for each in answer.lines}
+        and (message.sender in asked.receivers or not asked.receivers)
+        and asked.task_id == message.task_id
+    )
+
+
+def _bears(message: Message, handle: str) -> bool:
+    return handle in (message.correlation_id, message.object_id, message.message_id)
 
 
 def _say_unnamed(message: Message) -> tuple[str, ...]:
@@ -260,7 +285,7 @@ def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
         case "message-id":
             return earlier.message_id == reply.value
         case "correlation-id":
-            return reply.value in (earlier.correlation_id, earlier.object_id, earlier.message_id) and is_others
+            return reply.value is not None and _bears(earlier, reply.value) and is_others
         case "latest-to-me":
             is_between = not message.receivers or earlier.sender in message.receivers
             return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id

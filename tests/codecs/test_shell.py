@@ -323,6 +323,21 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
     assert "Caution: turn 2 of this sender was message 2 already: a new run of the turns begins here." in told[3]
 
 
+def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
+    return {"raw": f"{raw}\n--👽lingua/0.4@agent-lingua", "from": sender, "to": receiver, "conversation": "c"}
+
+
+def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
+    asked = [say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob"), say_lingua("👽16|@bob|$dGhlIHByaWNl", "kim", "bob")]
+    told = tell(*asked, say_lingua("^1", "bob", "kim"))
+    assert told[3].endswith(
+        "By order, in reply to message 2 (kim's question); the message itself does not say so, and message 1 "
+        "(kim's request) is unanswered too."
+    )
+    told = tell(*asked, say_lingua("^A|#r99", "bob", "kim"))
+    assert told[3].endswith("No message here bears r99; by order, perhaps in reply to message 2 (kim's question).")
+
+
 def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
     told = tell(
         {"raw": "@a3|f0|c1|S0|d1|T1|k1|q2#"}, {"raw": "@a3|f0|c1|S0|d1|T2|k2|q2#"}, {"raw": "@a3|f0|c2|S0|d1|T1|q2#"}

@@ -24,7 +24,7 @@ from django.conf import settings
 from dialects import SHAPE_VERSION
 
 # Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew.
-DECODER_VERSION = f"9.{SHAPE_VERSION}"
+DECODER_VERSION = f"10.{SHAPE_VERSION}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.
 POSITION, SIZE = "position", "size"
