@@ -100,6 +100,15 @@ def test_one_in_the_sample_says_since_when_a_page_is_looked_for(log: Cast) -> No
 
 
 @pytest.mark.django_db
+def test_looking_by_the_sample_has_an_end(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample(2, 5, 7)
+    assert find(log.workspace, 12)[1] == 5
+    # Once its time is over no more of the sample is tried: one statement looks at all.
+    monkeypatch.setattr(selectors, "BY_TERMS_MS", 0)
+    assert find(log.workspace, 12)[1] == 3
+
+
+@pytest.mark.django_db
 def test_without_a_sample_all_are_looked_at(log: Cast) -> None:
     sample()
     assert find(log.workspace, 5)[1] == 2

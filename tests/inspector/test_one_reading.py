@@ -1,0 +1,48 @@
+"""One reading of the largest body that is decoded for an answer ends well within the share of the processor.
+
+The share is looked at between records (`inspector.effort`), so one record may not take it all.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+
+import dialects
+from inspector import effort
+from tests.codecs import test_agent_lingua, test_clowl, test_lambda_lang, test_nslip
+from tests.each import for_each
+
+WORST: dict[str, dict[str, Callable[[int], str]]] = {
+    "agent_lingua": test_agent_lingua.WORST,
+    "clowl": test_clowl.HOSTILE,
+    "lambda_lang": test_lambda_lang.HOSTILE,
+    "nslip": test_nslip.WORST,
+}
+TEXTS = [(slug, name) for slug, texts in WORST.items() for name in texts]
+
+
+def write_largest(make: Callable[[int], str], most_bytes: int) -> str:
+    """A text of this kind, as long as may be sent: texts grow with their size, some by many bytes for each."""
+    bytes_each = len(make(10_000).encode("utf-8", "replace")) / 10_000
+    return make(int(most_bytes / bytes_each)).encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
+
+
+@pytest.mark.long(seconds=120)
+@for_each(TEXTS)
+def test_the_worst_text_is_read_in_half_of_an_answers_share(slug: str, name: str) -> None:
+    text = write_largest(WORST[slug][name], settings.LIMITS["decode_bytes"])
+    for dialect in (slug, "prose", None):
+        start = time.thread_time()
+        reading = dialects.decode(text, dialect=dialect)
+        json.dumps(dialects.show_json(0, reading) | {"fields": len(reading.fields), "layers": len(reading.layers)})
+        taken = time.thread_time() - start
+        assert taken < effort.MAX_SECONDS / 2, f"{taken:.1f} s in {dialect or 'the dialect that is found'}"
+
+
+def test_every_dialect_has_its_worst_texts() -> None:
+    assert {*WORST, "prose"} == {dialect.slug for dialect in dialects.all_dialects()}
