@@ -56,7 +56,7 @@ def open_statement(symbol: str, said: Said, lead: tuple[Span, ...], *, is_spoken
         pieces = [pieces[0]._replace(text=f" {first[:1].upper()}{first[1:]}"), *pieces[1:]]
     how = _SHAPES[shape]
     if shape != "sentence":
-        joint = ", " if opening and (shape == "words" or not symbol) else " "
+        joint = ", " if opening and (is_spoken or shape == "words" or not symbol) else " "
         opening = f"{opening}{joint}{how}".strip() if how else opening
         opening = f"{opening}:" if opening else ""
     return [Piece(opening, lead), *pieces] if opening else pieces
