@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._record import Note, NoteKind
-from .nodes import Node
+from .nodes import Node, find_before
 from .statements import Part
 from .wording import is_compared, is_literal_key, is_number_beside, say_marked, say_word
 
@@ -146,7 +146,7 @@ def _say_outcome(nodes: Sequence[Node]) -> str:
     place = next((at for at in range(len(nodes) - 1, -1, -1) if _is_outcome(nodes[at])), None)
     if place is None:
         return ""
-    before = next((node for node in reversed(nodes[:place]) if node.kind not in ("space", "domain")), None)
+    before = find_before(nodes, place, "space", "domain")
     if before is not None and before.kind in ("number", "quantity"):
         return ""
     said = say_word(nodes[place])

@@ -235,3 +235,8 @@ _USES = {
     "value-symbol": "a",
     "joiner": "o",
 }
+
+
+def find_before(nodes: Sequence[Node], place: int, *passed: str) -> Node | None:
+    """The nearest node before a place whose kind is none of these; without a copy of those before it."""
+    return next((node for at in range(place - 1, -1, -1) if (node := nodes[at]).kind not in passed), None)

@@ -8,7 +8,7 @@ from .._record import Note
 from .blocks import DEEPEST, parse_block
 from .domain_atoms import TITLES
 from .marks import note_mark
-from .nodes import Node
+from .nodes import Node, find_before
 from .notes import (
     AMBIGUOUS_WORD,
     DEFINED,
@@ -123,7 +123,7 @@ def _note_arrow(nodes: Sequence[Node], place: int) -> Note:
     where = "between clauses" if is_between else "before a number" if said.endswith("than") else "between things"
     text = f"{where} “{sign.text}” is read as “{said}”; senders also write it for "
     text += f"{', '.join(f'“{other}”' for other in more)} or “{last}”"
-    before = next((node for node in reversed(nodes[:place]) if node.kind != "space"), None)
+    before = find_before(nodes, place, "space")
     after = next((node for node in nodes[place + 1 :] if node.kind != "space"), None)
     if before is not None and after is not None:
         text += f"; here it stands between “{before.text}” and “{after.text}”"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .nodes import Node
+from .nodes import Node, find_before
 from .pieces import Define, Piece, Tell
 from .signs import Signs
 from .wording import (
@@ -208,9 +208,7 @@ class WordList(Signs):
         if key.entry is not None:
             self._say(self.define(key)[0].text.lstrip(), key.span)
         else:
-            before = next(
-                (node for node in reversed(self.nodes[: self.at - 2 - is_negated]) if node.kind != "domain"), None
-            )
+            before = find_before(self.nodes, self.at - 2 - is_negated, "domain")
             self.is_apart = self.is_apart or (before is not None and before.kind == "entity")
             self._say(say_key(key), key.span, "unknown" if key.basis == "inferred" else key.basis)
         if value is not None and (is_value or value.kind in ("open", "block")):
@@ -233,7 +231,7 @@ class WordList(Signs):
 
     def _take_id(self, key: Node, value: Node) -> None:
         """`ta id=alpha` is "task alpha"."""
-        before = next((node for node in reversed(self.nodes[: self.at - 2]) if node.kind != "space"), None)
+        before = find_before(self.nodes, self.at - 2, "space")
         is_named = before is not None and (before.uses[:1] == "n" or before.text in ("&", "|"))
         if is_named:
             self.is_apart, self.is_joined = False, True

@@ -16,7 +16,7 @@ from inspector.intake.models import Record
 
 MARK: Final = "\N{BULLET}"
 # A longer record is not looked through: nobody knows then what it holds.
-MAX_BYTES_LOOKED_THROUGH: Final = 1024 * 1024
+MAX_BYTES_LOOKED_THROUGH: Final = 128 * 1024
 Span = tuple[int, int, int]
 
 
