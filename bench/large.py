@@ -144,7 +144,9 @@ def _watch_worker(installation: Installation) -> float:
     def watch() -> None:
         # A process that took much is replaced when it is done: its peak is seen before that or never.
         while not is_over.wait(SAMPLE_S):
-            peaks.extend(_read(process.pid, "VmHWM") for process in _list_processes(installation, WORKER))
+            # One that ends between being listed and looked at must not end the watching.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                peaks.extend(_read(process.pid, "VmHWM") for process in _list_processes(installation, WORKER))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
