@@ -203,13 +203,11 @@ def test_nginx_understands_its_file() -> None:
     assert tried.returncode == 0, tried.stderr
 
 
-def test_the_redis_transport_is_whole_in_what_the_image_installs() -> None:
-    """Kombu and redis import nothing in worker and beat that base.txt does not install."""
-    pinned = set(re.findall(r"^([a-z0-9._-]+)==", (PROJECT / "requirements" / "base.txt").read_text(), re.MULTILINE))
-    script = """
+# A program begins so, and then nothing that base.txt does not pin can be imported; the pinned names are its argument.
+ONLY_BASE = """
 import re, sys
 from importlib.metadata import packages_distributions
-pinned = set(sys.argv[1].split())
+pinned = set(sys.argv.pop(1).split())
 owners = {name: {re.sub("[-_.]+", "-", each).lower() for each in found}
           for name, found in packages_distributions().items()}
 class OnlyBase:
@@ -217,12 +215,23 @@ class OnlyBase:
         if name in owners and not owners[name] & pinned:
             raise ModuleNotFoundError(f"{name} is not in base.txt", name=name)
 sys.meta_path.insert(0, OnlyBase())
+"""
+
+
+def list_pinned() -> str:
+    base = (PROJECT / "requirements" / "base.txt").read_text()
+    return " ".join(re.findall(r"^([a-z0-9._-]+)==", base, re.MULTILINE))
+
+
+def test_the_redis_transport_is_whole_in_what_the_image_installs() -> None:
+    """Kombu and redis import nothing in worker and beat that base.txt does not install."""
+    script = f"""{ONLY_BASE}
 import celery.bin.worker, celery.bin.beat, celery.worker, celery.beat
 from celery import Celery
 app = Celery(broker="redis://127.0.0.1:1/0")
 print(type(app.connection().transport).__module__, "packaging" in sys.modules)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", script, " ".join(pinned)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script, list_pinned()], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ran.stdout, ran.stderr) == ("kombu.transport.redis True\n", "")

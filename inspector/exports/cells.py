@@ -14,8 +14,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dialects import Message, Note, say_cautions
+from dialects import Message, say_cautions
 from inspector.intake.text import make_storable
+from inspector.threads.transcripts import read_notes
 
 from .lines import SEVERITIES, write_instant, write_value
 from .reading import Part, Row
@@ -75,11 +76,7 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
 
 def say_doubts(body: Mapping[str, Any], part: int) -> str:
     """The cautions of a message, those of its record at its first part."""
-    shared = body["record"].get("notes") or () if part == 1 else ()
-    notes = (*(body["message"].get("notes") or ()), *shared)
-    names = ("severity", "group", "code", "text")
-    segments = say_cautions(Note(**{name: note[name] for name in names}) for note in notes)
-    return "".join(segment.text for segment in segments)
+    return "".join(segment.text for segment in say_cautions(read_notes(body, part)))
 
 
 def _make_value(name: str, value: Any) -> str:

@@ -234,7 +234,7 @@ def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str], together: M
                                   THEN %(died)s ELSE failure END,
                    lease_until = clock_timestamp() + make_interval(secs => %(lease)s), lease_token = %(token)s,
                    due_at = clock_timestamp() + make_interval(secs => %(lease)s),
-                   claimed_at = clock_timestamp(), updated_at = clock_timestamp()
+                   updated_at = clock_timestamp()
              WHERE id IN (SELECT id FROM chosen UNION ALL SELECT id FROM companion)
          RETURNING *, id = (SELECT id FROM chosen) AS is_first
             """,

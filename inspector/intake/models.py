@@ -311,8 +311,6 @@ class Job(models.Model):
     lease_until = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     due_at = models.DateTimeField(default=timezone.now)
-    # When a worker last took it up: that somebody hears of what is due.
-    claimed_at = models.DateTimeField(null=True)
     checkpoint = models.JSONField(default=dict)
     failure = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -67,7 +67,7 @@ def tell_lines(
         lines[message.pk] = transcript.tell(
             read_told(message, body["message"]),
             wire=str(message.record_id),
-            notes=read_notes(message, body),
+            notes=read_notes(body, message.part),
             number=message.number,
             answer=_find_answer(message, body["message"], lines, parents),
         )
@@ -113,9 +113,9 @@ def _read_segments(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Segment, .
     return tuple(Segment.trust({"text": row["text"], "basis": row.get("basis", "exact")}) for row in rows or ())
 
 
-def read_notes(message: Message, body: Mapping[str, Any]) -> list[Note]:
+def read_notes(body: Mapping[str, Any], part: int) -> list[Note]:
     """The notes of a message; those of its record stand at its first part."""
-    shared = body["record"].get("notes") or () if message.part == 1 else ()
+    shared = body["record"].get("notes") or () if part == 1 else ()
     names = ("severity", "group", "code", "text")
     return [
         Note(**{name: note[name] for name in names}, span=tuple(note["span"]) if note.get("span") else None)

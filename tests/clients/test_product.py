@@ -116,7 +116,7 @@ def wait_for_records(count: int) -> None:
 
 
 def end_what_was_begun() -> None:
-    """As the sweeper does; the database hears of the death of its clients a moment later."""
+    """As a worker does; the database hears of the death of its clients a moment later."""
     until = time.monotonic() + 30
     while Delivery.objects.filter(state=Delivery.State.RECEIVING).exists():
         assert time.monotonic() < until

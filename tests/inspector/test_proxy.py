@@ -92,7 +92,7 @@ def test_slow_strangers_stop_no_page_and_no_sender(site: Site) -> None:
 def test_one_address_holds_a_hundred_connections_at_most(site: Site) -> None:
     with contextlib.ExitStack() as stack:
         for count, status in ((90, 200), (20, 429)):
-            # Ten more than a hundred: the proxy may still count a connection that has just ended, and refuse one of these for it.
+            # More than a hundred: one that has just ended may still count, and one of these be refused for it.
             for _ in range(count):
                 line = stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=5))
                 line.sendall(b"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n")
@@ -101,7 +101,7 @@ def test_one_address_holds_a_hundred_connections_at_most(site: Site) -> None:
 
 
 def wait_for_answer(site: Site, status: int) -> None:
-    """Wait until /healthz answers so: a connection counts from when the proxy has read its head until it has closed it."""
+    """Wait until /healthz answers so: the proxy counts a connection from its head until it has closed it."""
     until = time.monotonic() + 10
     while (said := site.get("/healthz")[0]) != status:
         assert time.monotonic() < until, f"{said} after ten seconds, and not {status}"

@@ -5,7 +5,6 @@ They run with nothing but what requirements/base.txt installs.
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,10 +16,11 @@ import redis
 
 from inspector.intake.models import Job
 from inspector.threads.models import Message
+from tests.test_compose import ONLY_BASE, list_pinned
 
 from ..api.test_server import find_port
 from ..conftest import Cast, deliver
-from .processes import PROJECT, process
+from .processes import process
 from .test_recovery import is_done, wait_for
 
 REDIS = shutil.which("redis-server") or ""
@@ -29,21 +29,6 @@ pytestmark = [
     pytest.mark.long(seconds=15, waits=True),
     pytest.mark.skipif(not REDIS, reason="redis-server is missing"),
 ]
-# `celery` where whatever base.txt does not pin cannot be imported.
-ONLY_BASE = """
-import re, sys
-from importlib.metadata import packages_distributions
-pinned = set(sys.argv.pop(1).split())
-owners = {name: {re.sub("[-_.]+", "-", each).lower() for each in found}
-          for name, found in packages_distributions().items()}
-class OnlyBase:
-    def find_spec(self, name, path=None, target=None):
-        if name in owners and not owners[name] & pinned:
-            raise ModuleNotFoundError(f"{name} is not in base.txt", name=name)
-sys.meta_path.insert(0, OnlyBase())
-from celery.__main__ import main
-main()
-"""
 GARBAGE = (b'{"body": "', b"", b"[]", b"\x00", b'{"properties": {}}')
 
 
@@ -73,10 +58,8 @@ def answers(client: redis.Redis) -> bool:
 
 @contextmanager
 def workers(port: int, state: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A worker and a beat, each started again when it ends, as docker-compose.yml has it."""
-    base = (PROJECT / "requirements" / "base.txt").read_text()
-    pinned = " ".join(re.findall(r"^([a-z0-9._-]+)==", base, re.MULTILINE))
-    command = ("-c", ONLY_BASE, pinned, "--app=inspector")
+    """A worker and a beat of docker-compose.yml, where whatever base.txt does not pin cannot be imported."""
+    command = ("-c", f"{ONLY_BASE}from celery.__main__ import main\nmain()", list_pinned(), "--app=inspector")
     beat = ("beat", "--schedule", str(state / "schedule"), "--pidfile=")
     with ExitStack() as stack:
         yield [

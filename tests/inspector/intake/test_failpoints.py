@@ -1,7 +1,7 @@
 """Failpoints: whatever statement fails, however it fails, in the end every record is there once.
 
 Each run lets one statement fail, the n-th that is sent to the database, commits and COPY included; then everything
-goes on as a supervisor would have it: the sender sends again, the sweeper finds the work. n goes from the first
+goes on as a supervisor would have it: the sender sends again, a worker finds the work. n goes from the first
 statement to the last.
 """
 
@@ -156,7 +156,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, failpoint: Failpoint) -> Iterator[F
 
 
 def recover() -> None:
-    """What the supervisor and the sweeper do, without their pauses: a lost line is made anew, what is due is done."""
+    """What the supervisor and the workers do, without their pauses: a lost line is made anew, what is due is done."""
     connection.close_if_unusable_or_obsolete()
     for _ in range(12):
         abandoned.end_abandoned()

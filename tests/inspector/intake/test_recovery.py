@@ -108,14 +108,6 @@ def test_work_goes_on_within_fifteen_seconds_of_a_kill(cast: Cast, tmp_path: Pat
     print(f"\nread {seconds:.2f} s after kill -9 of the worker that held it")
 
 
-def test_taking_a_job_up_is_noted(cast: Cast) -> None:
-    deliver(cast, b'{"v":1}\n')
-    before = timezone.now()
-    assert (job := jobs.claim()) is not None
-    assert job.claimed_at is not None
-    assert before - timedelta(seconds=1) < job.claimed_at <= timezone.now() + timedelta(seconds=1)
-
-
 def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.JOB_LEASE_SECONDS = 1  # type: ignore[attr-defined]
     deliver(cast, b"one\n")
