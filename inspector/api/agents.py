@@ -15,9 +15,8 @@ from dialects import all_dialects
 from inspector.audit.findings.listing import took_back
 from inspector.intake.text import make_storable
 from inspector.threads.agents import directory
-from inspector.threads.agents.directory import AgentSum
+from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs
 from inspector.threads.agents.names import Label, find_customs, label_agent
-from inspector.threads.agents.pairs import PairSum, list_pairs
 from inspector.threads.models import Agent, Declaration
 from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 

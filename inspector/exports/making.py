@@ -28,7 +28,7 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation
-from inspector.threads.rendering.contexts import DECODER_VERSION
+from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article

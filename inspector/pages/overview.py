@@ -35,9 +35,8 @@ from inspector.threads.activity import (
     fill_slots,
     find_span,
 )
-from inspector.threads.agents.directory import Choice
+from inspector.threads.agents.directory import Choice, list_pairs
 from inspector.threads.agents.names import load_labels
-from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 

@@ -11,9 +11,8 @@ from django.db.models.functions import Lower
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.models import Sighting
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.atoms import PRESENT
-from inspector.threads.rendering.contexts import DECODER_VERSION
-from inspector.threads.rendering.terms import mark_workspace
+from inspector.threads.rendering.dependencies import DECODER_VERSION
+from inspector.threads.rendering.terms import PRESENT, mark_workspace
 from inspector.threads.tasks.measures import select_maybe_answered
 
 from .apart import has_terms

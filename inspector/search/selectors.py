@@ -23,7 +23,7 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.spans import SAMPLED, IsWithin, write_sample, write_spans
+from inspector.threads.rendering.terms import SAMPLED, IsWithin, write_sample, write_spans
 
 from . import registry
 from .language import Group, parse

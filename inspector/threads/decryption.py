@@ -37,7 +37,7 @@ from .inserting.inserts import read_record
 from .inserting.marking import Fence
 from .models import Message as MessageRow
 from .models import OpenedMessage, OpeningTrial
-from .rendering.contexts import DECODER_VERSION
+from .rendering.dependencies import DECODER_VERSION
 
 _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.

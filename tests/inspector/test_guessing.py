@@ -31,7 +31,7 @@ from inspector.search.news import begin, write_since
 from inspector.search.selectors import narrow
 from inspector.threads.messages import unfold
 from inspector.threads.models import Conversation, MaskedWire, Message, Trace
-from inspector.threads.rendering import contexts, masks
+from inspector.threads.rendering import dependencies, masks
 from inspector.threads.rendering.masks import find_outer_secrets, mask
 from tests.lanes import begin_with
 
@@ -339,4 +339,4 @@ def test_a_record_too_long_to_be_looked_through_is_found_by_those_alone_who_may_
     assert find(cast, "db_pass") == find(cast, "nothing") == 0
     rows = narrow(workspace=cast.workspace, query="raw:nothing", zone=None, may_see_secrets=True)
     assert rows.count() == 1
-    assert contexts.DECODER_VERSION in rows.get().told_in
+    assert dependencies.DECODER_VERSION in rows.get().told_in

@@ -14,7 +14,7 @@ from inspector.intake.selectors import read_source
 from inspector.intake.text import make_storable
 from inspector.threads.messages import unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.contexts import DECODER_VERSION
+from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.reveals import find_opened_ids
 from inspector.trail.services import Thing, record_deed

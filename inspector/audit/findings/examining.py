@@ -21,7 +21,7 @@ from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
 from inspector.threads.inserting.marking import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
-from inspector.threads.rendering.contexts import DECODER_VERSION
+from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 

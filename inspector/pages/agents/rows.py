@@ -12,9 +12,8 @@ from django.urls import reverse
 
 from inspector.accounts.models import Workspace
 from inspector.search import parts
-from inspector.threads.agents.directory import AgentSum, Confusables
+from inspector.threads.agents.directory import AgentSum, Confusables, PairSum
 from inspector.threads.agents.names import find_customs, label_agent
-from inspector.threads.agents.pairs import PairSum
 from inspector.threads.models import Agent
 from inspector.threads.tasks.outcomes import Outcome
 

@@ -26,9 +26,9 @@ from inspector.threads.agents.directory import (
     list_declarations,
     list_words,
     sum_agents,
+    survey_pairs,
 )
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
-from inspector.threads.agents.pairs import survey_pairs
 from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of

@@ -17,9 +17,8 @@ from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.search.tokens import quote
 from inspector.threads.models import Message
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.atoms import write_value
 from inspector.threads.rendering.masks import mask_layers
-from inspector.threads.rendering.terms import MARK_CHARACTERS
+from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
 
 from ..shown.dumps import escape_character
 from ..shown.fields import write_offsets

@@ -4,7 +4,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations
 
-from inspector.threads.rendering.spans import Spans
+from inspector.threads.rendering.terms import Spans
 
 
 class Migration(migrations.Migration):

@@ -16,11 +16,11 @@ from .conversations import Conversation as Conversation
 from .conversations import Standing as Standing
 from .conversations import Trace as Trace
 from .conversations import TreeGroup as TreeGroup
-from .decryption import OpenedMessage as OpenedMessage
-from .decryption import OpeningTrial as OpeningTrial
+from .messages import Announcement as Announcement
+from .messages import MaskedWire as MaskedWire
 from .messages import Message as Message
 from .messages import MessageQuerySet as MessageQuerySet
+from .messages import OpenedMessage as OpenedMessage
+from .messages import OpeningTrial as OpeningTrial
+from .messages import Wording as Wording
 from .tasks import Task as Task
-from .wordings import Announcement as Announcement
-from .wordings import MaskedWire as MaskedWire
-from .wordings import Wording as Wording

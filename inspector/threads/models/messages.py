@@ -1,18 +1,22 @@
-"""Messages, as resolved: placed, linked, told."""
+"""Messages as resolved, and what is kept beside them: earlier wordings, masked texts, announcements, opened texts."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
+from inspector.keyring.models import EscrowedKey
 
 from ..placing.places import PLACE_BYTES
 from ..rendering.rule_flags import FLAGGED
-from ..rendering.spans import Spans
+from ..rendering.terms import Spans
 from .conversations import Conversation
 from .packed_text import PackedTextField
 
@@ -92,7 +96,7 @@ class Message(models.Model):
     # What its row shows that a rule may look at, as bits: see `rule_flags`.
     sights = models.SmallIntegerField(default=0, db_default=0)
     # Told when it arrived, where no conversation makes a difference, else by settling: in what context (see
-    # `contexts`), and what its record established for those after it.
+    # `dependencies`), and what its record established for those after it.
     told_in = models.TextField(blank=True)
     established = models.TextField(blank=True)
     told_digest = models.BinaryField(max_length=32, null=True)
@@ -170,3 +174,140 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.english or str(self.id)
+
+
+class Wording(models.Model):
+    """An earlier English of a message, which stood until its conversation was told otherwise. Never changed.
+
+    It belongs to a record and a part, as messages may be placed anew. Only the plain words are kept: everything else
+    of an earlier telling follows from the bytes, the decoder and the context.
+    """
+
+    class Cause(models.TextChoices):
+        """Why a message is told otherwise than before."""
+
+        LATE = "late", "A message arrived late"
+        WITHDRAWAL = "withdrawal", "A delivery was withdrawn"
+        RETURN = "return", "A withdrawal was taken back"
+        DECODER = "decoder", "The decoder changed"
+        DIALECT = "dialect", "Its dialect was settled otherwise"
+        MOVED = "moved", "It was placed anew"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="wordings")
+    part = models.IntegerField()
+    # Counted from 1; a gap says how many are no longer kept.
+    number = models.IntegerField()
+    english = models.TextField(blank=True)
+    # What the message carried beyond the sentence, in words.
+    also = ArrayField(models.TextField(), default=list)
+    digest = models.BinaryField(max_length=32)
+    decoder = models.CharField(max_length=32)
+    # What the telling asked of its context, and a digest of the answers: see `dependencies`.
+    told_in = models.TextField(blank=True)
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+    cause = models.CharField(max_length=16, choices=Cause.choices)
+    # The one message that arrived late, where it was one.
+    because_of = models.UUIDField(null=True)
+
+    # How many before it are no longer kept, where that was asked for: no column holds it.
+    skipped = 0
+
+    class Meta:
+        constraints: ClassVar = [
+            # Serves the history of a message, and keeps two workers from counting alike.
+            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.english
+
+
+class MaskedWire(models.Model):
+    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see `masks`.
+
+    It follows from the record, the dialect it is read in and the decoders, and is written with the messages.
+    """
+
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, db_index=False, related_name="+")
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    dialect = models.CharField(max_length=32)
+    # UTF-8; empty where the record is too long to be looked through.
+    text = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            # Serves `raw:`, and keeps two workers from writing the same.
+            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"masked {self.record_id}"
+
+
+class Announcement(models.Model):
+    """That these messages of a workspace were told for the first time.
+
+    `transaction` is the number of the transaction that wrote it. The sequence of `id` is drawn before a transaction
+    commits, so that a smaller one may come to light after a larger one; what no transaction can be behind any more is
+    told by the oldest one that still runs. `messages` are their ids in the order of their timelines.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    transaction = models.BigIntegerField()
+    at = models.DateTimeField()
+    messages = ArrayField(models.UUIDField())
+
+    class Meta:
+        indexes: ClassVar = [
+            # Serves following a workspace, in the order in which transactions began to write.
+            models.Index(fields=["workspace", "transaction", "id"], name="announcement_in_order"),
+            # Serves forgetting what is old.
+            models.Index(fields=["at"], name="announcement_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{len(self.messages)} messages by transaction {self.transaction}"
+
+
+class OpenedMessage(models.Model):
+    """What one key opens of one message, sealed under that key's own data key.
+
+    The database itself deletes a row together with its key or its message, whoever deletes them, and how.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    message = models.ForeignKey(
+        "threads.Message", on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="openings"
+    )
+    key = models.ForeignKey(
+        EscrowedKey, on_delete=models.DO_NOTHING, db_constraint=False, related_name="opened_messages"
+    )
+    # JSON text: see `threads.decryption`.
+    sealed = models.BinaryField()
+    told_digest = models.BinaryField(max_length=32)
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        # Serves the look-up by message, and the database when it deletes one.
+        constraints = [models.UniqueConstraint(fields=["message", "key"], name="opened_message_once")]
+
+    def __str__(self) -> str:
+        return f"{self.message_id} opened with {self.key_id}"
+
+
+class OpeningTrial(models.Model):
+    """With which keys a sealed message was last tried, as a digest: it is tried again when these are others."""
+
+    message = models.OneToOneField(
+        "threads.Message", primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="trial"
+    )
+    digest = models.BinaryField(max_length=16)
+    # Whether a key that is held for its very session does not open it: then it is not authentic.
+    is_refused = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return f"trial of {self.message_id}"

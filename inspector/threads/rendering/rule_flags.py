@@ -1,7 +1,7 @@
 """Rule flags: what a message shows that a rule may have to look at, as bits of its row.
 
 Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
-decided when it is told, before it is stored; what it takes others to see (`across`) is added when it is placed.
+decided when it is told, before it is stored; what it takes others to see (`citations`) is added when it is placed.
 
 A bit says where to look, and not that anything is found there: one that it takes others to see may stay where what it
 said has gone, and may never be missing. What placing remarks on (an id that was not received, a circle) is in columns

@@ -21,10 +21,9 @@ from ..models.packed_text import pack_text
 from ..resolving.established import Established
 from ..resolving.view import View
 from . import terms
-from .atoms import make_atoms
-from .contexts import DECODER_VERSION
+from .dependencies import DECODER_VERSION
 from .rule_flags import decide_flags
-from .terms import mark_workspace
+from .terms import make_atoms, mark_workspace
 
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode

@@ -1,7 +1,14 @@
-"""What search finds a message by: words with their places, and exact terms. Independent of the database's locale.
+"""What search finds a message by: words with their places, exact terms, and the spans of time in which it lies.
 
 PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
 rules, and handed over as a finished tsvector.
+
+Terms are exact. What is text for people (English, gloss, content) is found by words instead, except for short values
+in content.
+
+The index of search has the messages of a word in the order in which they were stored. By the spans beside the words it
+finds the newest of them among many without looking at the others, and by the sample it tells when to look for them. It
+makes these entries itself, of the columns of the row: whatever changes the time of a message changes them.
 """
 
 from __future__ import annotations
@@ -10,12 +17,18 @@ import base64
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import F, Func, Q, TextField, Value
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import BooleanField, F, Func, Q, TextField, Value
+from django.db.models.sql.compiler import SQLCompiler
+
+from dialects import Message, Reading
 
 INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400
@@ -203,3 +216,194 @@ class _Marked(Func):
 def has_term(wanted: str) -> Q:
     """Messages that have this exact term, of whichever workspace; no index serves it."""
     return Q(atoms__contains=_Marked(F("workspace_id"), Value(wanted)))
+
+
+# A message of many values has its first ones in the index; all of them stand on its page.
+MAX_VALUES: Final = 120
+MAX_VALUE_CHARACTERS: Final = 120
+MAX_DEPTH: Final = 4
+
+# Names that stand in the index under a name of their own, and those that are no fact but a way of telling.
+_SINGLE: Final = ("sender", "native_act", "conversation_id", "trace_id", "task_id", "message_id", "topic", "status")
+_MORE: Final = (
+    *("object_id", "parent_id", "parent_task_id", "correlation_id", "result_id", "delegation", "frame"),
+    *("turn", "run", "progress", "score"),
+)
+_LISTS: Final = {"modifiers": "modifier", "capabilities": "capability", "path": "path"}
+# Names whose presence alone is worth asking for.
+PRESENT: Final = (
+    *("deadline", "schedule", "condition", "error", "progress", "priority", "score", "parent_id", "content"),
+    "references",
+)
+
+
+def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]) -> list[str]:
+    """The exact terms of a message, in order.
+
+    Args:
+        reading: its record.
+        message: as told.
+        texts: what its words are taken from; their glyphs are terms too.
+        given: the message's names that are not absent.
+    """
+    found = {term("dialect", reading.dialect)}
+    found.add(term("performative", message.performative or "malformed"))
+    for name in _SINGLE:
+        value = getattr(message, name)
+        if value not in (None, ""):
+            found.add(term(name, value))
+    found.update(term("receiver", name) for name in message.receivers)
+    if message.broadcast:
+        found.add(term("receiver", "*"))
+    for count, (name, value) in enumerate(_list_more(reading, message, given)):
+        if count == MAX_VALUES:
+            break
+        found.add(term(name, value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS]))
+    found.update(f"glyph={glyph}" for glyph in find_glyphs(reading.wire, *texts))
+    return sorted(found)
+
+
+def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The other names of the record with their values."""
+    for name in PRESENT:
+        if name in given:
+            yield "has", name
+    for name, value in (("version", reading.version), ("vocabulary", reading.vocabulary)):
+        if value:
+            yield name, value
+    for name in _MORE:
+        if name in given:
+            yield name, write_value(given[name])
+    for name, atom in _LISTS.items():
+        for value in given.get(name, ()):
+            yield atom, str(value)
+    yield from _list_groups(message, given)
+    notes = (*message.notes, *(reading.notes if message.part == 1 else ()))
+    for note in {note.code: note for note in notes}.values():
+        yield "note", note.code
+        yield "group", note.group
+    for name in ("attributes", "content"):
+        if isinstance(given.get(name), Mapping):
+            yield from flatten(name, given[name])
+
+
+def _list_groups(message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The names that hold a value of several names each."""
+    if message.target is not None:
+        yield "target", message.target.name
+    if message.priority is not None:
+        yield "priority", write_value(message.priority.raw if message.priority.rank is None else message.priority.rank)
+    if message.error is not None:
+        for name in ("code", "retryable", "cause"):
+            value = getattr(message.error, name)
+            if value is not None:
+                yield f"error.{name}", write_value(value)
+    for definition in message.defines:
+        yield "defines", definition.name
+    for reference in message.references:
+        if reference.ref:
+            yield "reference", reference.ref
+    if "security" in given:
+        for name in ("encrypted", "opened", "session", "verified"):
+            value = getattr(message.security, name)
+            if value not in (None, False):
+                yield f"security.{name}", write_value(value)
+        for claim in message.security.claims:
+            yield "security.claim", claim
+
+
+def write_value(value: Any) -> str:
+    """A value as it is compared: JSON's words for truth, numbers without a fraction of zero."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)
+
+
+def flatten(name: str, value: Any) -> Iterable[tuple[str, str]]:
+    """The single values below a name, each with its path: `attributes.det`, `content.items`."""
+    stack: list[tuple[str, Any, int]] = [(name, value, 0)]
+    while stack:
+        path, held, depth = stack.pop()
+        if isinstance(held, Mapping):
+            if depth < MAX_DEPTH:
+                stack.extend((f"{path}.{inner}", each, depth + 1) for inner, each in reversed(list(held.items())))
+        elif isinstance(held, (list, tuple)):
+            if depth < MAX_DEPTH:
+                stack.extend((path, each, depth + 1) for each in reversed(held))
+        elif held is not None and held != "" and len(path) <= MAX_VALUE_CHARACTERS:
+            yield path, write_value(held)
+
+
+# So many last bits of the number of seconds since 1970 say nothing in which span of a size one lies.
+SIZES: Final = (7, 13, 19, 25)
+# One message of so many is in the sample: those whose ids, which are random at their end, end with so many zero bits.
+SAMPLED: Final = 512
+_SAMPLE: Final = "sample"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def write_sample(workspace_id: uuid.UUID) -> list[str]:
+    """The entry of the sampled messages; it begins with the mark of the workspace, as all entries do."""
+    return [f"{mark_workspace(workspace_id)}{_SAMPLE}"]
+
+
+def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
+    """The entries of the fewest spans that hold the time between two moments, these included."""
+    mark = mark_workspace(workspace_id)
+    return [f"{mark}{bits}:{number}" for bits, number in _cover(_count_seconds(since), _count_seconds(until))]
+
+
+def _count_seconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(seconds=1)
+
+
+def _cover(first: int, last: int) -> Iterator[tuple[int, int]]:
+    start, end = first >> SIZES[0], (last >> SIZES[0]) + 1
+    for bits, wider in pairwise(SIZES):
+        many = 1 << wider - bits
+        # What does not fill a wider span at either side.
+        while start < end and start % many:
+            yield bits, start
+            start += 1
+        while start < end and end % many:
+            end -= 1
+            yield bits, end
+        start, end = start // many, end // many
+    yield from ((SIZES[-1], number) for number in range(start, end))
+
+
+class Spans(Func):
+    """The entries of a message: of each size the span in which it lies, and whether it is in the sample."""
+
+    output_field = ArrayField(TextField())
+
+    def __init__(self) -> None:
+        super().__init__(F("workspace_id"), F("order_time"), F("id"))
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *given: Any, **more: Any
+    ) -> tuple[str, tuple[()]]:
+        """An array that is the same for a row whoever asks: an index takes no other."""
+        workspace, moment, own = (compiler.compile(each)[0] for each in self.get_source_expressions())
+        mark = f"ENCODE(SUBSTRING(UUID_SEND({workspace}) FROM 14), 'base64')"
+        second = f"FLOOR(EXTRACT(EPOCH FROM {moment} AT TIME ZONE 'UTC'))::bigint"
+        spans = ", ".join(f"{mark} || '{bits}:' || ({second} >> {bits})" for bits in SIZES)
+        end = f"SUBSTRING(UUID_SEND({own}) FROM 13)"
+        return (
+            f"ARRAY[{spans}] || CASE WHEN {end} < '\\x{2**32 // SAMPLED:08x}'::bytea"
+            f" THEN ARRAY[{mark} || '{_SAMPLE}'] ELSE '{{}}'::text[] END",
+            (),
+        )
+
+
+class IsWithin(Func):
+    """Whether a message has one of these entries."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " && "
+    output_field = BooleanField()
+
+    def __init__(self, entries: list[str]) -> None:
+        super().__init__(Spans(), Value(entries, output_field=ArrayField(TextField())))

@@ -46,8 +46,7 @@ from ..inserting.marking import (
 )
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
-from ..placing.across import suspect_answers
-from ..placing.citations import Citation, Elsewhere, find_bearers
+from ..placing.citations import Citation, Elsewhere, find_bearers, suspect_answers
 from ..placing.links import read_links
 from ..placing.nodes import StoredNode, find_misread, load_timelines, make_new_node, sort_nodes
 from ..placing.places import slot_of

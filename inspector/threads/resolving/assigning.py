@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..models import Conversation
-from ..placing.nodes import StoredNode
+from ..placing.nodes import Ref, StoredNode, is_after, make_ref
 from ..tasks.events import (
     ANSWERS,
     ASKS,
@@ -30,10 +30,8 @@ from ..tasks.events import (
     WITHDRAWN,
     WORK,
 )
-from ..tasks.replay import take
-from ..tasks.rows import Tasks
+from ..tasks.rows import Tasks, take
 from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
-from .refs import Ref, is_after, make_ref
 from .view import Key, View
 
 _ENDS: Final = frozenset({"done", *WITHDRAWN})

@@ -1,6 +1,6 @@
 """What a conversation has established, as one block finds it: each name is looked up when it is asked for.
 
-It notes what each telling asked, and what its record changed (`rendering.contexts`). The answers are kept as digests,
+It notes what each telling asked, and what its record changed (`dependencies`). The answers are kept as digests,
 so that to compare them with those of another time costs no more than asking anew; they are made under a secret, so that
 nobody can write a log in which two contexts look alike. A fact stands under the question for it, so that whether a
 message still stands as it was told is answered by looking up what its telling asked.
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dialects import Context, Entry, to_json_type
 
-from ..rendering.contexts import ALL, DECODER_VERSION, KNOWN, POSITION, SIZE, make_question, seal, weigh
+from ..rendering.dependencies import ALL, DECODER_VERSION, KNOWN, POSITION, SIZE, make_question, seal, weigh
 from .view import View
 
 _MODULUS: Final = 1 << 128

@@ -11,13 +11,11 @@ from ..models.blocks import BROKEN_OFF, Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
-from ..rendering.retelling import Retelling, Texts
-from ..rendering.wordings import History
+from ..rendering.wordings import History, Retelling, Texts
 from ..tasks.rows import Tasks
 from .assigning import Assigner
 from .established import Established
-from .linking import Linker, load_bearers
-from .runs import order_nodes
+from .linking import Linker, load_bearers, order_nodes
 from .summaries import Moment, Summary, sum_up
 from .view import View
 from .writing import Changes

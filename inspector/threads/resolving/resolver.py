@@ -34,8 +34,7 @@ from ..models import Conversation, Task
 from ..models.blocks import Fact
 from ..placing.citations import Citation, Elsewhere, find_bearers_alone
 from ..placing.nodes import find_misread, load_timelines
-from ..rendering.retelling import Texts
-from ..rendering.wordings import History, note_rest
+from ..rendering.wordings import History, Texts, note_rest
 from ..tasks.rows import make_row, write_tasks, write_touched
 from . import blocks
 from .blocks import Timeline, is_one_block

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from django.db import connection
 
 from ..models.blocks import FACT_BYTES, FIRST, Fact
-from ..rendering.contexts import DECODER_VERSION, name_secret
+from ..rendering.dependencies import DECODER_VERSION, name_secret
 
 # What is asked for: its kind, and by what.
 Key = tuple[Any, ...]
@@ -45,7 +45,7 @@ def name_form() -> str:
 
 
 def digest_key(key: Key) -> bytes:
-    """What stands for a key in the tables; that of a question of a context is the question itself (`contexts`)."""
+    """What stands for a key in the tables; that of a question of a context is the question itself (`dependencies`)."""
     if key[0] == "question":
         return bytes.fromhex(key[1])
     return blake2b(repr(key).encode("utf-8", "backslashreplace"), digest_size=FACT_BYTES).digest()

@@ -16,7 +16,7 @@ from ..inserting.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..inserting.marking import mark_traces
 from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
-from ..placing.across import look_across
+from ..placing.citations import look_across
 from ..placing.nodes import StoredNode
 from ..rendering.rule_flags import decide_established
 from ..rendering.teller import ToldRow

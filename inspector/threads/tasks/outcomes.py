@@ -14,8 +14,7 @@ from django.db.models import Count, Exists, F, Min, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from ..agents.directory import AgentSum, Choice
-from ..agents.pairs import PairSum
+from ..agents.directory import AgentSum, Choice, PairSum
 from ..models import Agent, Task
 from .measures import is_one_of
 from .states import STANDING

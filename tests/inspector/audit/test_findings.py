@@ -27,7 +27,7 @@ from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.services import withdraw_delivery
 from inspector.pipeline import run_due, sweep
 from inspector.threads.models import Block, Conversation, Message, Wording
-from inspector.threads.rendering import contexts
+from inspector.threads.rendering import dependencies
 from inspector.threads.rendering.wordings import list_wordings
 
 from ..conftest import Cast, deliver, settle_all
@@ -248,7 +248,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     settle_all()
     assert not any(token in message.body for message in Message.objects.all())
     message = Message.objects.get()
-    told_in = message.told_in.replace(contexts.DECODER_VERSION, "1.1", 1)
+    told_in = message.told_in.replace(dependencies.DECODER_VERSION, "1.1", 1)
     Message.objects.update(told_in=told_in, english=f"use {token}", body=message.body.replace("use ", f"use {token} "))
     Conversation.objects.update(native_id=token)
     Examination.objects.update(version="1.1/2")
@@ -267,9 +267,9 @@ def test_what_waits_to_be_examined_at_an_upgrade_is_read_anew_all_the_same(cast:
     deliver(cast, ASKED)
     settle_all()
     message = Message.objects.get()
-    told_in = message.told_in.replace(contexts.DECODER_VERSION, "1.1", 1)
+    told_in = message.told_in.replace(dependencies.DECODER_VERSION, "1.1", 1)
     Message.objects.update(told_in=told_in, english="as it was told before")
-    Block.objects.update(form=Block.objects.get().form.replace(contexts.DECODER_VERSION, "1.1"))
+    Block.objects.update(form=Block.objects.get().form.replace(dependencies.DECODER_VERSION, "1.1"))
     Examination.objects.update(version="1.1/2")
     Job.objects.filter(kind=Job.Kind.EXAMINE).update(state=Job.State.QUEUED, due_at=timezone.now())
     run_due(only=(Job.Kind.EXAMINE,))
@@ -312,7 +312,7 @@ def test_what_the_decoder_before_kept_as_prose_becomes_its_dialect(
         settle_all()
     stored = Message.objects.get()
     assert stored.dialect == "prose"
-    Message.objects.update(told_in=stored.told_in.replace(contexts.DECODER_VERSION, "2.1", 1))
+    Message.objects.update(told_in=stored.told_in.replace(dependencies.DECODER_VERSION, "2.1", 1))
     Examination.objects.update(version="2.1/5")
     sweep()
     settle_all()

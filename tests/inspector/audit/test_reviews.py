@@ -22,7 +22,7 @@ from inspector.intake.models import Record
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering import contexts
+from inspector.threads.rendering import dependencies
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, make_user, settle_all
@@ -339,7 +339,7 @@ def test_a_sign_off_says_what_changed(
     elif change == "beside":
         Message.objects.update(told_digest=b"another telling".ljust(32))
     elif change == "decoder":
-        Message.objects.update(told_in=message.told_in.replace(contexts.DECODER_VERSION, "99.9"))
+        Message.objects.update(told_in=message.told_in.replace(dependencies.DECODER_VERSION, "99.9"))
     elif change == "came":
         deliver(cast, b'{"raw": "And the other one.", "conversation": "c1", "id": "m2"}')
         settle_all()
@@ -352,7 +352,7 @@ def test_a_sign_off_says_what_changed(
     check(conversations=[conversation.pk])
     assert changes_of(conversation) == expected
     kept = read_changes(Binding.objects.get().changes)
-    named = [(f"prose {contexts.DECODER_VERSION}", "prose 99.9")] if change == "decoder" else []
+    named = [(f"prose {dependencies.DECODER_VERSION}", "prose 99.9")] if change == "decoder" else []
     assert [pair for each in kept.values() for pair in each.decoders] == named
 
 

@@ -17,8 +17,8 @@ from inspector.intake.models import Delivery
 from inspector.pages.agents.graph import HEIGHT, draw
 from inspector.pages.agents.marks import find_colour
 from inspector.pages.agents.rows import Gallery
+from inspector.threads.agents.directory import list_pairs
 from inspector.threads.agents.names import name_agent
-from inspector.threads.agents.pairs import list_pairs
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, make_agent_id
 from tests.inspector.conftest import Cast, deliver, settle_all
 

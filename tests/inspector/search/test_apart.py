@@ -13,8 +13,7 @@ from django.db import connection
 from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
 from inspector.threads.models import Message
-from inspector.threads.rendering.spans import IsWithin, write_spans
-from inspector.threads.rendering.terms import has_term, mark_workspace
+from inspector.threads.rendering.terms import IsWithin, has_term, mark_workspace, write_spans
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -15,7 +15,7 @@ from inspector.search import selectors
 from inspector.search.selectors import narrow, read_query
 from inspector.search.writing import is_of_terms
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.spans import SIZES, IsWithin, Spans, write_sample, write_spans
+from inspector.threads.rendering.terms import SIZES, IsWithin, Spans, write_sample, write_spans
 from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all

@@ -22,14 +22,17 @@ from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.agents.directory import (
     Choice,
+    Extent,
     compare_names,
     list_agents,
     list_conversations_of,
     list_declarations,
+    list_pairs,
+    measure_pairs,
     sum_agents,
+    survey_pairs,
 )
 from inspector.threads.agents.names import join_agents, name_agent, undo_word
-from inspector.threads.agents.pairs import Extent, list_pairs, measure_pairs, survey_pairs
 from inspector.threads.models import (
     Agent,
     AgentTotal,

@@ -18,8 +18,8 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Block, Conversation, Fact, Message, Read
 from inspector.threads.models.blocks import BROKEN_OFF
 from inspector.threads.resolving import blocks, resolver, writing
+from inspector.threads.resolving.linking import LATE
 from inspector.threads.resolving.passes import Pass
-from inspector.threads.resolving.runs import LATE
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in

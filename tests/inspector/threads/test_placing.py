@@ -12,9 +12,8 @@ from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.resolving.linking import Linker
+from inspector.threads.resolving.linking import Linker, order_nodes
 from inspector.threads.resolving.passes import list_citations
-from inspector.threads.resolving.runs import order_nodes
 from inspector.threads.resolving.view import View
 from inspector.threads.trees.lines import ADJACENCY, Kind, name_ghost
 

@@ -17,7 +17,7 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.inserting import inserts
 from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.placing import nodes
-from inspector.threads.rendering import contexts, retelling
+from inspector.threads.rendering import dependencies, wordings
 from inspector.threads.rendering import teller as telling
 from inspector.threads.rendering.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
 from inspector.threads.resolving import established, resolver
@@ -59,13 +59,13 @@ def test_a_late_definition_leaves_the_earlier_wording_with_its_reason(cast: Cast
 def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     take_in(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API, is_examined=False)
     told: list[Record] = []
-    tell_record = retelling.tell_record
+    tell_record = wordings.tell_record
 
     def count(record: Record, *given: Any, **names: Any) -> Any:
         told.append(record)
         return tell_record(record, *given, **names)
 
-    monkeypatch.setattr(retelling, "tell_record", count)
+    monkeypatch.setattr(wordings, "tell_record", count)
     take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     definition = Message.objects.get(native_id="def")
     assert [record.pk for record in told] == [definition.record_id, question().record_id]
@@ -192,7 +192,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         body = json.loads(question().body)
         body["message"]["english"] = [{"text": "What the old decoder said."}]
         Message.objects.filter(native_id="ask").update(body=json.dumps(body))
-    old = contexts.DECODER_VERSION
+    old = dependencies.DECODER_VERSION
     for module in (established, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
