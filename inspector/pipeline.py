@@ -37,7 +37,7 @@ from inspector.audit.findings.examining import ask_outdated, examine
 from inspector.audit.findings.sweeping import note_all_due
 from inspector.exports.making import drop_expired, make_step
 from inspector.intake import jobs
-from inspector.intake.abandoned import end_abandoned
+from inspector.intake.breaks import end_abandoned
 from inspector.intake.bulk import cut_windows
 from inspector.intake.failures import is_away
 from inspector.intake.liveness import alone

@@ -9,9 +9,8 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.accounts.models import ApiKey
-from inspector.audit.comments.discussions import Thread, find_commented
+from inspector.audit.comments.discussions import TOO_LARGE, Quote, Thread, find_commented, is_open_to_all, quote_of
 from inspector.audit.comments.life import digest_english
-from inspector.audit.comments.quotes import TOO_LARGE, Quote, is_open_to_all, quote_of
 from inspector.audit.comments.tables import Comment, CommentTurn
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold

@@ -26,10 +26,10 @@ from inspector.audit.findings.listing import (
     find_messages,
     find_related,
     list_findings,
+    mean_findings,
     of_assignee,
     of_delivery,
 )
-from inspector.audit.findings.searching import mean_findings
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES

@@ -8,10 +8,9 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews.bindings import KINDS
+from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
 from inspector.audit.reviews.listing import QueueCount, count_reviewers
 from inspector.audit.reviews.queues import find_rubric
-from inspector.audit.reviews.standings import Standing, find_standings, list_told_reviews
 from inspector.audit.reviews.tables import Rubric
 
 STANDINGS: Final = ("holds", "stale", "unknown")

@@ -13,8 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.models import AuditSample
-from inspector.audit.reviews.filling import MOST_AT_ONCE
-from inspector.audit.reviews.queues import LONGEST_CRITERION, MOST_CRITERIA
+from inspector.audit.reviews.queues import LONGEST_CRITERION, MOST_AT_ONCE, MOST_CRITERIA
 from inspector.audit.reviews.tables import LONGEST_NAME
 from inspector.audit.samples.drawing import (
     LONGEST_SEED,

@@ -22,7 +22,7 @@ from .comments.tables import Comment
 from .findings.dueness import WAITING
 from .findings.listing import grade_of, list_holding
 from .models import ReviewItem
-from .reviews.standings import select_stale
+from .reviews.bindings import select_stale
 from .reviews.tables import OPEN_STATES
 from .rules import RULES, Rule
 from .rules.work import UNANSWERED

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from dialects import SHAPE_VERSION
 from inspector.audit.findings.listing import GRADE, list_here
 from inspector.audit.findings.tables import Finding
-from inspector.audit.reviews.standings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
+from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.reviews.tables import Review
 from inspector.audit.rules import RULES
 from inspector.threads.models import Conversation, Message

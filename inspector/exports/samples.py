@@ -9,11 +9,10 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inspector.audit.reviews.filling import MOST_AT_ONCE
-from inspector.audit.reviews.standings import SignOff, find_sign_offs
+from inspector.audit.reviews.bindings import SignOff, find_sign_offs
+from inspector.audit.reviews.queues import MOST_AT_ONCE
 from inspector.audit.reviews.tables import Review
-from inspector.audit.samples.drawing import list_drawn
-from inspector.audit.samples.strata import say_stratum
+from inspector.audit.samples.drawing import list_drawn, say_stratum
 from inspector.audit.samples.tables import AuditSample, SampledConversation
 from inspector.threads.tasks.measures import get_state
 

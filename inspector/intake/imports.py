@@ -22,8 +22,7 @@ from django.utils import timezone
 from dialects import LogRecord, read_log
 from inspector.accounts.models import Channel, Workspace
 
-from .archives import Archive
-from .containers import HEAD_BYTES, READ_BYTES, ZIP, Arrival, ContainerError, name_container, peek, unfold
+from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
 from .forecasts import Forecaster
 from .framing import BATCH_RECORDS, options_of
 from .liveness import alive, find_alive

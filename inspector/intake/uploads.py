@@ -18,8 +18,17 @@ from django.utils import timezone
 from inspector.tokens import hide_tokens
 
 from . import jobs
-from .archives import Archive, RefusedArchiveError
-from .containers import ZIP, Arrival, ContainerError, name_container, peek, skip_bytes, unfold
+from .containers import (
+    ZIP,
+    Archive,
+    Arrival,
+    ContainerError,
+    RefusedArchiveError,
+    name_container,
+    peek,
+    skip_bytes,
+    unfold,
+)
 from .framing import Framer
 from .liveness import alive
 from .models import Chunk, Delivery, Job

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from inspector.audit.models import Finding, FindingAct
-from inspector.audit.rules.logs import say
+from inspector.audit.rules.rule import say
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.intake import abandoned
+from inspector.intake import breaks
 from inspector.intake.models import Delivery, Record
 from inspector_client import Client, RefusedError
 from tests.inspector.api.test_server import find_port, port, serve, server_folder
@@ -87,7 +87,7 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
     token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody sweeps here: what a killed server had begun to receive is closed below, while none is there.
-    monkeypatch.setattr(abandoned, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
     number, records, kills = find_port(), 3000, 2
     client = Client(
         f"http://127.0.0.1:{number}", token, first_pause_seconds=0.05, most_pause_seconds=0.5, batch_records=50
@@ -120,7 +120,7 @@ def end_what_was_begun() -> None:
     until = time.monotonic() + 30
     while Delivery.objects.filter(state=Delivery.State.RECEIVING).exists():
         assert time.monotonic() < until
-        abandoned.end_abandoned()
+        breaks.end_abandoned()
         time.sleep(0.05)
 
 

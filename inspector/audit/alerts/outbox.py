@@ -18,7 +18,7 @@ from inspector.threads.models import Message
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from .calls import CallError, read_address, read_host
-from .signing import derive_secret, digest_secret, make_salt
+from .sending import derive_secret, digest_secret, make_salt
 from .tables import Alert, Webhook
 
 MOST_WAITING_TESTS: Final = 5

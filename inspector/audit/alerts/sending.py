@@ -1,4 +1,7 @@
-"""Sending alerts: one request for each, tried again after growing pauses, and in the end given up where all can see it.
+"""Sending alerts: one signed request for each, tried again after growing pauses, and in the end given up.
+
+The secret of a webhook is derived from SECRET_KEY and a salt, so that nobody who reads the database can sign. With
+another SECRET_KEY it cannot be made any more; its digest shows that, and a new one is asked for.
 
 Whoever sends holds a lock of its database session for the webhook, so that at most one worker waits for it. One that
 fails keeps all its alerts back for a while: what is dead costs one try now and then, and no worker's time.
@@ -6,7 +9,11 @@ fails keeps all its alerts back for a while: what is dead costs one try now and 
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
+import secrets
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,6 +21,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
@@ -26,8 +34,33 @@ from ..findings.tables import Finding
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from . import calls
-from .signing import ID_HEADER, SIGNATURE_HEADER, TIME_HEADER, derive_secret, digest_secret, sign
 from .tables import Alert, Webhook
+
+ID_HEADER = "Inspector-Id"
+TIME_HEADER = "Inspector-Timestamp"
+SIGNATURE_HEADER = "Inspector-Signature"
+
+
+def make_salt() -> bytes:
+    """What a new secret is made with."""
+    return secrets.token_bytes(16)
+
+
+def derive_secret(salt: bytes) -> str:
+    """The secret of this salt, as it is shown once."""
+    made = hmac.digest(settings.SECRET_KEY.encode(), b"inspector webhook secret " + salt, "sha256")
+    return f"whsec_{base64.urlsafe_b64encode(made).decode().rstrip('=')}"
+
+
+def digest_secret(secret: str) -> bytes:
+    """What shows that a secret is the one that was shown."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def sign(*, secret: str, timestamp: int, body: bytes) -> str:
+    """The value of the header: `v1=` and the code over the time in seconds, a full stop, and the exact body."""
+    return f"v1={hmac.new(secret.encode(), b'%d.%b' % (timestamp, body), 'sha256').hexdigest()}"
+
 
 # The pause after each failure of a webhook in a row; the last one goes on.
 PAUSES_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)

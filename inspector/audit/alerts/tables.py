@@ -15,7 +15,7 @@ from ..findings.tables import Finding
 
 
 class Webhook(models.Model):
-    """Where a workspace wants new findings told. Its secret is not stored: see `signing`.
+    """Where a workspace wants new findings told. Its secret is not stored: see `sending`.
 
     `failures` counts the tries since one last succeeded, `paused_until` keeps all its alerts back until then.
     """

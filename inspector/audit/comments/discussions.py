@@ -1,4 +1,4 @@
-"""Reads of comments: those on a message with all that happened to them, their numbers, and the lists of a workspace."""
+"""Reads of comments: those on a message with all that happened to them, their numbers, and what may be shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 
@@ -15,6 +15,43 @@ from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
 from .tables import Comment, CommentTurn
+
+LONGEST_QUOTE: Final = 300
+TOO_LARGE: Final = "The record is too large to be looked through for secrets here."
+OTHER_BYTES: Final = "These are not the bytes it was written about."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quote:
+    """The characters that a comment is about, its secrets as marks; `why_none` says why there are none to be seen."""
+
+    text: str
+    more: int
+    is_masked: bool
+    why_none: str = ""
+
+
+def quote_of(comment: Comment, wire: str, masked: str | None) -> Quote:
+    """What may be shown of the characters that a comment is about.
+
+    Args:
+        comment: which.
+        wire: the text of its record.
+        masked: that text with its secrets masked; None where it could not be looked through.
+    """
+    start, end = comment.start, comment.end
+    if masked is None:
+        return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
+    if wire[start:end] != comment.quoted_text:
+        return Quote(text="", more=0, is_masked=True, why_none=OTHER_BYTES)
+    text = masked[start:end]
+    return Quote(text=text[:LONGEST_QUOTE], more=max(0, len(text) - LONGEST_QUOTE), is_masked=text != wire[start:end])
+
+
+def is_open_to_all(quote: Quote, *, is_restricted: bool) -> bool:
+    """Whether everybody may read what was written about these characters: who cannot see them learns nothing of it."""
+    return not (is_restricted or quote.is_masked)
+
 
 Key = tuple[datetime, uuid.UUID]
 PlaceOnWire = tuple[int, int, datetime, uuid.UUID]

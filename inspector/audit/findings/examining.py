@@ -26,11 +26,11 @@ from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
 from ..reviews.bindings import check
-from ..reviews.filling import fill_by_findings
+from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .keeping import Found, write_findings
+from .loading import load_scenes
 from .scene import Noted, Scene
-from .seeing import load_scenes
 from .settings import Settings, load_settings
 from .tables import Examination
 

@@ -1,4 +1,4 @@
-"""Keeping what examining found: a finding is the same one each time, and what no longer holds is closed and stays.
+"""Keeping what examining found: a finding is the same one each time; the gravest open one stands on the conversation.
 
 Only rows that came out otherwise are written.
 """
@@ -6,13 +6,13 @@ Only rows that came out otherwise are written.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -22,9 +22,26 @@ from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 
 from ..alerts.outbox import announce
-from .dueness import note_due
-from .grading import grade_conversations
+from .dueness import COUNTS, note_due
 from .tables import Examination, Finding
+
+
+def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
+    """Note how grave the gravest finding that stands open is in each of these conversations.
+
+    Call it after whatever changes how their findings stand, in the transaction that holds them.
+
+    Args:
+        conversations: their ids.
+    """
+    ids = list(conversations)
+    stand = Finding.objects.filter(COUNTS, IsAny("conversation_id", ids), state=Finding.State.OPEN)
+    gravest = dict(stand.order_by().values_list("conversation").annotate(severity=Max("severity")))
+    noted = Conversation.objects.filter(IsAny("id", ids)).values_list("id", "open_severity")
+    changed = [(pk, gravest.get(pk, 0)) for pk, severity in noted if severity != gravest.get(pk, 0)]
+    if changed:
+        update_rows(model=Conversation, columns=("id", "open_severity"), rows=changed)
+
 
 _COLUMNS: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),

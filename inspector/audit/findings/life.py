@@ -26,7 +26,7 @@ from inspector.trail.services import Thing, record_deed
 
 from ..rules import RULES
 from .dueness import AWAKE
-from .grading import grade_conversations
+from .keeping import grade_conversations
 from .tables import Finding, FindingAct, RuleChange, Suppression
 
 LONGEST_REASON = 2000

@@ -1,4 +1,4 @@
-"""Reads of findings: the lists and the counts, of those that are due. `dueness` says which are."""
+"""Reads of findings: the lists and the counts, of those that are due (`dueness`), also by a query."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from django.db.models import (
     When,
     Window,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import JSONObject, RowNumber
 
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord, Sighting
 from inspector.intake.text import make_storable
+from inspector.search.conversations import mean
 from inspector.threads.models import Conversation, Message
 
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
@@ -467,3 +469,17 @@ def _find_places(places: Collection[tuple[uuid.UUID, int]]) -> dict[tuple[uuid.U
     rows = Message.objects.shown().filter(record__in={record for record, _ in places})
     found = {(message.record_id, message.part): message for message in rows}
     return {place: found[place] for place in places if place in found}
+
+
+_OF_FINDING: Final = (
+    '"threads_message"."record_id" = "audit_finding"."record_id" AND "threads_message"."part" = "audit_finding"."part"'
+)
+
+
+def mean_findings(*, workspace: Workspace, query: str, may_see_secrets: bool) -> RawSQL | None:
+    """The condition on findings that a query is: those of the shown messages that it finds; None for an empty one.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    return mean(_OF_FINDING, workspace=workspace, query=query, may_see_secrets=may_see_secrets)

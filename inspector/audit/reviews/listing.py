@@ -17,7 +17,7 @@ from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
 from ..comments.tables import Comment
-from .standings import select_stale, select_told, select_told_items
+from .bindings import select_stale, select_told, select_told_items
 from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
 # The queues of a page, and those that one of them is chosen from.

@@ -20,9 +20,8 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation
 
 from .bindings import bind
-from .filling import make_items
 from .leases import check_held, check_turn, hold_item, record_review
-from .queues import get_standing_queue, hold_queue
+from .queues import get_standing_queue, hold_queue, make_items
 from .tables import OPEN_STATES, Review, ReviewItem, Rubric
 
 LONGEST_COMMENT: Final = 10_000

@@ -7,10 +7,9 @@ from typing import Final
 
 from inspector.threads.tasks.rows import read_steps
 
-from ..findings.relating import RESULTS
+from ..findings.loading import RESULTS
 from ..findings.scene import Scene
-from .logs import clowl, say
-from .rule import Hit, Rule
+from .rule import Hit, Rule, clowl, say
 from .work import name_agent
 
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 from inspector.tokens import MARKS
 
 from ..findings.scene import Scene, Seen
-from .logs import FOOT, clowl, say
-from .rule import Hit, Rule
+from .rule import FOOT, Hit, Rule, clowl, say
 
 # The code by which CLowl says that a context could not be had.
 _NO_CONTEXT: Final = "E003"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .logs import say
-from .rule import Rule
+from .rule import Rule, say
 
 RULES: Final = (
     Rule(

@@ -9,8 +9,7 @@ from inspector.threads.placing.citations import SEVERAL, count_bearers, write_be
 from inspector.threads.tasks.rows import read_steps
 
 from ..findings.scene import Scene, Seen
-from .logs import clowl, say
-from .rule import Hit, Rule
+from .rule import Hit, Rule, clowl, say
 
 LONGEST_NAMED: Final = 80
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .logs import FOOT, clowl, pack, say
-from .rule import Rule, select_notes
+from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
 _TWICE: Final = frozenset(
     {

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from ..findings.scene import Scene, Seen
-from .logs import FOOT, pack, say
-from .rule import Hit, Rule
+from .rule import FOOT, Hit, Rule, pack, say
 
 _SECURITY: Final = "references/security"
 # Between whom, since when, and in which message it was agreed to encrypt; none where that ended.

@@ -8,8 +8,7 @@ from typing import Final
 from inspector.confusables import find_likenesses, find_oddities
 
 from ..findings.scene import Scene
-from .logs import say
-from .rule import Hit, Rule
+from .rule import Hit, Rule, say
 
 
 def _find_strangers(scene: Scene) -> Iterator[Hit]:

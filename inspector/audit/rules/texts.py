@@ -7,12 +7,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.intake.concealing import IN_CLEAR, NAMES
+from inspector.intake.concealment import IN_CLEAR, NAMES
 from inspector.threads.rendering.hidden_characters import LOOKALIKES
 
 from ..findings.scene import Scene
-from .logs import FOOT, pack, say
-from .rule import Hit, Rule
+from .rule import FOOT, Hit, Rule, pack, say
 
 _SHOWN: Final = 4
 

@@ -1,4 +1,4 @@
-"""Drawing an audit sample: a pure function of the seed and of the conversations as they are settled.
+"""Drawing an audit sample: a pure function of the seed and of the conversations; and its strata in people's words.
 
 Nothing random enters, and no id that the database made. The identity of a conversation is SHA-256 over the name of its
 channel and its key, which comes from what the log says (its id, or the source that it is). Its score is SHA-256 over
@@ -23,16 +23,26 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import Q
 
+from dialects import title_of
 from inspector.accounts.models import Membership, Workspace
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from ..reviews.filling import MOST_AT_ONCE, fill_queue
-from ..reviews.queues import create_queue
+from ..reviews.queues import MOST_AT_ONCE, create_queue, fill_queue
 from ..reviews.tables import ReviewItem
-from .strata import AND
 from .tables import AuditSample, SampledConversation
+
+# Between the names that a stratum is made of.
+AND: Final = " and "
+
+
+def say_stratum(sample: AuditSample, name: str) -> str:
+    """A stratum of a sample as people call it: dialects by their titles, everything else as it is."""
+    if sample.stratum != AuditSample.Stratum.DIALECT:
+        return name
+    return AND.join(map(title_of, name.split(AND)))
+
 
 # It changes when the same seed would draw others.
 METHOD: Final = "sample 1"

@@ -12,7 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.listing import OpenCount, Telling, count_open_in, find_related, tell_findings
 from inspector.audit.models import Finding
-from inspector.audit.reviews.standings import find_standings, list_reviews
+from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.threads.messages import count_hidden_in, read_body

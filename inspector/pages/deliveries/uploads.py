@@ -24,7 +24,7 @@ from inspector.accounts.workspaces import ARCHIVED
 from inspector.api.bodies import is_asked_first
 from inspector.bounds import find_declared_length, refuse_length, stop_reading, takes_large_bodies
 from inspector.intake import staging
-from inspector.intake.archives import RefusedArchiveError
+from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import find_delivery
 from inspector.trail.acting import find_address

@@ -13,7 +13,7 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace
 from inspector.audit.findings.listing import OpenCount, count_open_in
 from inspector.audit.models import ReviewItem
-from inspector.audit.reviews.standings import SignOff, find_sign_offs
+from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation

@@ -17,11 +17,17 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
-from inspector.audit.reviews.filling import MOST_AT_ONCE
-from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.reviews.queues import MOST_AT_ONCE, MOST_CRITERIA
 from inspector.audit.reviews.tables import LONGEST_NAME
-from inspector.audit.samples.drawing import LONGEST_SEED, draw_sample, find_items, find_sample, list_drawn, list_samples
-from inspector.audit.samples.strata import say_stratum
+from inspector.audit.samples.drawing import (
+    LONGEST_SEED,
+    draw_sample,
+    find_items,
+    find_sample,
+    list_drawn,
+    list_samples,
+    say_stratum,
+)
 from inspector.search.cursors import write_cursor
 from inspector.threads.selectors import find_openings
 

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from inspector.accounts.models import Membership
 from inspector.audit import services
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews.filling import Filled
 from inspector.audit.reviews.listing import (
     DISPUTED,
     DONE,
@@ -39,7 +38,7 @@ from inspector.audit.reviews.listing import (
     walk_queues,
     write_queue_key,
 )
-from inspector.audit.reviews.queues import MOST_CRITERIA
+from inspector.audit.reviews.queues import MOST_CRITERIA, Filled
 from inspector.audit.rules import RULES
 from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
 from inspector.threads.models import Message

@@ -11,8 +11,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
-from inspector.audit.reviews.bindings import Change, Place
-from inspector.audit.reviews.standings import Standing, find_places
+from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
 from inspector.threads.models import Message
 
 from ..shown.told import name_dialect

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
-from inspector.audit.rules.logs import clowl
+from inspector.audit.rules.rule import clowl
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from inspector.audit.findings.sweeping import note_all_due
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
-from inspector.audit.rules.logs import clowl, say
+from inspector.audit.rules.rule import clowl, say
 from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages

@@ -22,7 +22,7 @@ from inspector.audit.findings.listing import (
 )
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing
-from inspector.audit.rules.logs import clowl, say
+from inspector.audit.rules.rule import clowl, say
 from inspector.intake.models import HiddenRecord, Job
 from inspector.intake.services import withdraw_delivery
 from inspector.pipeline import run_due, sweep
@@ -224,7 +224,7 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from inspector.audit.findings.seeing import load_scenes
+    from inspector.audit.findings.loading import load_scenes
 
     def count() -> int:
         with CaptureQueriesContext(connection) as caught:

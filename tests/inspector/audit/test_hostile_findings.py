@@ -14,7 +14,7 @@ import pytest
 
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
-from inspector.audit.rules.logs import clowl, say
+from inspector.audit.rules.rule import clowl, say
 
 from ..conftest import settle_all
 from ..doors import Way

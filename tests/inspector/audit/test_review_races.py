@@ -16,7 +16,7 @@ from django.utils import timezone
 from inspector.accounts.models import Role
 from inspector.accounts.services import add_member
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews import filling, leases, queues, verdicts
+from inspector.audit.reviews import leases, queues, verdicts
 from inspector.threads.models import Conversation
 
 from ..conftest import Cast, deliver, make_user, settle_all
@@ -119,14 +119,14 @@ def test_nothing_comes_into_a_queue_that_is_being_closed(cast: Cast, item: Revie
     close = lambda: queues.close_queue(membership=cast.owner, queue=item.queue, is_closed=True)  # noqa: E731
     assert "closed" in meanwhile(close, lambda: verdicts.review_again(membership=cast.auditor, item=item))
     queues.close_queue(membership=cast.owner, queue=item.queue, is_closed=False)
-    fill = lambda: filling.fill_queue(  # noqa: E731
+    fill = lambda: queues.fill_queue(  # noqa: E731
         queue=item.queue, conversations=[item.conversation_id], why="", membership=cast.owner
     )
     assert "closed" in meanwhile(close, fill)
     assert ReviewItem.objects.count() == 1
     queues.close_queue(membership=cast.owner, queue=item.queue, is_closed=False)
     # Two ways into the queue at once: it comes in once, and nobody is led to an item that is not there.
-    put = lambda: filling.make_items(item.queue, [item.conversation_id], "", None)  # noqa: E731
+    put = lambda: queues.make_items(item.queue, [item.conversation_id], "", None)  # noqa: E731
     said = meanwhile(put, lambda: verdicts.review_again(membership=cast.auditor, item=item))
     assert said == "it waits in this queue already"
     assert ReviewItem.objects.filter(state="waiting").count() == 1

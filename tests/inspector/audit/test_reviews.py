@@ -13,10 +13,16 @@ from django.utils import timezone
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
 from inspector.audit.models import Binding, Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews import filling, leases, queues, verdicts
-from inspector.audit.reviews.bindings import check, read_changes
+from inspector.audit.reviews import leases, queues, verdicts
+from inspector.audit.reviews.bindings import (
+    check,
+    find_sign_offs,
+    find_standings,
+    list_item_reviews,
+    list_reviews,
+    read_changes,
+)
 from inspector.audit.reviews.listing import count_queue, count_reviewers
-from inspector.audit.reviews.standings import find_sign_offs, find_standings, list_item_reviews, list_reviews
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Record
 from inspector.search.language import QueryError
@@ -49,7 +55,7 @@ def seen(conversation: Conversation) -> bytes:
 
 def enqueue(cast: Cast, conversation: Conversation, *, reviewers: int = 2) -> ReviewItem:
     queue = queues.create_queue(membership=cast.owner, name="Q", reviewers=reviewers, criteria=CRITERIA)
-    filling.fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
+    queues.fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
     return ReviewItem.objects.get(queue=queue)
 
 
@@ -113,7 +119,7 @@ def test_a_viewer_and_a_stranger_may_not(cast: Cast, conversation: Conversation)
         with pytest.raises(PermissionDenied):
             judge(item, membership, "fine")
         with pytest.raises(PermissionDenied):
-            filling.fill_queue(queue=item.queue, conversations=[conversation.pk], why="", membership=membership)
+            queues.fill_queue(queue=item.queue, conversations=[conversation.pk], why="", membership=membership)
         with pytest.raises(PermissionDenied):
             queues.change_rubric(membership=membership, queue=item.queue, criteria=["a"], expected=1)
     with pytest.raises(PermissionDenied):
@@ -173,7 +179,7 @@ def test_what_is_said_beside_a_blind_review_is_not_told_either(
 ) -> None:
     blind = enqueue(cast, conversation)
     alone = queues.create_queue(membership=cast.owner, name="Alone")
-    filling.fill_queue(queue=alone, conversations=[conversation.pk], why="", membership=cast.owner)
+    queues.fill_queue(queue=alone, conversations=[conversation.pk], why="", membership=cast.owner)
     item = ReviewItem.objects.get(queue=alone)
     leases.claim(membership=third, item=item)
     verdicts.judge_item(membership=third, item=item, verdict="violation", comment="", seen=seen(conversation))
@@ -364,9 +370,9 @@ def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> 
     settle_all()
     item = ReviewItem.objects.get()
     assert (item.queue, item.why) == (queue, "Unreadable message")
-    assert filling.fill_from_source(membership=cast.owner, queue=queue) == filling.Filled(0, 1)
+    assert queues.fill_from_source(membership=cast.owner, queue=queue) == queues.Filled(0, 1)
     queues.remove_item(membership=cast.owner, item=item)
-    assert filling.fill_from_source(membership=cast.owner, queue=queue).added == 0
+    assert queues.fill_from_source(membership=cast.owner, queue=queue).added == 0
     deliver(cast, b'{"raw": "{\\"clowl\\": \\"0.3\\"", "conversation": "c1", "id": "m2", "dialect": "clowl"}')
     settle_all()
     assert ReviewItem.objects.filter(state="waiting").count() == 1
@@ -375,10 +381,10 @@ def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> 
 
 def test_a_search_fills_a_queue_once(cast: Cast, conversation: Conversation) -> None:
     queue = queues.create_queue(membership=cast.owner, name="Invoices", source="search", query="invoice")
-    assert filling.fill_from_source(membership=cast.auditor, queue=queue).added == 1
-    assert filling.fill_from_source(membership=cast.auditor, queue=queue).added == 0
+    assert queues.fill_from_source(membership=cast.auditor, queue=queue).added == 1
+    assert queues.fill_from_source(membership=cast.auditor, queue=queue).added == 0
     with pytest.raises(ValidationError, match="query"):
         queues.create_queue(membership=cast.owner, name="Wrong", source="search", query="nobody:knows")
     queues.close_queue(membership=cast.owner, queue=queue, is_closed=True)
     with pytest.raises(ValidationError, match="closed"):
-        filling.fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+        queues.fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.audit.findings.scene import SeenTask
-from inspector.audit.rules.rounds import find_rounds
+from inspector.audit.rules.work import find_rounds
 
 START = datetime(2026, 11, 16, tzinfo=UTC)
 

@@ -15,11 +15,11 @@ from django.db.models import F, QuerySet
 from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.examining import find
-from inspector.audit.findings.seeing import load_scenes
+from inspector.audit.findings.loading import load_scenes
 from inspector.audit.findings.settings import load_settings
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
-from inspector.audit.rules.logs import clowl
+from inspector.audit.rules.rule import clowl
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.intake.withdrawals import take_back

@@ -12,10 +12,18 @@ from collections.abc import Mapping, Sequence
 from django.db.models import Case, Exists, Expression, F, OuterRef, Q, SmallIntegerField, Subquery, Value, When
 
 from inspector.accounts.models import ApiKey
-from inspector.audit.findings.relating import COLUMNS, JUDGED, ORDER, RESULTS, see, see_all
+from inspector.audit.findings.loading import (
+    COLUMNS,
+    JUDGED,
+    ORDER,
+    RESULTS,
+    _Shown,
+    _take,
+    load_words_after_end,
+    see,
+    see_all,
+)
 from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
-from inspector.audit.findings.seeing import _Shown, _take
-from inspector.audit.findings.working import load_words_after_end
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms

@@ -16,8 +16,17 @@ from collections.abc import Callable, Iterator
 import pytest
 import zstandard
 
-from inspector.intake.archives import MOST_MEMBERS, Archive, RefusedArchiveError
-from inspector.intake.containers import Arrival, ContainerError, name_container, peek, skip_bytes, unfold
+from inspector.intake.containers import (
+    MOST_MEMBERS,
+    Archive,
+    Arrival,
+    ContainerError,
+    RefusedArchiveError,
+    name_container,
+    peek,
+    skip_bytes,
+    unfold,
+)
 from tests.each import for_each
 
 MOST = 64 * 1024 * 1024

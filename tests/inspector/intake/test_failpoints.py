@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.accounts.services import ensure_channel
-from inspector.intake import abandoned, bulk, jobs
+from inspector.intake import breaks, bulk, jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream, take_upload
 from inspector.threads.models import Message
@@ -159,7 +159,7 @@ def recover() -> None:
     """What the supervisor and the workers do, without their pauses: a lost line is made anew, what is due is done."""
     connection.close_if_unusable_or_obsolete()
     for _ in range(12):
-        abandoned.end_abandoned()
+        breaks.end_abandoned()
         jobs.take_back()
         Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
         pipeline.run_due(seconds=30)
@@ -198,7 +198,7 @@ def prove_whole(number: int, channel_id: Any) -> None:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits: pauses are proven elsewhere."""
-    monkeypatch.setattr(abandoned, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "wake", lambda **names: None)
 
 

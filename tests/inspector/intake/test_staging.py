@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 
 from inspector.accounts.models import Channel
 from inspector.intake import staging
-from inspector.intake.archives import RefusedArchiveError
+from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.models import Chunk, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import find_delivery, list_deliveries
 from inspector.intake.staging import Choices, NotStagedError

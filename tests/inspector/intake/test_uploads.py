@@ -19,7 +19,7 @@ from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.intake import framing, uploads
-from inspector.intake.archives import RefusedArchiveError
+from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.models import Chunk, Delivery, Door, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
 from inspector.intake.services import open_delivery, take_file, take_stream

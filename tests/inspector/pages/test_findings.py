@@ -14,7 +14,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.life import judge, suppress
 from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
-from inspector.audit.rules.logs import clowl, say
+from inspector.audit.rules.rule import clowl, say
 from inspector.audit.services import claim, create_queue, judge_item
 from inspector.intake.services import withdraw_delivery
 from inspector.pages.findings.rows import begin_sentence

@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.audit.rules.logs import clowl
-from inspector.audit.rules.logs import say as say_wires
+from inspector.audit.rules.rule import clowl
+from inspector.audit.rules.rule import say as say_wires
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

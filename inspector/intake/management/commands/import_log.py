@@ -16,7 +16,7 @@ from inspector.accounts import selectors as accounts
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import ensure_channel, ensure_first_workspace
 from inspector.accounts.workspaces import check_open
-from inspector.intake.archives import RefusedArchiveError
+from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.imports import (
     Part,
     RefusedSourceError,
