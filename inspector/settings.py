@@ -65,7 +65,7 @@ MIDDLEWARE = [
     "inspector.trail.acting.ActingMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "inspector.accounts.sessions.IdlenessMiddleware",
+    "inspector.accounts.idleness.IdlenessMiddleware",
     "django.middleware.common.CommonMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -167,13 +167,13 @@ LOGOUT_REDIRECT_URL = "pages:sign-in"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_TEMPLATE = "429.html"
-AXES_CLIENT_IP_CALLABLE = "inspector.trail.acting.find_client_address"
+AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 # A session ends when nobody uses it for so long, and so long after its sign-in.
 SESSION_IDLE_MINUTES = env.int("SESSION_IDLE_MINUTES", 720)
 SESSION_HOURS = env.int("SESSION_HOURS", 336)
-SESSION_ENGINE = "inspector.accounts.sessions"
+SESSION_ENGINE = "inspector.accounts.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_BEHIND_HTTPS

@@ -12,7 +12,7 @@ from typing import Any
 
 from dialects import Reading, read
 from inspector.accounts.models import ApiKey
-from inspector.intake.concealment import conceal_reading, has_tokens
+from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.threads.messages import list_messages_of, unfold

@@ -15,7 +15,7 @@ from typing import Any
 
 from dialects import Candidate, Envelope, Reading, read
 
-from .concealment import conceal_reading
+from .concealing import conceal_reading
 from .identity import read_envelope
 
 
@@ -58,7 +58,7 @@ def facts_at(options: Mapping[str, Any], index: int) -> Facts:
 def read_with_facts(wire: str, envelope: str, facts: str, *, dialect: str | None = None) -> Reading:
     """Read a record's text with its own envelope and with what its delivery says. Never raises for any text.
 
-    Tokens are hidden in what comes out: see `concealment`.
+    Tokens are hidden in what comes out: see `concealing`.
 
     Args:
         wire: the text.

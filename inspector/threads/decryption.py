@@ -24,7 +24,7 @@ from django.db.models.functions import Length
 from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json_type
 from inspector.accounts.models import Membership
 from inspector.intake.bulk import cut_windows
-from inspector.intake.concealment import conceal_told
+from inspector.intake.concealing import conceal_told
 from inspector.intake.jobs import ask, wake_workers
 from inspector.intake.models import Job, Record
 from inspector.keyring.models import EscrowedKey, KeyEvent

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from dialects import Context, LogRecord, Message, Reading, choose_dialect, identify, tell
-from inspector.intake.concealment import conceal_reading, conceal_told
+from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.facts import facts_at, read_with_facts
 from inspector.intake.identity import find_time, write_envelope
 

@@ -2,9 +2,9 @@
 
 Whom to suspect is among a message's sights; whether it is so is asked here, for a sight may outlast what it said.
 
-The messages of a scene are those whose row shows something: its sights say so, which are kept with it, or placing made a remark. One index
-holds them, so that examining costs in proportion to what there is to look at, and not to what a conversation holds. One
-statement asks for all that a message's own row can say, and each body is read once.
+The messages of a scene are those whose row shows something: its sights say so, which are kept with it, or placing made
+a remark. One index holds them, so that examining costs in proportion to what there is to look at, and not to what a
+conversation holds. One statement asks for all that a message's own row can say, and each body is read once.
 """
 
 from __future__ import annotations

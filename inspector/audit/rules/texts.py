@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.intake.concealment import IN_CLEAR, NAMES
+from inspector.intake.concealing import IN_CLEAR, NAMES
 from inspector.threads.rendering.hidden_characters import LOOKALIKES
 
 from ..findings.scene import Scene

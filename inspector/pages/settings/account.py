@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
 from inspector.accounts.services import choose_time_zone, end_sessions, note_account
-from inspector.accounts.sessions import list_sessions, name_program
+from inspector.accounts.session_store import list_sessions, name_program
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import islice
 
 from dialects import Field, Layer, Reading, get_dialect
-from inspector.intake.concealment import may_be_masked
+from inspector.intake.concealing import may_be_masked
 
 from .markup import Span, Stretch
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from inspector.intake.concealment import may_hold_secret
+from inspector.intake.concealing import may_hold_secret
 from inspector.threads.messages import has_record, reread
 from inspector.threads.models import Message
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dialects import Context, Field, Keys, Reading, choose_dialect, get_dialect, tell
-from inspector.intake.concealment import conceal_told, may_be_masked
+from inspector.intake.concealing import conceal_told, may_be_masked
 from inspector.intake.models import Record
 
 MARK: Final = "\N{BULLET}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
 from inspector.budget import MOST_BYTES, fit_answer
 from inspector.intake.bulk import write_array
-from inspector.intake.concealment import conceal_told, hide_entry
+from inspector.intake.concealing import conceal_told, hide_entry
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Session
 from inspector.accounts.services import set_active
-from inspector.accounts.sessions import name_program
+from inspector.accounts.session_store import name_program
 from inspector.trail.models import Deed
 
 from ..conftest import Cast

@@ -7,8 +7,9 @@ import json
 from itertools import pairwise
 
 import dialects
-from inspector.intake.concealment import IN_CLEAR, conceal_reading, walk_fields
+from inspector.intake.concealing import IN_CLEAR, conceal_reading
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masked_fields import walk_fields
 from inspector.threads.rendering.masks import mask_layers
 from inspector.tokens import alias_of
 

@@ -77,7 +77,7 @@ def counts(
     """For each address how many statements it took, and bytes it had, with little and with much to show."""
     be_patient(monkeypatch)
     # Nor how often a session notes that it is used.
-    monkeypatch.setattr("inspector.accounts.sessions.WRITE_SECONDS", 3600)
+    monkeypatch.setattr("inspector.accounts.idleness.WRITE_SECONDS", 3600)
     deliver(cast, make_long(0, 10), name="few.log")
     settle_all()
     ids = choose_ids(ids)
