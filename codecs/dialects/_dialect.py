@@ -14,8 +14,8 @@ Whom = Literal[
     "message-id",  # the message whose id is `value`, in the conversation, else the trace, else the channel
     "correlation-id",  # the statement whose correlation id, object id or message id is `value`
     "latest-to-me",  # the latest earlier turn whose receiver is this sender and which shares the task
-    "latest-of-other",  # the latest message of another sender
-    "latest-unanswered-of-other",  # the latest message of another sender that nothing has answered yet
+    "latest-of-other",  # the latest message of another sender, said to this one or to nobody by name
+    "latest-unanswered-of-other",  # the latest such statement in the same dialect that nothing has answered yet
     "previous",  # the message before this one: it follows, and is never drawn as an answer
 ]
 

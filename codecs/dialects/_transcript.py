@@ -54,6 +54,7 @@ class Line:
 
     number: int
     message: Message
+    dialect: str
     wire: int
     head: str = ""
     said: str = ""
@@ -114,6 +115,7 @@ class Transcript:
         self,
         message: Message,
         *,
+        dialect: str,
         wire: str | bytes,
         notes: Iterable[Note] = (),
         number: int | None = None,
@@ -123,13 +125,14 @@ class Transcript:
 
         Args:
             message: with its sentence.
+            dialect: what it speaks.
             wire: the text it was read from, or what stands for it: the same where it is the same.
             notes: of its message and, at its first part, of its record.
             number: of the message in its conversation; the next one where it is left out.
             answer: what it answers; `find_answer` says it of the lines told.
         """
         self._count = number if number is not None else self._count + 1
-        line = Line(self._count, message, hash(wire))
+        line = Line(self._count, message, dialect, hash(wire))
         line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
         reversal: tuple[str, ...] = ()
         if answer and len(answer.lines) == 1:
@@ -260,15 +263,13 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
     for reply in get_dialect(dialect).replies(message):
         if reply.basis == "adjacency":
             break
-        found = tuple(each for each in lines if _is_meant(reply, each, message))
-        if reply.whom == "latest-unanswered-of-other":
-            found = tuple(each for each in found if not _is_answer(each.message, dialect))
+        found = tuple(each for each in lines if _is_meant(reply, each, message, dialect))
         if reply.basis in ("explicit", "correlation"):
             if found:
                 return Answer(reply.basis, found)
             named = named or reply
         elif found:
-            likeliest = max(reversed(found), key=lambda each: _rank(each.message, message))
+            likeliest = max(reversed(found), key=lambda each: each.message.sender in message.receivers)
             if named is None or not _has_handle(likeliest.message):
                 return Answer(reply.basis, (likeliest,))
     if named is None or not named.value:
@@ -277,15 +278,14 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
     return Answer(named.basis, cited=named.value, where="among the messages before it")
 
 
-def _is_answer(message: Message, dialect: str) -> bool:
-    """Whether it answers by its kind, as a response does: it waits for no answer itself."""
-    return any(way.basis == "turn" for way in get_dialect(dialect).replies(message))
+def _is_statement(line: Line) -> bool:
+    """Whether it may wait for an answer: it is neither text beside a dialect's words nor itself an answer by its kind.
 
-
-def _rank(earlier: Message, message: Message) -> int:
-    """How likely a message without an id answers an earlier one: said to its sender, and by one whom it speaks to."""
-    is_to_me = not earlier.receivers or message.sender in earlier.receivers
-    return is_to_me + (is_to_me and earlier.sender in message.receivers)
+    The threads decide the same by what is stored (`StoredNode.is_statement`).
+    """
+    message = line.message
+    is_said = message.performative not in (None, "inform")
+    return is_said and not any(way.basis in ("turn", "correlation") for way in get_dialect(line.dialect).replies(message))
 
 
 def _has_handle(message: Message) -> bool:
@@ -293,9 +293,11 @@ def _has_handle(message: Message) -> bool:
     return any((message.correlation_id, message.object_id, message.message_id))
 
 
-def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
+def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
     earlier = line.message
     is_others = earlier.sender != message.sender
+    # By order only what was said to its sender, or to nobody by name, is answered.
+    is_to_me = message.sender is not None and (message.sender in earlier.receivers or not earlier.receivers)
     match reply.whom:
         case "message-id":
             return earlier.message_id == reply.value
@@ -305,9 +307,10 @@ def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
             is_between = not message.receivers or earlier.sender in message.receivers
             return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
         case "latest-of-other":
-            return is_others
+            return is_others and is_to_me
         case "latest-unanswered-of-other":
-            return is_others and not line.is_answered
+            is_open = is_others and is_to_me and not line.is_answered
+            return is_open and line.dialect == dialect and _is_statement(line)
     return False
 
 

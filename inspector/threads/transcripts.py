@@ -66,6 +66,7 @@ def tell_lines(
         body = (bodies or {}).get(message.pk) or read_body(message)
         lines[message.pk] = transcript.tell(
             read_told(message, body["message"]),
+            dialect=message.dialect,
             wire=str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,

@@ -6,7 +6,8 @@ that stands by its time, and says so.
 
 A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
 latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
-earlier messages. Whoever says to whom it speaks means those; else anyone else, first of all who spoke to its sender.
+earlier messages. By order only what was said to the sender of an answer, or to nobody by name, is answered; of that first what
+was said by those to whom it speaks.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ class Linker:
                 elif way.whom == "previous":
                     keys.append(("previous", node.dialect, node.run))
                 elif way.whom == "latest-of-other":
-                    keys += [("said-to", node.sender or ""), ("said-to", ANYONE), ("said",)]
+                    keys += [("said-to", node.sender or ""), ("said-to", ANYONE)]
                     keys += [pair for other in node.receivers for pair in _pairs(other, node.sender or "")]
                 elif way.whom == "correlation-id" and way.key is not None:
                     keys.append(("named", way.key.hex()))
@@ -193,10 +194,9 @@ class Linker:
     def _say(self, node: StoredNode, ref: Ref) -> None:
         """Keep who said something to whom last."""
         own, view = self._view.own, self._view
-        for key in [("said",), *(("said-to", each) for each in node.receivers or (ANYONE,))]:
-            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
-            own[key] = follow(own.get(key), ref, by="sender")
         for receiver in node.receivers or (ANYONE,):
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            own["said-to", receiver] = follow(own.get(("said-to", receiver)), ref, by="sender")
             view.put(("said-between", node.sender, receiver), ref)
 
     def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
@@ -318,8 +318,7 @@ class Linker:
         told = take_latest(view.get(pair, Ref.read) for pair in pairs)
         if told is not None:
             return told
-        found = take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
-        return found if found is not None else self._find_said(("said",), me)
+        return take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
 
     def _find_said(self, key: Key, me: str) -> Ref | None:
         """The latest of these that somebody else sent, in this block or before it."""
@@ -336,13 +335,12 @@ class Linker:
         return None
 
     def _find_unanswered(self, node: StoredNode) -> Ref | None:
-        """The latest statement that waits: by one whom it speaks to, else said to its sender or to nobody, else any."""
+        """The latest statement to its sender or to nobody that waits: by one whom it speaks to, else by anyone else."""
         me = node.sender
         if not me:
             return None
         others = {other for other in node.receivers if other != me}
         to_me: Ref | None = None
-        anyone: Ref | None = None
         looked_at = 0
         for entries in self._view.walk(("waiting", node.dialect)):
             self._view.expect(("answered", held[0]) for held, _ in entries[-MAX_WAITING:] if not isinstance(held, Ref))
@@ -350,18 +348,15 @@ class Linker:
                 ref = held if isinstance(held, Ref) else Ref.read(held)
                 looked_at += 1
                 if looked_at > MAX_WAITING:
-                    return to_me or anyone
+                    return to_me
                 if ref.sender == me or ref.id in self._answered or self._view.get(("answered", ref.id.hex)):
                     continue
-                is_to_me = me in receivers or not receivers
-                if ref.sender in others and is_to_me:
+                if receivers and me not in receivers:
+                    continue
+                if ref.sender in others or not others:
                     return ref
-                if to_me is None and is_to_me:
-                    to_me = ref
-                anyone = anyone or ref
-            if to_me is not None and not others:
-                return to_me
-        return to_me or anyone
+                to_me = to_me or ref
+        return to_me
 
     # Circles.
 

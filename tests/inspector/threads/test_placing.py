@@ -6,7 +6,9 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 
+import dialects
 from dialects import Message
+from dialects._transcript import find_answer
 from inspector.threads.models import Conversation
 from inspector.threads.placing.citations import Citation, Elsewhere
 from inspector.threads.placing.keys import key_of_id
@@ -250,6 +252,55 @@ def test_an_answer_is_to_whom_it_speaks() -> None:
             node(5, sender="d", ways=answers),
         )
         assert parents(placed[3:]) == [1, 3]
+
+
+def test_what_was_said_to_somebody_else_is_answered_by_an_id_alone() -> None:
+    for whom in ("latest-of-other", "latest-unanswered-of-other"):
+        answers = (Way(whom, "turn", "inferred"),)
+        placed = place(
+            node(1, sender="a", receivers=("c",)),
+            node(2, sender="b", receivers=("a",), ways=answers),
+            node(3, sender="b", ways=answers),
+        )
+        assert parents(placed) == [None, None, None]
+
+
+# What is said in random talks: (dialect, raw message).
+SAID = (
+    ("agent_lingua", "👽24|#/srv/a.gz"),
+    ("agent_lingua", "👽 hello"),
+    ("agent_lingua", "^0"),
+    ("lambda_lang", "!Ik"),
+    ("lambda_lang", ".rn/ta"),
+    ("lambda_lang", "<+"),
+    ("prose", "Some text."),
+)
+
+
+def test_the_shell_and_the_threads_find_the_same_answers() -> None:
+    """Without addresses on the way, so that the envelope alone says who speaks to whom."""
+    chance = random.Random(20261127)
+    found = set()
+    for _ in range(300):
+        transcript, nodes, shown = dialects.Transcript(), [], []
+        for number in range(12):
+            dialect, raw = chance.choice(SAID)
+            names = chance.sample(("ann", "bob", "cid"), chance.choice([0, 1, 1, 2]))
+            sender = chance.choice(("ann", "bob", "cid", None))
+            (read,) = dialects.read(raw, dialects.Envelope(sender=sender), dialect=dialect).messages
+            read = read.replace(receivers=tuple(names))
+            answer = find_answer(read, dialect, transcript.lines)
+            transcript.tell(read, dialect=dialect, wire=raw, answer=answer)
+            shown.append([line.number - 1 for line in answer.lines] if answer else [])
+            made = links_of(read, dialect=dialect)
+            is_statement = read.performative not in (None, "inform")
+            given = {"key": made.key, "correlation": made.correlation, "ways": made.ways}
+            said = {"sender": read.sender, "receivers": tuple(names), "is_statement": is_statement}
+            nodes.append(node(number, dialect=dialect, **given, **said))
+        placed = parents(place(*nodes))
+        assert shown == [[] if parent is None else [parent] for parent in placed]
+        found.update(parent is not None for parent in placed)
+    assert found == {True, False}
 
 
 def test_text_beside_a_statement_waits_for_no_answer() -> None:
