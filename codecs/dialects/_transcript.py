@@ -23,8 +23,6 @@ from ._registry import get_dialect
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500
 _LONGEST_TOPIC: Final = 80
-# The kind of a definition that gives a word a meaning.
-_WORD: Final = "def"
 _MAX_DIFFERENCES: Final = 3
 # So many other messages are named that an answer could answer as well.
 _MAX_OTHERS: Final = 3
@@ -121,8 +119,6 @@ class Transcript:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
-        # What each word was defined as last, and by which line.
-        self._words: dict[str, tuple[Any, int]] = {}
 
     def tell(
         self,
@@ -157,22 +153,11 @@ class Transcript:
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
         times = _say_time(line, self.lines, is_reply=bool(answer))
-        line.places = (*reversal, *_say_repetition(line, self.lines), *self._say_clashes(line), *times)
+        line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
         self.lines.append(line)
         return line
-
-    def _say_clashes(self, line: Line) -> Iterator[str]:
-        """That a word it defines was defined otherwise before."""
-        for each in line.message.defines:
-            if each.kind != _WORD:
-                continue
-            before, number = self._words.get(each.name, (each.value, 0))
-            if before != each.value:
-                yield f"Caution: message {number} defined {quote(each.name)} otherwise, as {_show(before)}."
-            if each.name in self._words or len(self._words) < MAX_LINES:
-                self._words[each.name] = (each.value, line.number)
 
     def _say_cautions(self, number: int, notes: list[Note]) -> str:
         """Each note; of a notice that an earlier line told in the same words, which line that was."""

@@ -369,7 +369,7 @@ def test_a_word_that_two_speakers_define_otherwise_is_told_at_the_second_definit
         *({"raw": f'{{def:fp="{meaning}"}}!ta', "from": sender, "conversation": "c", "dialect": "lambda_lang"}
           for sender, meaning in (("kim", "burn"), ("lee", "keep"), ("lee", "keep")))
     )  # fmt: skip
-    assert "Caution: message 1 defined “fp” otherwise, as “burn”." in told[2]
+    assert "Caution: “fp” was defined otherwise before, by kim in message 1 as “burn”." in told[2]
     assert "otherwise" not in told[3]
 
 

@@ -51,10 +51,13 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
     conditions = _pair_conditions(parsed) if len(parsed.parts) > 1 else {}
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
+        clashes = tuple(standing.note_clashes(settings))
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
         message = _tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form)
+        if clashes:
+            message = message.replace(notes=(*message.notes, *clashes))
         if conditions and (said := conditions.get(message.part)):
             message = message.replace(english=(*message.english, Segment(text=f" This is {said}.")))
         told.append(message)

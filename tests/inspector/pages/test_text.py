@@ -181,8 +181,8 @@ CONTRADICTIONS = {
         "word-redefined",
     ),
     "two definitions of a word": (
-        say_lambda(1, "kim", '{def:av="reject"}!ta') + say_lambda(2, "lee", '{def:av="sign"}!ta'),
-        "word-redefined",
+        say_lambda(1, "kim", '{def:zq="reject"}!ta') + say_lambda(2, "lee", '{def:zq="sign"}!ta'),
+        "defined-otherwise",
     ),
     "an outcome that was reversed": (
         say(0, "REQ", "kim", "bob") + say(1, "ERR", "bob", "kim", pid="m0") + say(2, "DONE", "bob", "kim", pid="m0"),
