@@ -18,7 +18,7 @@ from inspector.audit.models import Finding
 from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
+from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 from inspector.threads.transcripts import tell_lines
@@ -293,7 +293,9 @@ class _Builder:
             english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
-        places = [_make_place(text) for text in self._lines[message.pk].places]
+        told_line = self._lines[message.pk]
+        places = [_make_place(text) for text in told_line.places]
+        meant = told_line.replies if are_here(message.parent_why) else ()
         wire, stretches = cut_wire(message)
         return MessageRow(
             number=message.number,
@@ -323,7 +325,7 @@ class _Builder:
             more_notes=max(0, len(notes) - most_notes),
             places=places,
             others=self._list_others(
-                message, row.body, [*(place.text for place in places), *(note.text for note in notes), *told]
+                message, row.body, [*meant, *(place.text for place in places), *(note.text for note in notes), *told]
             ),
             comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,

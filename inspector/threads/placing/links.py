@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dialects import Context, Entry, Message, Reading, Reply, choose_dialect, get_dialect
+from dialects import Context, Dialect, Entry, Message, Reading, Reply, choose_dialect, get_dialect, write_content
 from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
@@ -75,7 +75,7 @@ class Links(NamedTuple):
 
     `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
     the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
-    dialect counts turns: a turn may be repeated, or said again in other bytes.
+    dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used again.
     """
 
     key: bytes | None = None
@@ -107,9 +107,15 @@ def links_of(
         guess=guess,
         size_bytes=size_bytes,
         declared=find_declared(message, dialect=dialect),
-        said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
+        said=_digest_said(message, spoken, wire),
         work=_read_work(message),
     )
+
+
+def _digest_said(message: Message, spoken: Dialect, wire: str) -> bytes:
+    if spoken.orders_by_turn and wire:
+        return digest_texts(str(message.part), wire)[:16]
+    return digest_texts(write_content(message))[:16] if spoken.numbers(message) else b""
 
 
 def _read_work(message: Message) -> Work:
