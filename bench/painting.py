@@ -30,7 +30,7 @@ WEIGHT: Final = Goal("paint", "{page}: HTML, kB", 300, 150, is_share=True)
 ROUNDS: Final = 5
 NAMED: Final = 5
 TRACED: Final = 1000
-LARGEST_PAINT: Final = """
+MAX_PAINT: Final = """
 () => new Promise((resolve) => {
   new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime))
     .observe({ type: "largest-contentful-paint", buffered: true });
@@ -186,7 +186,7 @@ def weigh_page(context: BrowserContext, name: str, path: str, faults: list[str])
 def time_page(page: Page, path: str, painted: Painted, faults: list[str]) -> None:
     """Open a page, and note when the last of its largest pieces was painted."""
     page.goto(path, wait_until="networkidle")
-    time = page.evaluate(LARGEST_PAINT)
+    time = page.evaluate(MAX_PAINT)
     if time is None:
         faults.append(f"{painted.name} said no largest paint")
     else:

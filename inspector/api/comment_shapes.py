@@ -20,7 +20,7 @@ from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, mask_lay
 from .masking import digest_source, may_see_secrets
 
 # A list does not look through longer records.
-LONGEST_LISTED_BYTES: Final = 128 * 1024
+MAX_LISTED_BYTES: Final = 128 * 1024
 STEPS: Final = (CommentTurn.Kind.REPLY, CommentTurn.Kind.RESOLVED, CommentTurn.Kind.REOPENED)
 
 
@@ -93,7 +93,7 @@ class ThreadPageSerializer(serializers.Serializer[Any]):
 def show_comments(comments: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
     """Comments as a list shows them, in two statements: each was loaded with its author and its number of replies."""
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=LONGEST_LISTED_BYTES)
+    load_records(messages=list(messages.values()), most_bytes=MAX_LISTED_BYTES)
     masked: dict[tuple[uuid.UUID, int], str] = {}
     rows = []
     for comment in comments:

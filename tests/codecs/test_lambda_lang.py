@@ -377,6 +377,40 @@ def seconds(text: str) -> float:
     return time.thread_time() - start
 
 
+# What a quote or an escape holds is no bracket: cutting, blocks, lists and tokens see the same ones.
+OUT_OF_STEP = [
+    '{\n\u200b"type":"lambda",a=\\"sort "t:fed{":"adbmalth[[[[[e mail\\"}"}',
+    '!a=http://a\\""{"',
+    '[a] "{]"',
+    '[a] "x]"',
+    "{a=\\,b,c=\\}}",
+    "!'a\\'\"{\"",
+]
+
+
+@for_each(OUT_OF_STEP)
+def test_a_bracket_that_is_quoted_or_escaped_opens_nothing(wire: str) -> None:
+    reading = dialects.decode(wire, dialect="lambda_lang")
+    assert not reading.is_malformed
+    assert_covers(reading)
+
+
+def test_what_is_quoted_says_nothing_in_the_keys_of_the_protocol() -> None:
+    quoted = dialects.decode('!say "ta id=7 st=ok #id:m1 {pr=50%, " {ti=1s}', dialect="lambda_lang").messages[0]
+    assert (quoted.task_id, quoted.status, quoted.parent_id, quoted.progress) == (None, None, None, None)
+    assert quoted.deadline is not None
+    assert dialects.decode('>a "(<" < b', dialect="lambda_lang").messages[0].attributes == {
+        "offer": 'a "(<" ',
+        "want": " b",
+    }
+
+
+def test_a_text_that_cannot_be_cut_is_refused_as_tokens() -> None:
+    (message,) = dialects.decode('{"version":"1.0","type":"assert","tokens":["I","k"]}').messages
+    with pytest.raises(dialects.EncodeError, match="never closes"):
+        dialects.encode([message.replace(content="a {b")], "lambda_lang")
+
+
 @pytest.mark.long(seconds=5)
 @for_each(HOSTILE)
 def test_time_grows_with_the_text_alone(name: str) -> None:

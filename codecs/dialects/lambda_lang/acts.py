@@ -20,7 +20,7 @@ from .phrases import say_setting
 from .pieces import Piece
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, Act
 from .settings import Setting
-from .statements import Part
+from .statements import Part, find_close
 from .values import say_item
 from .wording import say_degree, say_elsewhere, say_text
 from .words import Scope
@@ -228,8 +228,8 @@ class Acts:
         return [Piece(said, (span,))]
 
     def _tell_list(self) -> list[Piece]:
-        start, end = self.part.body
-        last = self.text.rindex("]", start, end) + 1
+        start = self.part.body[0]
+        last = find_close(self.text, start)
         value = parse_block(self.text, start, last)
         pieces = [Piece("I give a list:", ()), *say_item(value, self._explain)]
         rest = [node for node in self.nodes if node.span[1] >= last]

@@ -11,7 +11,7 @@ from .statements import find_close
 DEEPEST = 10
 _SPACE = re.compile(r"\s*")
 _KEY = re.compile(r"([A-Za-z_$][\w$.\-]*)(\s*[:=]\s*)")
-_PLAIN = re.compile(r'[^,{}\[\]"=]*')
+_PLAIN = re.compile(r'(?:[^,{}\[\]"=\\]++|\\.)*+', re.DOTALL)
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -28,7 +28,10 @@ class Node(NamedTuple):
 
 
 def parse_block(text: str, start: int, end: int, depth: int = 1) -> Node:
-    """The tree of the bracketed text[start:end], whose brackets are known to close."""
+    """The tree of the bracketed text[start:end], whose brackets are known to close.
+
+    Escapes and quotes are the ones that `find_close` sees: what it takes for literal is never a bracket here.
+    """
     kind = "block" if text[start] == "{" else "list"
     if depth > DEEPEST:
         return Node("deep", start, end, text[start:end])

@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._errors import EncodeError
 from .._record import Message
 from .json_forms import TYPES_BY_NAME, compose
 from .json_layers import LIFTED
 from .scanning import scan_body
+from .statements import UnclosedError
 
 _SYMBOLS = {symbol: name for name, symbol in reversed(TYPES_BY_NAME.items())}
 
@@ -36,14 +38,22 @@ def leave_to_json(message: Message, held: Mapping[str, Any]) -> Message:
 
 
 def write_json(text: str, held: Mapping[str, Any]) -> str:
-    """The JSON form with this Lambda text: what it held, in its order, the text in its place."""
+    """The JSON form with this Lambda text: what it held, in its order, the text in its place.
+
+    Raises:
+        EncodeError: for a text that cannot be cut into tokens.
+    """
     written: dict[str, Any] = {}
     if "tokens" in held:
         written.update(held)
         if not _says(held, text):
             symbol = next((symbol for symbol in _SYMBOLS if text.startswith(symbol)), "")
             start = len(symbol)
-            tokens = [token.text for token in scan_body(text, start, len(text)) if token.kind != "space"]
+            try:
+                tokens = [token.text for token in scan_body(text, start, len(text)) if token.kind != "space"]
+            except UnclosedError as fault:
+                reason = f"the {fault.opener!r} at character {fault.offset + 1} of the text never closes"
+                raise EncodeError("lambda_lang", reason) from fault
             written |= {"type": _SYMBOLS.get(symbol, held["type"]), "tokens": tokens}
     else:
         after = "version" if "version" in held else "type"

@@ -8,35 +8,44 @@ from typing import Any
 from .._record import Moment, Note, Priority
 from .blocks import Node, parse_block
 from .notes import REPEATED_KEY
-from .statements import Part, UnclosedError
+from .statements import Part
 
 # A record that repeats a fault a thousand times carries its note this often.
 MOST_NOTES = 50
-ANSWERED = re.compile(r"#id:([\w.\-]+)")
+_ANSWERED = re.compile(r"#id:([\w.\-]+)")
 _TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
 _STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
 _SECONDS = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)?\Z")
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"|\\.', re.DOTALL)
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _PERCENT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)%[+\-^_]?\Z")
 
 
+def hide_literal(body: str) -> str:
+    """The body with blanks for what is quoted or escaped, which is no word, key or bracket of the sender's."""
+    return _LITERAL.sub(lambda found: " " * len(found[0]), body) if '"' in body or "\\" in body else body
+
+
+def find_answered(body: str) -> str | None:
+    """The id of the message that a body names with `#id:`."""
+    found = _ANSWERED.search(hide_literal(body)) if "#id:" in body else None
+    return found[1] if found else None
+
+
 def lift_keys(wire: str, part: Part, body: str, given: dict[str, Any], notes: list[Note]) -> None:
     """Copies of what a body says in the protocol's own keys: task, status, priority, timeout, progress."""
+    body = hide_literal(body)
     if "id=" in body:
         tasks = _TASK.findall(body)
         if len(tasks) == 1 and body.count("id=") == 1:
             given["task_id"] = tasks[0]
     if "st=" in body and (found := _STATUS.search(body)):
         given["status"] = found[1]
-    if "#id:" in body and (answered := ANSWERED.search(body)):
-        given["parent_id"] = answered[1]
+    if answered := find_answered(body):
+        given["parent_id"] = answered
     if not body.endswith("}") or "{" not in body:
         return
-    start = wire.find("{", part.body[0], part.body[1])
-    try:
-        block = parse_block(wire, start, part.body[1])
-    except UnclosedError:
-        return
+    block = parse_block(wire, part.body[0] + body.index("{"), part.body[1])
     note_repeated(block, notes)
     for item in block.items:
         if item.kind == "pair":
@@ -70,9 +79,9 @@ def note_repeated(block: Node, notes: list[Note]) -> None:
 
 
 def split_offer(body: str) -> dict[str, str]:
-    """What is offered, and what is wanted in return: the sides of the first `<` outside brackets (v0.6 §6.3)."""
+    """What is offered, and what is wanted in return: the sides of the first `<` in no bracket or quote (v0.6 §6.3)."""
     depth = 0
-    for index, character in enumerate(body):
+    for index, character in enumerate(hide_literal(body)):
         depth += (character in "[({") - (character in "])}")
         if character == "<" and depth == 0:
             return {"offer": body[:index], "want": body[index + 1 :]}

@@ -19,7 +19,7 @@ from .effects import apply_settings
 from .fields import build_tree
 from .json_forms import JsonForm, NotJsonError, find_form, may_be_form
 from .json_layers import read_broken, wrap_reading
-from .lifting import ANSWERED, lift_keys, note_repeated, read_table, split_offer
+from .lifting import find_answered, lift_keys, note_repeated, read_table, split_offer
 from .notes import (
     CHECKSUM,
     EMPTY,
@@ -35,7 +35,7 @@ from .notes import (
 )
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, TYPES
 from .settings import Setting, is_data, read_settings
-from .statements import Part, UnclosedError, cut_record
+from .statements import Part, UnclosedError, cut_record, find_close
 from .vocabulary import NEWEST, is_newer, load_vocabulary
 
 # v0.9 allows a record of ten kilobytes.
@@ -205,7 +205,8 @@ def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[st
         notes.append(SEALED.note(text, (0, part.body[0], part.body[1])))
     elif form in ("table", "list"):
         given |= {"performative": "inform", "native_act": form, "content": body}
-        attributes[form] = read_table(body) if form == "table" else plain_value(parse_block(body, 0, _last(body)))
+        is_table = form == "table"
+        attributes[form] = read_table(body) if is_table else plain_value(parse_block(body, 0, find_close(body, 0)))
     elif is_data(wire, part):
         blocks = [item for item in part.items if item.kind == "block"]
         raw = " ".join(wire[item.start : item.end] for item in blocks)
@@ -215,10 +216,6 @@ def _read_form(wire: str, part: Part, given: dict[str, Any], attributes: dict[st
     else:
         given["performative"] = "control"
         given["native_act"] = "context"
-
-
-def _last(body: str) -> int:
-    return body.rindex("]") + 1
 
 
 def _read_statement(
@@ -259,8 +256,8 @@ def _read_error(part: Part, body: str, given: dict[str, Any], notes: list[Note])
     if known is None:
         start = part.body[0] + 3
         notes.append(UNKNOWN_ERROR.note(f"no release defines the error {code!r}", (0, start, start + 2)))
-    if answered := ANSWERED.search(body):
-        given["parent_id"] = answered[1]
+    if answered := find_answered(body):
+        given["parent_id"] = answered
 
 
 def _read_ack(part: Part, body: str, given: dict[str, Any]) -> None:
@@ -278,8 +275,8 @@ def _read_ack(part: Part, body: str, given: dict[str, Any]) -> None:
         given["correlation_id"] = part.symbol[1:]
     if body:
         given["content"] = body
-        if answered := ANSWERED.search(body):
-            given["parent_id"] = answered[1]
+        if answered := find_answered(body):
+            given["parent_id"] = answered
 
 
 def identify(wire: str) -> Identity:

@@ -50,7 +50,7 @@ _TOKEN = re.compile(
 )
 _VALUE = re.compile(
     r"""(?P<quote>"(?:[^"\\]|\\.)*")
-|(?P<url>[a-z][a-z0-9+.\-]{1,15}://[^\s"<>{}\[\]|]+)
+|(?P<url>[a-z][a-z0-9+.\-]{1,15}://(?:[^\s"<>{}\[\]|\\]|\\[^\s"<>{}\[\]|])+)
 |(?P<number>[+\-]?\$?\d+(?:[.:]\d+)*(?:/\$?\d+(?:[.:]\d+)*)?(?:%|[A-Za-z]{1,3})?(?![A-Za-z0-9_]|[.:\-][A-Za-z0-9]))
 |(?P<domain>(?:a2a|[a-z]{1,3}):[a-z]+(?![A-Za-z0-9]))
 |(?P<text>[A-Za-z0-9_]+(?:[.\-:][A-Za-z0-9_]+)*)
@@ -65,7 +65,7 @@ def scan_body(text: str, start: int, end: int) -> Iterator[Token]:
 
     Kinds are the group names of the token table, and `block` for `{…}`, `value` for what stands after `=`
     (of the kinds `value-quote`, `value-url`, `value-number`, `value-domain`, `value-text`, `value-symbol`).
-    The brackets of the text are known to close: it was cut by `cut_record`.
+    The brackets of the text are known to close: it was cut by `cut_record`, which sees the same escapes and quotes.
     """
     at = start
     while at < end:

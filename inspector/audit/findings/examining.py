@@ -36,10 +36,10 @@ from .tables import Examination
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
-LONGEST_TEXT: Final = 2000
+MAX_TEXT_LENGTH: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
-MOST_OF_A_RULE: Final = 1000
+MAX_OF_A_RULE: Final = 1000
 
 
 class Cited(NamedTuple):
@@ -176,7 +176,7 @@ def _bound(hits: Iterable[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
     counts: dict[str, int] = {}
     for rule, hit in hits:
         counts[rule.code] = counts.get(rule.code, 0) + 1
-        if counts[rule.code] <= MOST_OF_A_RULE:
+        if counts[rule.code] <= MAX_OF_A_RULE:
             yield rule, hit
 
 
@@ -201,8 +201,8 @@ def _make(
         key=hashlib.sha256(json.dumps(said).encode()).digest(),
         rule=rule.code,
         severity=settings.find_severity(rule),
-        text=make_storable(hit.text)[:LONGEST_TEXT],
-        cites=make_storable(hit.cites or rule.cites)[:LONGEST_TEXT],
+        text=make_storable(hit.text)[:MAX_TEXT_LENGTH],
+        cites=make_storable(hit.cites or rule.cites)[:MAX_TEXT_LENGTH],
         span=json.dumps(list(hit.span)) if hit.span else "",
         related=json.dumps([[each.record_id.hex, each.part] for each in related]) if related else "",
         record_id=message.record_id,

@@ -11,7 +11,7 @@ from inspector.threads.tasks.rows import read_steps
 from ..findings.scene import Scene, Seen
 from .rule import FOOT, Hit, Rule, clowl, pack, say
 
-LONGEST_NAMED: Final = 80
+MAX_NAMED_LENGTH: Final = 80
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
 _ASKED_ELSEWHERE: Final = _ASKED.replace('"cid": "c"', '"cid": "elsewhere"')
 _NUMBERED: Final = (("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}"), ("bob", f"^0|#r1{FOOT}"))
@@ -74,7 +74,7 @@ def _hit_ghost(message: Seen, text: str) -> Hit:
 def _name(cited: str) -> str:
     if not cited:
         return "a message"
-    return f"the message {cited if len(cited) <= LONGEST_NAMED else cited[:LONGEST_NAMED] + '…'!r}"
+    return f"the message {cited if len(cited) <= MAX_NAMED_LENGTH else cited[:MAX_NAMED_LENGTH] + '…'!r}"
 
 
 def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:

@@ -40,9 +40,9 @@ from .frame import frame_agents, read_narrowing
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
 PAGE_ROWS = 50
-MOST_PAIRS = 30
+MAX_PAIRS = 30
 MOST_CONVERSATIONS = 8
-MOST_WORDS = 50
+MAX_WORDS = 50
 _LIST = "agents"
 
 
@@ -150,7 +150,7 @@ def answer_agent(
     """The page of one agent, its forms as they were filled in where they were refused."""
     workspace, agent = membership.workspace, summed.agent
     every = [each.pk for each in summed.every]
-    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MOST_PAIRS)
+    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MAX_PAIRS)
     gallery = Gallery(workspace, (), customs=survey.customs)
     outcomes = count_asked_between(
         workspace=workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
@@ -192,7 +192,7 @@ def answer_agent(
             for name in list_candidates(confusables.names, agent=agent, label=gallery.find(agent).label)
             for label in [label_by_convention(name, CONVENTIONS)]
         ],
-        "words": list_words(agent=agent, limit=MOST_WORDS),
+        "words": list_words(agent=agent, limit=MAX_WORDS),
         "has_several_channels": len(channels) > 1,
         "sent_query": write_term("from", agent.name),
         "heard_query": write_term("to", agent.name),

@@ -44,7 +44,7 @@ from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25
 # A task without a topic is called by its request: of a longer sentence the beginning.
-LONGEST_NAME: Final = 200
+MAX_NAME_LENGTH: Final = 200
 # By an end and the one that reversed it: the first in words.
 _REVERSED: Final[Mapping[tuple[str, str], str]] = {
     ("refused", "done"): "refusing",
@@ -54,7 +54,7 @@ _REVERSED: Final[Mapping[tuple[str, str], str]] = {
 # A proposal that was turned down has its answer, and is not done as work is.
 TURNED_DOWN: Final = "turned-down"
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
-MOST_STEPS: Final = 10
+MAX_STEPS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -241,7 +241,7 @@ def _make_lines(
 
 
 def _choose_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step]]:
-    return (steps, ()) if len(steps) <= 2 * MOST_STEPS else (steps[:MOST_STEPS], steps[-MOST_STEPS:])
+    return (steps, ()) if len(steps) <= 2 * MAX_STEPS else (steps[:MAX_STEPS], steps[-MAX_STEPS:])
 
 
 class _Maker:
@@ -301,7 +301,7 @@ class _Maker:
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
-        return shorten(asked.topic or asked.english, LONGEST_NAME) if asked else ""
+        return shorten(asked.topic or asked.english, MAX_NAME_LENGTH) if asked else ""
 
     def _say_outcome(self, stands: str, steps: Sequence[Step]) -> str:
         """An end that is not what its state alone says; empty where it is: turned down, or reversed, and how much

@@ -55,7 +55,7 @@ from .windows import Pager, make_pager, read_jump, read_start
 PAGE_ROWS = 50
 PATIENCE_MS = 2500
 AT_ONCE_MS = 300
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 WINDOW_ROWS = 50
 
 
@@ -140,7 +140,7 @@ def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool,
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
     """How many conversations there are, at most one more than is counted; None where that takes too long."""
     rows = filter_conversations(workspace=workspace, **filters).order_by().values_list("pk")
-    counted = fetch(rows[: MOST_COUNTED + 1], AT_ONCE_MS)
+    counted = fetch(rows[: MAX_COUNTED + 1], AT_ONCE_MS)
     return None if counted is None else len(counted)
 
 

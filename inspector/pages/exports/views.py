@@ -38,7 +38,7 @@ from ..shown.told import shorten
 from .forms import ExportForm, Meant, read_meant
 
 PAGE_ROWS = 50
-LONGEST_TITLE = 40
+MAX_TITLE_LENGTH = 40
 MEDIA_TYPES = {
     Export.Form.JSONL: "application/jsonl; charset=utf-8",
     Export.Form.CSV: "text/csv; charset=utf-8",
@@ -227,7 +227,7 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
     return {
         "id": export.pk,
         "title": export.title or "Everything",
-        "short": shorten(export.title, LONGEST_TITLE) or "Everything",
+        "short": shorten(export.title, MAX_TITLE_LENGTH) or "Everything",
         "kind": export.get_subject_display(),
         "form": export.get_form_display(),
         # It stays on one line of a narrow table.

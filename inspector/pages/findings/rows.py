@@ -28,7 +28,7 @@ from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 
 LONGEST_SENTENCE: Final = 240
-LONGEST_ENGLISH: Final = 160
+MAX_ENGLISH_LENGTH: Final = 160
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
 # A note of a decoder begins in the middle of a sentence, often with one of these; anything else may be of the message.
@@ -104,7 +104,7 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
 
 
 def _quote(message: Message) -> str:
-    return shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES)
+    return shorten_name(shorten(message.english, MAX_ENGLISH_LENGTH), SENTENCE_BYTES)
 
 
 def begin_sentence(text: str) -> str:

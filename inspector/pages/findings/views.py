@@ -17,7 +17,7 @@ from inspector.accounts.models import Membership, User
 from inspector.audit.findings.life import list_assignable
 from inspector.audit.findings.listing import (
     EVERYWHERE,
-    MOST_GRAVE,
+    MAX_GRAVE,
     SNOOZED,
     count_by_rule,
     count_open_by_severity,
@@ -207,7 +207,7 @@ def _list_page(
     if walk.is_rest:
         rows = choose().filter(walk.written, **({"pk__gt": walk.after[0]} if walk.after else {})).order_by("pk")
     else:
-        grade = read_number(request, "grade", default=MOST_GRAVE)
+        grade = read_number(request, "grade", default=MAX_GRAVE)
         rows = choose(after=before, is_worst_first=is_worst_first, grade=grade)
     found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
     page = found[:PAGE_ROWS]

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
+from inspector.audit.comments.life import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.comments.tables import Comment
 from inspector.search.cursors import write_cursor
 from inspector.threads.messages import find_message, has_record, load_records, unfold
@@ -29,11 +29,11 @@ from ..shell import read_place, render_page, require_auditor, within_workspace, 
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
 from ..shown.told import is_named, shorten
-from ..shown.wires import LONGEST_RECORD_BYTES
+from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
 PAGE_ROWS: Final = 25
-LONGEST_LINE: Final = 240
+MAX_LINE_LENGTH: Final = 240
 ALL: Final = "all"
 STATES: Final = {
     Comment.State.OPEN.value: "open",
@@ -96,7 +96,7 @@ def _read_conversation(request: HttpRequest, membership: Membership) -> Conversa
 
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=LONGEST_RECORD_BYTES)
+    load_records(messages=list(messages.values()), most_bytes=MAX_SHOWN_RECORD_BYTES)
     conversations = {message.conversation_id: message.conversation for message in messages.values()}
     unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
     openings = find_openings(conversation_ids=unnamed) if unnamed else {}
@@ -124,7 +124,7 @@ def _make_row(
         **row,
         "url": link_comment(comment, message, slug),
         "quote": quote,
-        "words": shorten_name(shorten(comment.words, LONGEST_LINE), 2 * LONGEST_LINE) if may_see else "",
+        "words": shorten_name(shorten(comment.words, MAX_LINE_LENGTH), 2 * MAX_LINE_LENGTH) if may_see else "",
         "is_withheld": not may_see,
         "conversation": {
             "title": title_conversation(message.conversation, openings),
@@ -159,7 +159,7 @@ def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -
             "start": request.POST.get("start", "")[:16],
             "end": request.POST.get("end", "")[:16],
             "length": len(message.record.wire_text),
-            "longest": LONGEST_WORDS,
+            "longest": MAX_WORDS_LENGTH,
             "words": request.POST.get("words", ""),
         }
         context = {

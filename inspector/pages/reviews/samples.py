@@ -17,10 +17,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
-from inspector.audit.reviews.queues import MOST_AT_ONCE, MOST_CRITERIA
-from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA
+from inspector.audit.reviews.tables import MAX_NAME_LENGTH
 from inspector.audit.samples.drawing import (
-    LONGEST_SEED,
+    MAX_SEED_LENGTH,
     draw_sample,
     find_items,
     find_sample,
@@ -38,7 +38,7 @@ from ..shown.told import is_named
 
 PAGE_ROWS: Final = 50
 # So many strata are printed; of the others how many they are, and what was drawn of them.
-MOST_STRATA: Final = 200
+MAX_STRATA: Final = 200
 _DATE: Final = {**INPUT, "type": "date"}
 
 
@@ -47,7 +47,7 @@ class SampleForm(forms.Form):
 
     name = forms.CharField(
         label="Name",
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         widget=forms.TextInput(attrs=INPUT),
         error_messages={"required": "Give it a name."},
         help_text="Of the sample and of its review queue.",
@@ -55,9 +55,9 @@ class SampleForm(forms.Form):
     wanted = forms.IntegerField(
         label="Number of conversations",
         min_value=1,
-        max_value=MOST_AT_ONCE,
+        max_value=MAX_AT_ONCE,
         initial=25,
-        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MOST_AT_ONCE}),
+        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MAX_AT_ONCE}),
     )
     stratum = forms.ChoiceField(
         label="Divided by",
@@ -76,7 +76,7 @@ class SampleForm(forms.Form):
     seed = forms.CharField(
         label="Seed",
         required=False,
-        max_length=LONGEST_SEED,
+        max_length=MAX_SEED_LENGTH,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
         help_text="Leave empty for a new seed. The same seed over the same records draws the same conversations.",
     )
@@ -91,7 +91,7 @@ class SampleForm(forms.Form):
         label="Rubric",
         required=False,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
-        help_text=f"One criterion a line, at most {MOST_CRITERIA}.",
+        help_text=f"One criterion a line, at most {MAX_CRITERIA}.",
     )
 
     def read(self) -> dict[str, Any]:
@@ -155,10 +155,10 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
     page = found[:PAGE_ROWS]
     context = {
         "sample": _describe(sample),
-        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MOST_STRATA]],
-        "more_strata": max(0, len(sample.strata) - MOST_STRATA),
-        "more_population": sum(population for _, population, _ in sample.strata[MOST_STRATA:]),
-        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MOST_STRATA:]),
+        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MAX_STRATA]],
+        "more_strata": max(0, len(sample.strata) - MAX_STRATA),
+        "more_population": sum(population for _, population, _ in sample.strata[MAX_STRATA:]),
+        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MAX_STRATA:]),
         "rows": _make_rows(sample, page, workspace.slug),
         "next_url": write_query(request, after=str(page[-1].place)) if len(found) > PAGE_ROWS else "",
         "first_url": write_query(request, after=None) if after else "",

@@ -38,7 +38,7 @@ from inspector.audit.reviews.listing import (
     walk_queues,
     write_queue_key,
 )
-from inspector.audit.reviews.queues import MOST_CRITERIA, Filled
+from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
 from inspector.audit.rules import RULES
 from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
 from inspector.threads.models import Message
@@ -257,7 +257,7 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         "rubrics": rubrics,
         "rubric_number": rubrics[0].number if rubrics else 0,
         "criteria": request.POST.get("criteria") if error else "\n".join(rubrics[0].criteria if rubrics else []),
-        "most_criteria": MOST_CRITERIA,
+        "most_criteria": MAX_CRITERIA,
         "error": error,
         "next_url": _write_further(walk, last, show) if last else "",
         "rest_url": rest_url,

@@ -39,7 +39,7 @@ from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
 # To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
-LONGEST_WIRE_BYTES = 8_000
+MAX_WIRE_BYTES = 8_000
 
 # What is asked by each name, for instance; a name whose values are of the reader's own making has none.
 EXAMPLES: Final = {
@@ -181,7 +181,7 @@ class _Links:
 def _make_hits(
     messages: Sequence[Message], terms: Sequence[Term], workspace: Workspace, query: str
 ) -> list[dict[str, Any]]:
-    load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
+    load_records(messages=messages, most_bytes=MAX_WIRE_BYTES)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)

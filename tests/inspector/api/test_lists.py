@@ -193,7 +193,7 @@ def test_totals_are_what_there_is(cast: Cast, token: str, monkeypatch: pytest.Mo
         name: count for name, count in count_sections(workspace=cast.workspace).items() if name in lists
     }
     assert told["conversations"] == {"count": Conversation.objects.count(), "is_exact": True}
-    monkeypatch.setattr(sums, "MOST_COUNTED", 1)
+    monkeypatch.setattr(sums, "MAX_COUNTED", 1)
     assert get("totals", token)["conversations"] == {"count": 1, "is_exact": False}
     monkeypatch.setattr(sums, "fetch", lambda rows, patience_ms: None)
     assert (get("totals", token)["records"], get("totals", token)["messages"]) == (None, None)
