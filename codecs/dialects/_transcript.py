@@ -8,6 +8,7 @@ each is said once for a conversation.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,13 @@ _NOUNS: Final = {
     "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
     "observe": "observation", "advertise": "capabilities",
 }  # fmt: skip
+# What stands beside a sentence and needs no place in a line. No name that a message gives begins so: a name with a
+# space stands in quotation marks.
+_IN_HEAD: Final = re.compile(
+    r"turn \d+\Z|sent \d{1,2} \w+ \d{4}, |the answered message is not named\Z|it names no version of CLowl\Z"
+    r"|CLowl version |in the form of |has the message id |in conversation |closed by the signature line "
+    r"|the whole SHA-256 is |public key in full: |the payload in full: "
+)
 _ASKS: Final = frozenset({"request", "query", "propose", "delegate"})
 _ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
 # How an answer leaves what it answers, and how that is told of an earlier one.
@@ -172,14 +180,28 @@ class Transcript:
         return said + "".join(f" Caution: as for message {first}." for first in again)
 
     def _say_remarks(self, number: int, message: Message) -> str:
-        """What is not known beside the sentence, each once for the conversation."""
-        said = dict.fromkeys(segment.text for segment in message.also if segment.basis == "unknown")
+        """What stands beside the sentence; what is not known, each once for the conversation."""
+        told = [each for each in message.also if not _is_in_head(message, each.text)]
+        carried = [each.text for each in told if each.basis != "unknown"]
+        said = dict.fromkeys(each.text for each in told if each.basis == "unknown")
         new = [text for text in said if not self._may_remember(text) or text not in self._remarked]
         self._remarked |= {text: number for text in new if self._may_remember(text)}
-        return "".join(f" Note: {text}." for text in new)
+        also = f" Also: {'; '.join(carried)}." if carried else ""
+        return also + "".join(f" Note: {text}." for text in new)
 
     def _may_remember(self, text: str) -> bool:
         return text in self._remarked or len(self._remarked) < MAX_LINES
+
+
+def _is_in_head(message: Message, text: str) -> bool:
+    """Whether the line or the conversation has it elsewhere: an id, a time, a version, a key or a hash in full."""
+    ids = (
+        ("message", message.message_id),
+        ("in conversation", message.conversation_id),
+        ("in trace", message.trace_id),
+    )
+    own = {f"{before} {say_name(name)}" for before, name in ids if name is not None}
+    return text in own or _IN_HEAD.match(text) is not None
 
 
 def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[str, ...]:

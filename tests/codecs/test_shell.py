@@ -407,6 +407,13 @@ def test_a_number_that_is_said_again_stays_one_request() -> None:
     assert "In reply to message 2 (kim's request)." in told[3]
 
 
+def test_what_a_message_carries_beside_its_sentence_is_told_but_for_what_the_line_has() -> None:
+    keys = {"sent": 5, "turn": 7, "message": "h-1", "prio": {"a": [1]}}
+    told = tell({**ASKED, **keys}, {"raw": "!er:cx", "from": "kim", "conversation": "c"})
+    assert told[1].endswith(" Also: sent = 5; turn = 7; message = “h-1”; prio = (a = [1]).")
+    assert told[2].endswith(" Also: the protocol asks to re-establish the context.")
+
+
 def test_equal_times_without_a_reply_decide_nothing() -> None:
     told = tell(ASKED, make_clowl("h-2", "INF", "bob", "kim"))
     assert told[2].endswith("Its time is that of message 1 too: which was first is not known.")
