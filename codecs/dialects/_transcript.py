@@ -33,7 +33,7 @@ _NOUNS: Final = {
     "request": "request", "query": "question", "propose": "proposal", "accept": "acceptance", "reject": "rejection",
     "done": "result", "failure": "failure", "cancel": "cancellation", "delegate": "delegation", "commit": "commitment",
     "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
-    "observe": "observation", "advertise": "capabilities",
+    "observe": "observation", "advertise": "list of capabilities",
 }  # fmt: skip
 # What stands beside a sentence and needs no place in a line. No name that a message gives begins so: a name with a
 # space stands in quotation marks.
@@ -331,7 +331,10 @@ def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
             return reply.value is not None and bears(earlier, reply.value) and not _is_answer(line)
         case "latest-to-me":
             is_between = not message.receivers or earlier.sender in message.receivers
-            return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+            is_to_it = message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+            # Two that speak in one turn do not answer each other.
+            is_earlier = not get_dialect(dialect).orders_by_turn or earlier.turn != message.turn
+            return is_to_it and is_earlier
         case "latest-of-other":
             return is_others and is_to_me
         case "latest-unanswered-of-other":
@@ -363,7 +366,7 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
         yield f"It repeats message {first.number} word for word."
     elif line.content and (again := next((each for each in same if each.content == line.content), None)):
         yield f"It says again what message {again.number} said."
-    elif message.turn is not None and message.message_id is None:
+    elif message.message_id is None and message.turn is not None and _comes_after_later(same[-1], message.turn, lines):
         yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
     else:
         differences = list(_find_differences(first.message, message))[:_MAX_DIFFERENCES]
@@ -374,17 +377,27 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
         )
 
 
+def _comes_after_later(line: Line, turn: int, lines: deque[Line]) -> bool:
+    """Whether a later turn was told since a line: only then the turns of it begin anew."""
+    return any(each.number > line.number and (each.message.turn or 0) > turn for each in lines)
+
+
 def _is_numbered_alike(earlier: Message, message: Message) -> bool:
     return (earlier.object_id, earlier.sender) == (message.object_id, message.sender)
 
 
 def _find_differences(first: Message, second: Message) -> Iterator[str]:
     """What is another thing in the second than in the first: `eur = 10000 instead of 10`."""
-    for name in ("native_act", "sender", "topic"):
+    acts = [_NOUNS.get(each.performative or "", "") for each in (first, second)]
+    if all(acts) and acts[0] != acts[1]:
+        before, after = (f"{'an' if act[0] in 'aeo' else 'a'} {act}" for act in acts)
+        yield f"{after} instead of {before}"
+    elif first.native_act != second.native_act:
+        yield f"act {_show(second.native_act)} instead of {_show(first.native_act)}"
+    for name in ("sender", "topic"):
         before, after = getattr(first, name), getattr(second, name)
         if before != after:
-            label = name.removeprefix("native_")
-            yield f"{label} {_show(after)} instead of {_show(before)}"
+            yield f"{name} {_show(after)} instead of {_show(before)}"
     one, other = first.content, second.content
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*one, *other)):

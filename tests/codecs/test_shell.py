@@ -320,7 +320,14 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
     assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC, turn 1: The coordinator (agent 0) asks")
     assert "By order, in reply to message 1 (agent 0's request “x”); the message itself does not say so." in told[2]
     assert "Caution: its time is before that of message 1, which stands before it." in told[2]
-    assert "Caution: turn 2 of this sender was message 2 already: a new run of the turns begins here." in told[3]
+    assert "turn 2 was used before, by message 2, with other content (a rejection instead of an acceptance)" in told[3]
+    told = tell(
+        {"raw": "@a3|f0|c1|S0|d1|T1|k1#"}, {"raw": "@a3|f0|c1|S1|d0|T1|k1#"},
+        {"raw": "@a6|f0|c1|S1|d0|T2|k1#"}, {"raw": "@a3|f0|c1|S0|d1|T1|k2#"},
+    )  # fmt: skip
+    # Two that speak in one turn do not answer each other.
+    assert "By order" not in told[2]
+    assert "Caution: turn 1 of this sender was message 1 already: a new run of the turns begins here." in told[4]
 
 
 def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
