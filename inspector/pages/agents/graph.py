@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.threads.agents.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,

@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import tell_findings
+from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task

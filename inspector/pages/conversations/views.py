@@ -16,9 +16,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, survey_conversations, tell_findings
+from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
-from inspector.audit.reviews.listing import list_queues_around
+from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
-from inspector.audit.alerts.tables import Alert, Webhook
+from inspector.audit.models.alerts import Alert, Webhook
 from inspector.audit.rules import RULES
 from inspector.search.cursors import write_cursor
 from inspector.threads.models import Message

@@ -14,8 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, User
-from inspector.audit.findings.life import list_assignable
-from inspector.audit.findings.listing import (
+from inspector.audit.findings.selectors import (
     EVERYWHERE,
     MAX_GRAVE,
     SNOOZED,
@@ -26,6 +25,7 @@ from inspector.audit.findings.listing import (
     list_findings,
     list_latest,
 )
+from inspector.audit.findings.services import list_assignable
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.life import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment
+from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment
 from inspector.search.cursors import write_cursor
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA
-from inspector.audit.reviews.tables import MAX_NAME_LENGTH
 from inspector.audit.samples.drawing import (
     MAX_SEED_LENGTH,
     draw_sample,

@@ -18,7 +18,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from inspector.accounts.models import Membership
 from inspector.audit import services
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import (
+from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
+from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
     MINE,
@@ -38,7 +39,6 @@ from inspector.audit.reviews.listing import (
     walk_queues,
     write_queue_key,
 )
-from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
 from inspector.audit.rules import RULES
 from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
 from inspector.threads.models import Message
