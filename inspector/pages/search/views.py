@@ -29,7 +29,7 @@ from inspector.threads.models import Message
 from ..addresses import address_each
 from ..agents.marks import Casts
 from ..live import watch
-from ..shell import read_place, render_page, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten
@@ -118,8 +118,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             context["error"], status = _describe_error(error, query, address), 400
         else:
             context["parts"] = describe_parts(query, address)
-            page = found[:PAGE_ROWS]
-            last = page[-1] if len(found) > PAGE_ROWS else None
+            page, last = cut_page(found, PAGE_ROWS)
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(
                 workspace=workspace, query=query, may_see_secrets=membership.is_auditor
