@@ -124,7 +124,7 @@ def say_payload(
     elif payload.hidden is not None:
         size = len(payload.hidden) // 2
         words = f", with {say_bytes(size)} that {'is' if size == 1 else 'are'} not text, in hex "
-        sentence.say(words, payload.span).say(cite(payload.hidden), payload.span, basis="unknown")
+        sentence.say(words, payload.span).say(payload.hidden, payload.span, basis="unknown")
         if payload.kind == "text" and payload.written != payload.hidden and len(payload.written) <= _MAX_VERBATIM:
             # A short word that nobody encoded may be Base64, too.
             sentence.say(" (as written: ").say(cite(payload.written), payload.span).say(")")
