@@ -94,7 +94,7 @@ def make_trace(count: int) -> Iterator[bytes]:
 def make_things(product: Product) -> dict[str, Any]:
     """One of each thing that the address of a page names, the largest where there are several."""
     from inspector.accounts.models import Membership, Role
-    from inspector.audit.comments.life import write_comment
+    from inspector.audit.comments.services import write_comment
     from inspector.audit.models import Finding
     from inspector.audit.samples.drawing import draw_sample
     from inspector.audit.services import create_queue, fill_queue

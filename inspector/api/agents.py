@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.intake.text import make_storable
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs

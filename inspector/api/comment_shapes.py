@@ -10,8 +10,8 @@ from rest_framework import serializers
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, Thread, find_commented, is_open_to_all, quote_of
-from inspector.audit.comments.life import digest_english
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import digest_english
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message

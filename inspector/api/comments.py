@@ -21,8 +21,8 @@ from inspector.audit.comments.discussions import (
     list_comments,
     list_threads,
 )
-from inspector.audit.comments.life import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 

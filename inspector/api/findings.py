@@ -16,8 +16,7 @@ from rest_framework.response import Response
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_member
-from inspector.audit.findings.life import MAX_REASON_LENGTH, assign, judge, list_acts, snooze
-from inspector.audit.findings.listing import (
+from inspector.audit.findings.selectors import (
     CLOSED,
     EVERYWHERE,
     SNOOZED,
@@ -30,6 +29,7 @@ from inspector.audit.findings.listing import (
     of_assignee,
     of_delivery,
 )
+from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, list_acts, snooze
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES

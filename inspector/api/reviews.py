@@ -14,7 +14,8 @@ from rest_framework.response import Response
 from inspector.accounts.models import Workspace
 from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import (
+from inspector.audit.reviews.queues import MAX_CRITERIA
+from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
     OPEN,
@@ -26,7 +27,6 @@ from inspector.audit.reviews.listing import (
     list_items,
     walk_queues,
 )
-from inspector.audit.reviews.queues import MAX_CRITERIA
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 
 from .authentication import caller_of

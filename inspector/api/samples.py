@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.models import AuditSample
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA, MAX_CRITERION_LENGTH
-from inspector.audit.reviews.tables import MAX_NAME_LENGTH
 from inspector.audit.samples.drawing import (
     MAX_SEED_LENGTH,
     draw_sample,

@@ -18,12 +18,12 @@ from inspector.threads.models import Conversation, Task
 from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.trees.traces import select_traces
 
-from .comments.tables import Comment
-from .findings.dueness import WAITING
-from .findings.listing import grade_of, list_holding
+from .findings.due import WAITING
+from .findings.selectors import grade_of, list_holding
 from .models import ReviewItem
+from .models.comments import Comment
+from .models.reviews import OPEN_STATES
 from .reviews.bindings import select_stale
-from .reviews.tables import OPEN_STATES
 from .rules import RULES, Rule
 from .rules.work import UNANSWERED
 

@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 
 from dialects import Context, Field, Reading, TranscriptLine, choose_dialect, say_name, tell, title_of
 from inspector.audit.comments.discussions import make_thread
-from inspector.audit.comments.tables import Comment, CommentTurn
-from inspector.audit.findings.listing import GRADE, list_here
-from inspector.audit.findings.tables import Finding, FindingAct
+from inspector.audit.findings.selectors import GRADE, list_here
+from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.models.findings import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
 from inspector.threads.models import Message
@@ -27,10 +27,10 @@ from inspector.threads.placing.numbering import number_messages
 from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.transcripts import tell_lines
 
+from .entries import Part, Row
 from .lines import SEVERITIES, write_instant
 from .models import Export
 from .printing import encode, list_facts, list_lines, show
-from .reading import Part, Row
 
 MOST_FIELDS: Final = 500
 MAX_RAW_LENGTH: Final = 50_000

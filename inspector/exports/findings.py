@@ -12,15 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from inspector.audit.findings.life import list_decisions
+from inspector.audit.findings.services import list_decisions
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 
 from .cells import make_cell, write_cells
+from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
 from .listing import find_findings
 from .models import Export
-from .reading import Part, Row
 
 # Of a longer record neither text nor English is in a row.
 MAX_BYTES: Final = 64 * 1024

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from dialects import INSPECTED, write_json
 
-from .reading import Part, Row
+from .entries import Part, Row
 
 # A longer record carries its text alone, so that its line is not longer than a door takes.
 MAX_WHOLE_BYTES: Final = 1024 * 1024

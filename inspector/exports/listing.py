@@ -26,12 +26,12 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from inspector.accounts.models import Workspace
-from inspector.audit.findings.listing import EVERYWHERE, list_findings, of_assignee, of_delivery
+from inspector.audit.findings.selectors import EVERYWHERE, list_findings, of_assignee, of_delivery
 from inspector.audit.models import Finding
+from inspector.audit.models.samples import SampledConversation
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.audit.samples.tables import SampledConversation
 from inspector.search.selectors import days_of, read_query
-from inspector.search.writing import as_filter
+from inspector.search.sql import as_filter
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 

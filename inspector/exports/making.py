@@ -21,8 +21,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Channel
+from inspector.audit.models.samples import AuditSample
 from inspector.audit.samples.drawing import find_sample
-from inspector.audit.samples.tables import AuditSample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
@@ -33,13 +33,13 @@ from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
+from .entries import Found, measure_records, read_rows
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
 from .lines import write_line
 from .listing import MAX_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
 from .masking import mask_row
 from .models import UNDER_WAY, Block, Export, Piece
-from .reading import Found, measure_records, read_rows
 from .reports import write_beginning, write_end
 from .samples import write_drawn, write_sample
 

@@ -10,10 +10,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.findings.listing import GRADE, list_here
-from inspector.audit.findings.tables import Finding
+from inspector.audit.findings.selectors import GRADE, list_here
+from inspector.audit.models.findings import Finding
+from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
-from inspector.audit.reviews.tables import Review
 from inspector.audit.rules import RULES
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages

@@ -11,7 +11,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q
 
 from inspector.accounts.models import Workspace
-from inspector.audit.findings.tables import Finding
+from inspector.audit.models.findings import Finding
 from inspector.intake.models import Job
 from inspector.search.selectors import fetch
 

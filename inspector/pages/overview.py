@@ -16,15 +16,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import list_findings
+from inspector.audit.findings.selectors import list_findings
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
-from inspector.audit.reviews.listing import STALE
+from inspector.audit.reviews.selectors import STALE
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
+from inspector.search.lexer import quote
 from inspector.search.selectors import fetch
-from inspector.search.tokens import quote
 from inspector.threads.activity import (
     SLOTS,
     Days,

@@ -31,7 +31,7 @@ from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
 from .findings.rows import name_rule
-from .shell import render_page, require_auditor, within_workspace, write_query
+from .shell import cut_page, render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200
@@ -65,9 +65,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     place = _read_place(request, membership)
     if place is not None:
         rows = rows.filter(sequence__lt=place)
-    found = list(rows[: PAGE_ROWS + 1])
-    deeds, slug = found[:PAGE_ROWS], membership.workspace.slug
-    more = write_key([deeds[-1].sequence], membership.workspace.pk, of="trail") if len(found) > PAGE_ROWS else None
+    deeds, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
+    slug = membership.workspace.slug
+    more = write_key([last.sequence], membership.workspace.pk, of="trail") if last else None
     kept = urlencode({name: value for name, value in asked.items() if value})
     context = {
         "deeds": [_describe(deed, slug) for deed in deeds],

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from .tokens import QueryError as QueryError
-from .tokens import list_more, list_tokens, quote, unescape
+from .lexer import QueryError as QueryError
+from .lexer import list_more, list_tokens, quote, unescape
 
 MAX_CHARACTERS: Final = 2000
 MAX_TERMS: Final = 40

@@ -20,7 +20,7 @@ from inspector.threads.rendering.terms import MARK_CHARACTERS, mark_workspace
 
 from . import registry
 from .language import LITERAL, Term
-from .tokens import quote
+from .lexer import quote
 
 MOST: Final = 10
 MAX_SAID: Final = 3

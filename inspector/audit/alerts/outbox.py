@@ -15,11 +15,11 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.threads.models import Message
 
+from ..models.alerts import Alert, Webhook
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from .calls import CallError, read_address, read_host
 from .sending import derive_secret, digest_secret, make_salt
-from .tables import Alert, Webhook
 
 MAX_WAITING_TESTS: Final = 5
 

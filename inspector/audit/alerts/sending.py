@@ -30,11 +30,11 @@ from inspector.intake.liveness import own_session
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 
-from ..findings.tables import Finding
+from ..models.alerts import Alert, Webhook
+from ..models.findings import Finding
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from . import calls
-from .tables import Alert, Webhook
 
 ID_HEADER = "Inspector-Id"
 TIME_HEADER = "Inspector-Timestamp"

@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
-from .tables import Comment, CommentTurn
+from ..models.comments import Comment, CommentTurn
 
 MAX_QUOTE_LENGTH: Final = 300
 TOO_LARGE: Final = "The record is too large to be looked through for secrets here."

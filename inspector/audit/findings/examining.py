@@ -1,6 +1,6 @@
 """Examining: what the rules find in settled conversations. A pure function of what settling stored.
 
-How a workspace has set a rule decides what is kept of it; `keeping` says how.
+How a workspace has set a rule decides what is kept of it; `storing` says how.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
+from ..models.findings import Examination
 from ..reviews.bindings import check
 from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
-from .keeping import Found, write_findings
 from .loading import load_scenes
 from .scene import Noted, Scene
 from .settings import Settings, load_settings
-from .tables import Examination
+from .storing import Found, write_findings
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"

@@ -11,8 +11,8 @@ from django.db import transaction
 from inspector.threads.inserting.marking import hold_conversations
 
 from ..reviews.queues import fill_by_findings
-from .dueness import find_changed, note_due
-from .keeping import grade_conversations
+from .due import find_changed, note_due
+from .storing import grade_conversations
 
 # So many findings are looked at in one round, and so many rounds at one sweep: what is left waits for the next.
 MAX_AT_ONCE: Final = 500

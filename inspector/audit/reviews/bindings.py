@@ -31,7 +31,7 @@ from django.utils import timezone
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
-from .tables import BLIND_STATES, Binding, Review, ReviewItem
+from ..models.reviews import BLIND_STATES, Binding, Review, ReviewItem
 
 # Of what differs in one way no more messages are named; the count says how many there are.
 MAX_NAMED: Final = 20

@@ -20,11 +20,11 @@ from inspector.search.language import QueryError
 from inspector.search.selectors import fetch, narrow
 from inspector.threads.models import Conversation, Message
 
-from ..findings.listing import list_here
-from ..findings.tables import Finding
+from ..findings.selectors import list_here
+from ..models.findings import Finding
+from ..models.reviews import MAX_NAME_LENGTH, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
 from ..rules import RULES
 from ..trail import Thing, record_deed
-from .tables import MAX_NAME_LENGTH, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
 
 MAX_CRITERIA: Final = 12
 MAX_CRITERION_LENGTH: Final = 200

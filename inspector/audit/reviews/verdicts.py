@@ -19,10 +19,10 @@ from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation
 
+from ..models.reviews import OPEN_STATES, Review, ReviewItem, Rubric
 from .bindings import bind
 from .leases import check_held, check_turn, hold_item, record_review
 from .queues import get_standing_queue, hold_queue, make_items
-from .tables import OPEN_STATES, Review, ReviewItem, Rubric
 
 MAX_COMMENT_LENGTH: Final = 10_000
 State = ReviewItem.State

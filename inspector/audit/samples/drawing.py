@@ -29,9 +29,9 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
+from ..models.reviews import ReviewItem
+from ..models.samples import AuditSample, SampledConversation
 from ..reviews.queues import MAX_AT_ONCE, create_queue, fill_queue
-from ..reviews.tables import ReviewItem
-from .tables import AuditSample, SampledConversation
 
 # Between the names that a stratum is made of.
 AND: Final = " and "

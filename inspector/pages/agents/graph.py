@@ -17,12 +17,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.threads.agents.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting
 
-from ..shell import render_page, within_workspace
+from ..shell import cut_page, render_page, within_workspace
 from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
 from .rows import Gallery, PairRow
@@ -92,9 +92,9 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         limit=PAGE_PAIRS + 1,
         since=narrowing.since,
     )
-    page = found[:PAGE_PAIRS]
+    page, last = cut_page(found, PAGE_PAIRS)
     totals = PairTotal.objects.filter(workspace=workspace)
-    rest_url = narrowing.walk.find_rest(totals, has_more=len(found) > PAGE_PAIRS)
+    rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
     extent = measure_pairs(workspace=workspace, choice=choice)
@@ -121,7 +121,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
             current="agents-graph",
             of=_LIST,
             is_empty=not page,
-            last=_write_place(page[-1]) if len(found) > PAGE_PAIRS else None,
+            last=_write_place(last) if last else None,
             rest_url=rest_url,
         ),
     }

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount, Telling, count_open_in, find_related, tell_findings
+from inspector.audit.findings.selectors import OpenCount, Telling, count_open_in, find_related, tell_findings
 from inspector.audit.models import Finding
 from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES

@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import tell_findings
+from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
@@ -37,7 +37,7 @@ from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import STANDING, Step
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
-from ..shell import render_page, within_workspace, write_query
+from ..shell import cut_page, render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
 from ..walks import Walk, read_walk
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
@@ -131,8 +131,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         is_by_id=walk.is_rest,
         within=walk.written if walk.is_rest else EVERY,
     )
-    page = found[:PAGE_TASKS]
-    last = page[-1] if len(found) > PAGE_TASKS else None
+    page, last = cut_page(found, PAGE_TASKS)
     rest_url = walk.find_rest(Task.objects.filter(conversation=conversation), has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)

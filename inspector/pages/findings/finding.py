@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import list_acts, list_assignable
-from inspector.audit.findings.listing import SNOOZED, find_finding, find_messages, find_neighbours, find_related
+from inspector.audit.findings.selectors import SNOOZED, find_finding, find_messages, find_neighbours, find_related
+from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
-from inspector.audit.reviews.listing import list_queues_around, list_settled
+from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import CLOSED, SNOOZED, SUPPRESSED, find_messages
+from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.agents.names import load_labels

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
+from inspector.search.lexer import quote
 from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
-from inspector.search.tokens import quote
 from inspector.threads.models import Message
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.masks import mask_layers

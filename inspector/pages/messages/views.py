@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import list_of_message
+from inspector.audit.findings.selectors import list_of_message
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers

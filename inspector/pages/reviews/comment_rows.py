@@ -13,8 +13,8 @@ from django.urls import reverse
 from dialects import Reading
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import OTHER_BYTES, Quote, Thread, is_open_to_all, list_threads, quote_of
-from inspector.audit.comments.life import MAX_QUOTED, MAX_WORDS_LENGTH, digest_english, may_withdraw
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, digest_english, may_withdraw
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.threads.models import Message
 from inspector.threads.rendering.masks import mask_layers
 

@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.life import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment
-from inspector.search.cursors import write_cursor
+from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.masks import mask_layers
@@ -25,7 +24,7 @@ from inspector.threads.selectors import find_conversation, find_openings
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
-from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
 from ..shown.told import is_named, shorten
@@ -60,8 +59,7 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         after=before,
         limit=PAGE_ROWS + 1,
     )
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+    page, last = cut_page(found, PAGE_ROWS)
     context = {
         "rows": _make_rows(page, membership),
         "state": state,
@@ -73,10 +71,7 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         }
         if conversation
         else None,
-        "older_url": write_query(request, before=write_cursor((last.created_at, last.pk), workspace.pk))
-        if last
-        else "",
-        "newest_url": write_query(request, before=None) if before else "",
+        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "comments/comments.html", context, section="comments")
 

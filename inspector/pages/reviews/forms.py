@@ -8,8 +8,8 @@ from django import forms
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import ReviewQueue
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_CRITERIA
-from inspector.audit.reviews.tables import MAX_NAME_LENGTH
 from inspector.audit.rules import RULES
 from inspector.search.language import MAX_CHARACTERS
 from inspector.search.models import SavedSearch

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
-from inspector.audit.findings.listing import sort_by_message, survey_open
+from inspector.audit.findings.selectors import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews.bindings import find_standings, list_item_reviews
-from inspector.audit.reviews.listing import list_beside, survey_item
 from inspector.audit.reviews.queues import find_rubric
+from inspector.audit.reviews.selectors import list_beside, survey_item
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning

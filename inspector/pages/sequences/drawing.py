@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from inspector.audit.findings.listing import OpenRule
+from inspector.audit.findings.selectors import OpenRule
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.sequence import Arrow, Step
 

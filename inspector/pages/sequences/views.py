@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenRule, list_open_about
+from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.threads.selectors import sum_up
 from inspector.threads.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.threads.timeline import Start

@@ -16,7 +16,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from inspector.audit.findings.listing import OpenRule
+from inspector.audit.findings.selectors import OpenRule
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line

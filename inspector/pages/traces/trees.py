@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import list_open_about, tell_findings
+from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.places import count_microseconds, read_instant

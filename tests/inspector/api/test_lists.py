@@ -15,7 +15,7 @@ from inspector.accounts.services import create_api_key, ensure_channel, remove_m
 from inspector.api import sums
 from inspector.api.endpoints import Endpoint
 from inspector.api.urls import urlpatterns
-from inspector.audit.findings.listing import list_holding
+from inspector.audit.findings.selectors import list_holding
 from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
 from inspector.intake.services import withdraw_delivery

@@ -21,7 +21,7 @@ from django.utils import timezone
 from inspector.accounts.models import Membership
 from inspector.audit.alerts import calls, sending
 from inspector.audit.alerts.outbox import ask_for_test, renew_secret, set_webhook, switch_webhook
-from inspector.audit.findings.life import ask_to_examine_all
+from inspector.audit.findings.services import ask_to_examine_all
 from inspector.audit.models import Alert, Finding, Webhook
 from inspector.intake.models import Job
 from inspector.trail.models import Deed

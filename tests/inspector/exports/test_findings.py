@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector.audit.findings.life import assign, judge, snooze
-from inspector.audit.findings.listing import select_findings
+from inspector.audit.findings.selectors import select_findings
+from inspector.audit.findings.services import assign, judge, snooze
 from inspector.audit.models import Finding
 from inspector.exports.findings import COLUMNS, MAX_BYTES
 from inspector.exports.manifests import make_manifest

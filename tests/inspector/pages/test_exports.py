@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding
 from inspector.audit.samples.drawing import draw_sample
 from inspector.exports.making import drop_expired

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.audit import overview as standing_counts
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.overview import count_standing
 from inspector.audit.services import create_queue, fill_queue

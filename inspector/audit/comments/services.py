@@ -1,4 +1,4 @@
-"""The life of a comment: written about a span, answered, resolved, opened again, taken back. Nothing is edited."""
+"""Comments are written about a span, answered, resolved, opened again and taken back; nothing is edited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.reveals import find_opened_ids
 from inspector.trail.services import Thing, record_deed
 
-from .tables import Comment, CommentTurn
+from ..models.comments import Comment, CommentTurn
 
 MAX_WORDS_LENGTH: Final = 5000
 MAX_QUOTED: Final = 10_000

@@ -1,4 +1,4 @@
-"""Reads of findings: the lists and the counts, of those that are due (`dueness`), also by a query."""
+"""Reads of findings: the lists and the counts, of those that are due (`due`), also by a query."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from inspector.intake.text import make_storable
 from inspector.search.conversations import mean
 from inspector.threads.models import Conversation, Message
 
+from ..models.findings import Finding
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from .dueness import AWAKE, COUNTS, DUE, WAITING
-from .tables import Finding
+from .due import AWAKE, COUNTS, DUE, WAITING
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.

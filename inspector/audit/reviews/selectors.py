@@ -16,9 +16,9 @@ from inspector.lookups import WrittenSince
 from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
-from ..comments.tables import Comment
+from ..models.comments import Comment
+from ..models.reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 from .bindings import select_stale, select_told, select_told_items
-from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
 # The queues of a page, and those that one of them is chosen from.
 EVERYWHERE: Final = Q()

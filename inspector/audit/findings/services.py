@@ -1,4 +1,4 @@
-"""The life of a finding: what people make of it, how a workspace sets its rules, and what it does not want to see.
+"""What people decide about findings, how a workspace sets its rules, and what it does not want to see.
 
 Each act names who, when and why, and is added to those before it. Nothing is deleted.
 """
@@ -24,10 +24,10 @@ from inspector.threads.inserting.marking import hold_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
+from ..models.findings import Finding, FindingAct, RuleChange, Suppression
 from ..rules import RULES
-from .dueness import AWAKE
-from .keeping import grade_conversations
-from .tables import Finding, FindingAct, RuleChange, Suppression
+from .due import AWAKE
+from .storing import grade_conversations
 
 MAX_REASON_LENGTH = 2000
 # So many findings are judged at once.
