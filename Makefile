@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,13 +16,13 @@ run: venv ## start everything here and show the samples; options as in make run 
 	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
 
 # Hundreds of Python processes start in the tests: what one compiled the others take, whatever the shell says of that.
-test: venv-dev ## run the tests on a PostgreSQL of their own, but for the long ones; make test ARGS='-k words' runs some
+test: venv-dev node-dev ## run the tests on a PostgreSQL of their own, but for the long ones; make test ARGS='-k words' runs some
 	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal -m 'not long' $(ARGS)
 
 test-long: venv-dev ## run the long ones: crashes, failpoints, all themes and widths, growth, memory, PostgreSQL 15
 	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal -m long $(ARGS)
 
-lint: venv-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
+lint: venv-dev node-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
 	$(IN_VENV) -m ruff format --check $(PATHS)
 	$(IN_VENV) -m ruff check $(PATHS)
 	$(IN_VENV) -m mypy
@@ -30,6 +30,7 @@ lint: venv-dev ## check format, rules, types, the directions of imports, templat
 	$(IN_VENV) -m djlint --quiet --lint templates
 	$(IN_VENV) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(IN_VENV) manage.py check --fail-level WARNING
+	@if [ -d node_modules ]; then npm run --silent lint; else echo "The browser's scripts were not checked: that needs Node."; fi
 
 audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
 	$(IN_VENV) .ci/audit
@@ -87,6 +88,13 @@ venv: have-python
 
 venv-dev: have-python
 	@$(PYTHON) inspector/embedded/bootstrap.py dev
+
+# What checks the browser's scripts: in development only, the product needs no Node.
+node-dev:
+	@if ! command -v npm >/dev/null; then echo "There is no Node here: the browser's scripts are neither checked nor tested."; \
+	elif [ ! node_modules/.package-lock.json -nt package-lock.json ]; then \
+		npm ci --silent --no-progress || echo "npm could not install what checks the browser's scripts: they are not tested." >&2; \
+	fi
 
 have-python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: install Python 3.11 or newer, or name one with make PYTHON=/path/to/python3." >&2; exit 1; }

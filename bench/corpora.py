@@ -28,7 +28,7 @@ START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 # A record that a told body cites by its id.
 _CITED = re.compile(r"(?<=\"source\":\[\")([0-9a-f-]{36})(?=\")")
 HEADINGS = ("dialect", "conversations", "messages", "order", "equal", "parents", "equal", "only follow", "different")
-MOST_BATCH = 40
+MAX_BATCH = 40
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def load(product: Product, recorded: Sequence[Recorded], chance: random.Random) 
     lines = [line.text for conversation in recorded for line in conversation.lines]
     chance.shuffle(lines)
     while lines:
-        size = chance.randint(1, MOST_BATCH)
+        size = chance.randint(1, MAX_BATCH)
         batch, lines = lines[:size], lines[size:]
         delivery = open_delivery(workspace=product.workspace, channel=product.channel, door=Door.API)
         take_stream(delivery=delivery, chunks=batch)

@@ -30,7 +30,7 @@ WEIGHT: Final = Goal("paint", "{page}: HTML, kB", 300, 150, is_share=True)
 ROUNDS: Final = 5
 NAMED: Final = 5
 TRACED: Final = 1000
-LARGEST_PAINT: Final = """
+MAX_PAINT: Final = """
 () => new Promise((resolve) => {
   new PerformanceObserver((list) => resolve(list.getEntries().at(-1).startTime))
     .observe({ type: "largest-contentful-paint", buffered: true });
@@ -94,7 +94,7 @@ def make_trace(count: int) -> Iterator[bytes]:
 def make_things(product: Product) -> dict[str, Any]:
     """One of each thing that the address of a page names, the largest where there are several."""
     from inspector.accounts.models import Membership, Role
-    from inspector.audit.comments.life import write_comment
+    from inspector.audit.comments.services import write_comment
     from inspector.audit.models import Finding
     from inspector.audit.samples.drawing import draw_sample
     from inspector.audit.services import create_queue, fill_queue
@@ -186,7 +186,7 @@ def weigh_page(context: BrowserContext, name: str, path: str, faults: list[str])
 def time_page(page: Page, path: str, painted: Painted, faults: list[str]) -> None:
     """Open a page, and note when the last of its largest pieces was painted."""
     page.goto(path, wait_until="networkidle")
-    time = page.evaluate(LARGEST_PAINT)
+    time = page.evaluate(MAX_PAINT)
     if time is None:
         faults.append(f"{painted.name} said no largest paint")
     else:

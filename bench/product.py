@@ -46,7 +46,7 @@ TABLES = (
     "audit_finding",
 )
 PRINTED_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "wal_compression", "jit")
-MOST_TURNS = 10_000
+MAX_TURNS = 10_000
 
 
 @contextmanager
@@ -124,7 +124,7 @@ class Product:
         from inspector.intake.models import Job
 
         wanted = kinds or tuple(Job.Kind.values)
-        for _ in range(MOST_TURNS):
+        for _ in range(MAX_TURNS):
             pipeline.run_due(seconds=3600, only=wanted)
             left = Job.objects.filter(kind__in=wanted).exclude(state=Job.State.DONE)
             failed = left.exclude(failure="").first()

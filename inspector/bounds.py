@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 _MARK: Final = "takes_large_bodies"
 
 
@@ -65,4 +65,4 @@ def stop_reading(request: HttpRequest) -> None:
 
 def _is_beyond(request: HttpRequest) -> bool:
     is_chunked = "chunked" in request.headers.get("Transfer-Encoding", "").lower()
-    return is_chunked or find_declared_length(request) > MOST_BYTES
+    return is_chunked or find_declared_length(request) > MAX_BYTES

@@ -16,11 +16,11 @@ from dialects import to_shallow_json
 
 from .effort import check_effort
 
-MOST_BYTES: Final = 2 * 1024 * 1024
+MAX_BYTES: Final = 2 * 1024 * 1024
 # A number or a name weighs about so much, with what stands around it; each character of a text six
 # bytes, one beyond the first 65,536 twelve.
 NODE_BYTES: Final = 12
-MOST_CUTS: Final = 100
+MAX_CUTS: Final = 100
 # No object of a declared shape has more members.
 LEAST_MEMBERS: Final = 100
 ROWS: Final = "results"
@@ -123,11 +123,11 @@ class _Fitting:
             raise OverBudgetError
 
     def _note(self, path: str, total: int, unit: str) -> None:
-        if len(self.cuts) < MOST_CUTS:
+        if len(self.cuts) < MAX_CUTS:
             self.cuts.append({"path": path[:200], "total": total, "unit": unit})
 
 
-def fit_answer(data: Any, most: int = MOST_BYTES) -> Any:
+def fit_answer(data: Any, most: int = MAX_BYTES) -> Any:
     """The answer in JSON types and within the budget of so many bytes; with `cut` where something was left out.
 
     `cut` is a list of {path, total, unit}: where, how much there is in all, and of what; the first hundred places.

@@ -3,7 +3,7 @@
 Two names are confusable where they look alike (letters of other scripts, digits for letters, hidden characters, upper
 and lower case), or where one is a slip of the pen away from the other. Every name is reduced to a skeleton, and names
 of one skeleton are alike; a slip is found by what is left of a skeleton when one character is taken out. So the work
-grows with the length of the names and not with the number of their pairs. Beyond `MOST_CHARACTERS` a name is looked at
+grows with the length of the names and not with the number of their pairs. Beyond `MAX_CHARACTERS` a name is looked at
 by its beginning alone.
 
 Numbered series are told apart by people at a glance: names that differ in a digit, or in a part of one character, as
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-MOST_CHARACTERS: Final = 64
+MAX_CHARACTERS: Final = 64
 # Shorter names differ in a letter by nature.
-SHORTEST_SLIP: Final = 5
+MIN_SLIP_LENGTH: Final = 5
 # Of names that are all alike so many are compared each with each; a whole series shares what is left of its names.
-MOST_SHARING: Final = 30
+MAX_SHARING: Final = 30
 
 # Letters that look like a Latin letter, by what they look like; small letters, for names are folded first.
 _LOOKALIKES: Final = {
@@ -75,7 +75,7 @@ class Likeness:
 
 def make_skeleton(name: str) -> str:
     """What a name looks like, whatever it is made of: compatibility forms, no marks, one letter for those alike."""
-    plain = unicodedata.normalize("NFKD", name[:MOST_CHARACTERS].casefold())
+    plain = unicodedata.normalize("NFKD", name[:MAX_CHARACTERS].casefold())
     kept = "".join(sign for sign in plain if unicodedata.category(sign) not in ("Mn", "Me", "Cf", "Cc", "Cs", "Co"))
     look = " ".join(kept.split()).translate(_LOOK)
     for pair, one in _PAIRS:
@@ -91,7 +91,7 @@ def find_oddities(name: str) -> list[str]:
         found.append(f"holds a character that cannot be seen ({_name(hidden[0])})")
     if name != name.strip():
         found.append("begins or ends with a space")
-    scripts = list(dict.fromkeys(script for sign in name[:MOST_CHARACTERS] if (script := _find_script(sign))))
+    scripts = list(dict.fromkeys(script for sign in name[:MAX_CHARACTERS] if (script := _find_script(sign))))
     if len(scripts) > 1:
         rarest = min(scripts, key=lambda script: sum(_find_script(sign) == script for sign in name))
         sign = next(sign for sign in name if _find_script(sign) == rarest)
@@ -113,8 +113,8 @@ def find_likenesses(names: Iterable[str]) -> Mapping[str, Sequence[Likeness]]:
     for name in ordered:
         by_skeleton[skeletons[name]].append(name)
     for alike in by_skeleton.values():
-        for name in alike[:MOST_SHARING]:
-            for other in alike[:MOST_SHARING]:
+        for name in alike[:MAX_SHARING]:
+            for other in alike[:MAX_SHARING]:
                 if name != other:
                     found[name][other] = _say_likeness(name, other)
     for name, other, why in _find_slips(by_skeleton):
@@ -128,12 +128,12 @@ def find_likenesses(names: Iterable[str]) -> Mapping[str, Sequence[Likeness]]:
 def _find_slips(by_skeleton: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str]]:
     left: dict[str, list[str]] = defaultdict(list)
     for skeleton in by_skeleton:
-        if len(skeleton) >= SHORTEST_SLIP:
+        if len(skeleton) >= MIN_SLIP_LENGTH:
             for rest in {skeleton, *(skeleton[:at] + skeleton[at + 1 :] for at in range(len(skeleton)))}:
                 left[rest].append(skeleton)
     seen = set()
     for alike in left.values():
-        for one, other in combinations(alike[:MOST_SHARING], 2):
+        for one, other in combinations(alike[:MAX_SHARING], 2):
             pair = (by_skeleton[one][0], by_skeleton[other][0])
             if pair not in seen:
                 seen.add(pair)

@@ -192,7 +192,7 @@ def _read_alone(job: Job, index: int, alone_until: int) -> None:
     state = {"index": index} | ({} if is_last else {"alone_until": alone_until})
     attempts = 1 if is_last else 2
     failure = jobs.DIED
-    if job.attempts < jobs.MOST_ATTEMPTS:
+    if job.attempts < jobs.MAX_ATTEMPTS:
         try:
             _insert(job, [index], state, attempts=attempts)
         except jobs.LostLeaseError:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from environs import Env, EnvError
 
-SHORTEST_SECRET: Final = 32
-FEWEST_CHARACTERS: Final = 8
+MIN_SECRET_LENGTH: Final = 32
+MIN_CHARACTERS: Final = 8
 
 
 class RefusedStartError(SystemExit):
@@ -52,9 +52,9 @@ def check_secret(name: str, secret: str) -> None:
     Raises:
         RefusedStartError: for one of fewer than 32 characters, or of fewer than 8 different ones.
     """
-    if len(secret) < SHORTEST_SECRET or len(set(secret)) < FEWEST_CHARACTERS:
+    if len(secret) < MIN_SECRET_LENGTH or len(set(secret)) < MIN_CHARACTERS:
         raise RefusedStartError(
-            f"{name} can be guessed: set at least {SHORTEST_SECRET} random characters, for example the output of "
+            f"{name} can be guessed: set at least {MIN_SECRET_LENGTH} random characters, for example the output of "
             "`openssl rand -hex 32`."
         )
 

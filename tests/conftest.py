@@ -21,7 +21,7 @@ from .emptying import empty_by_deleting, give_pages_back
 from .spreading import order_places, spread
 
 # Each has a server, an interpreter and, for a while, a browser of its own: about a gigabyte.
-MOST_WORKERS = 4
+MAX_WORKERS = 4
 # What takes a fifth of a second of the clock may have waited for other tests.
 hypothesis.settings.register_profile("suite", deadline=None)
 hypothesis.settings.load_profile("suite")
@@ -37,7 +37,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if not is_everything or any(config.getoption(name, False) for name in ("keyword", "lf", "stepwise", "collectonly")):
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores + 1, MOST_WORKERS) if cores > 1 else 0
+    return min(cores + 1, MAX_WORKERS) if cores > 1 else 0
 
 
 @pytest.hookimpl(tryfirst=True)

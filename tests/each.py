@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-MOST_NAMED, MOST_CHARACTERS = 20, 200
+MAX_NAMED, MAX_CHARACTERS = 20, 200
 
 
 def for_each(
@@ -35,8 +35,8 @@ def for_each(
             if not broken:
                 return
             named = "\n".join(
-                f"{name_of(item)[:MOST_CHARACTERS]}: {type(error).__name__}: {error}"
-                for item, error in broken[:MOST_NAMED]
+                f"{name_of(item)[:MAX_CHARACTERS]}: {type(error).__name__}: {error}"
+                for item, error in broken[:MAX_NAMED]
             )
             # The first of them with its place and its values, as if it stood alone.
             raise AssertionError(f"{len(broken)} of {len(items)} break the rule:\n{named}") from broken[0][1]

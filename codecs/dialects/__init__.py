@@ -35,6 +35,7 @@ from ._log import (
     read_log,
     warnings_of,
 )
+from ._meant import find_meant, write_content
 from ._performatives import PERFORMATIVES
 from ._plain import ShapeError, messages_of
 from ._record import (
@@ -65,7 +66,7 @@ from ._record import (
     Told,
 )
 from ._registry import all_dialects, get_dialect, title_of
-from ._transcript import Answer, Transcript, find_answer, name_message
+from ._transcript import Answer, Transcript, bears, find_answer, name_message
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
 
@@ -126,6 +127,7 @@ __all__ = [
     "TranscriptLine",
     "UnknownDialectError",
     "all_dialects",
+    "bears",
     "choose_dialect",
     "decode",
     "decode_envelope",
@@ -133,6 +135,7 @@ __all__ = [
     "encode",
     "envelope_of",
     "find_answer",
+    "find_meant",
     "get_dialect",
     "identify",
     "make_visible",
@@ -152,6 +155,7 @@ __all__ = [
     "to_json_type",
     "to_shallow_json",
     "warnings_of",
+    "write_content",
     "write_json",
 ]
 

@@ -14,8 +14,8 @@ Whom = Literal[
     "message-id",  # the message whose id is `value`, in the conversation, else the trace, else the channel
     "correlation-id",  # the statement whose correlation id, object id or message id is `value`
     "latest-to-me",  # the latest earlier turn whose receiver is this sender and which shares the task
-    "latest-of-other",  # the latest message of another sender
-    "latest-unanswered-of-other",  # the latest message of another sender that nothing has answered yet
+    "latest-of-other",  # the latest message of another sender, said to this one or to nobody by name
+    "latest-unanswered-of-other",  # the latest such statement in the same dialect that nothing has answered yet
     "previous",  # the message before this one: it follows, and is never drawn as an answer
 ]
 
@@ -78,6 +78,11 @@ def never(wire: str) -> bool:
     return False
 
 
+def no_number(message: Message) -> bool:
+    """The answer of a dialect whose messages bear no number beside their id."""
+    return False
+
+
 class Dialect(Value):
     """Everything the rest of the product knows of a dialect.
 
@@ -87,7 +92,8 @@ class Dialect(Value):
     `read`, `identify` and `tell` never raise, whatever the text; `encode` raises `EncodeError` alone.
     `masks` says cheaply whether `read` may mask characters of a wire by itself, and `packs` whether it may unpack a
     layer from it. Neither may say no where it does: whoever asks shows the wire without reading it.
-    `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent.
+    `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent; `numbers` says
+    whether the object id of a message is its own number, which names that one statement in the answer to it.
     `has_objects` where a message may be an object of JSON: no other dialect is looked for in one.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
@@ -105,6 +111,7 @@ class Dialect(Value):
     versions: tuple[str, ...] = ()
     # A plain function as a default would be read from the class as a method.
     replies: Callable[[Message], Sequence[Reply]] = staticmethod(no_reply)
+    numbers: Callable[[Message], bool] = staticmethod(no_number)
     opens: Callable[[str], Block | None] = staticmethod(no_block)
     masks: Callable[[str], bool] = staticmethod(always)
     packs: Callable[[str], bool] = staticmethod(always)

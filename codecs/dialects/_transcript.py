@@ -16,14 +16,13 @@ from typing import Any, Final
 
 from ._dialect import Reply
 from ._english import join_words, quote, say_cautions, say_instant, say_name
+from ._meant import find_meant, write_content
 from ._record import Message, Note
 from ._registry import get_dialect
 
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500
 _LONGEST_TOPIC: Final = 80
-# The kind of a definition that gives a word a meaning.
-_WORD: Final = "def"
 _MAX_DIFFERENCES: Final = 3
 # So many other messages are named that an answer could answer as well.
 _MAX_OTHERS: Final = 3
@@ -48,13 +47,16 @@ _STATUS_ENDS: Final = {"agreed": "accepted", "disagreed": "rejected"}
 class Line:
     """One message as it is told; `text` is what is printed.
 
-    `head` is its time and turn, `said` its sentence, `replies` what it answers, `places` what contradicts or repeats
-    earlier lines, `cautions` and `remarks` what is known beside. The other names are for later lines.
+    `wire` stands for its text, and `content` for what it says under a number of its own. `head` is its time and turn,
+    `said` its sentence, `replies` what it answers, `places` what contradicts or repeats earlier lines, `cautions` and
+    `remarks` what is known beside. The other names are for later lines.
     """
 
     number: int
     message: Message
+    dialect: str
     wire: int
+    content: int = 0
     head: str = ""
     said: str = ""
     replies: tuple[str, ...] = ()
@@ -64,6 +66,16 @@ class Line:
     is_answered: bool = False
     # The end that each sender who answered it gave it last, with the number of that line.
     ends: dict[str | None, tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def sender(self) -> str | None:
+        """Who said it."""
+        return self.message.sender
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """To whom, by name."""
+        return self.message.receivers
 
     @property
     def text(self) -> str:
@@ -107,13 +119,12 @@ class Transcript:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
-        # What each word was defined as last, and by which line.
-        self._words: dict[str, tuple[Any, int]] = {}
 
     def tell(
         self,
         message: Message,
         *,
+        dialect: str,
         wire: str | bytes,
         notes: Iterable[Note] = (),
         number: int | None = None,
@@ -123,13 +134,15 @@ class Transcript:
 
         Args:
             message: with its sentence.
+            dialect: what it speaks.
             wire: the text it was read from, or what stands for it: the same where it is the same.
             notes: of its message and, at its first part, of its record.
             number: of the message in its conversation; the next one where it is left out.
             answer: what it answers; `find_answer` says it of the lines told.
         """
         self._count = number if number is not None else self._count + 1
-        line = Line(self._count, message, hash(wire))
+        line = Line(self._count, message, dialect, hash(wire))
+        line.content = hash(write_content(message)) if get_dialect(dialect).numbers(message) else 0
         line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
         reversal: tuple[str, ...] = ()
         if answer and len(answer.lines) == 1:
@@ -140,22 +153,11 @@ class Transcript:
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
         times = _say_time(line, self.lines, is_reply=bool(answer))
-        line.places = (*reversal, *_say_repetition(line, self.lines), *self._say_clashes(line), *times)
+        line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
         self.lines.append(line)
         return line
-
-    def _say_clashes(self, line: Line) -> Iterator[str]:
-        """That a word it defines was defined otherwise before."""
-        for each in line.message.defines:
-            if each.kind != _WORD:
-                continue
-            before, number = self._words.get(each.name, (each.value, 0))
-            if before != each.value:
-                yield f"Caution: message {number} defined {quote(each.name)} otherwise, as {_show(before)}."
-            if each.name in self._words or len(self._words) < MAX_LINES:
-                self._words[each.name] = (each.value, line.number)
 
     def _say_cautions(self, number: int, notes: list[Note]) -> str:
         """Each note; of a notice that an earlier line told in the same words, which line that was."""
@@ -186,7 +188,7 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
         return (f"In reply to message {say_name(answer.cited)}, which is not {answer.where}.",)
     if answer.basis == "turn":
         cited = message.correlation_id
-        if cited is not None and not any(_bears(each.message, cited) for each in answer.lines):
+        if cited is not None and not any(bears(each.message, cited) for each in answer.lines):
             return (f"No message here bears {say_name(cited)}; by order, perhaps in reply to {join_words(names)}.",)
         others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
         too = f", and {join_words(others)} {'is' if len(others) == 1 else 'are'} unanswered too" if others else ""
@@ -208,7 +210,8 @@ def _could_be_answered(line: Line, answer: Answer, message: Message) -> bool:
     )
 
 
-def _bears(message: Message, handle: str) -> bool:
+def bears(message: Message, handle: str) -> bool:
+    """Whether a message bears an id, of its own, of what it acts on or of what it correlates with."""
     return handle in (message.correlation_id, message.object_id, message.message_id)
 
 
@@ -260,15 +263,15 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
     for reply in get_dialect(dialect).replies(message):
         if reply.basis == "adjacency":
             break
-        found = tuple(each for each in lines if _is_meant(reply, each, message))
-        if reply.whom == "latest-unanswered-of-other":
-            found = tuple(each for each in found if not _is_answer(each.message, dialect))
+        found = tuple(each for each in lines if _is_meant(reply, each, message, dialect))
+        if reply.whom == "correlation-id":
+            found = _find_meant(found, reply.value, message)
         if reply.basis in ("explicit", "correlation"):
             if found:
                 return Answer(reply.basis, found)
             named = named or reply
         elif found:
-            likeliest = max(reversed(found), key=lambda each: _rank(each.message, message))
+            likeliest = max(reversed(found), key=lambda each: each.message.sender in message.receivers)
             if named is None or not _has_handle(likeliest.message):
                 return Answer(reply.basis, (likeliest,))
     if named is None or not named.value:
@@ -277,15 +280,16 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
     return Answer(named.basis, cited=named.value, where="among the messages before it")
 
 
-def _is_answer(message: Message, dialect: str) -> bool:
-    """Whether it answers by its kind, as a response does: it waits for no answer itself."""
-    return any(way.basis == "turn" for way in get_dialect(dialect).replies(message))
+def _find_meant(bearers: tuple[Line, ...], name: str | None, message: Message) -> tuple[Line, ...]:
+    def get_content(line: Line) -> int:
+        return line.wire if line.message.message_id == name else line.content
+
+    return tuple(find_meant(bearers, sender=message.sender, receivers=message.receivers, get_content=get_content))
 
 
-def _rank(earlier: Message, message: Message) -> int:
-    """How likely a message without an id answers an earlier one: said to its sender, and by one whom it speaks to."""
-    is_to_me = not earlier.receivers or message.sender in earlier.receivers
-    return is_to_me + (is_to_me and earlier.sender in message.receivers)
+def _is_answer(line: Line) -> bool:
+    """Whether it answers by its kind, as a response does. The threads decide the same by what is stored."""
+    return any(way.basis in ("turn", "correlation") for way in get_dialect(line.dialect).replies(line.message))
 
 
 def _has_handle(message: Message) -> bool:
@@ -293,21 +297,25 @@ def _has_handle(message: Message) -> bool:
     return any((message.correlation_id, message.object_id, message.message_id))
 
 
-def _is_meant(reply: Reply, line: Line, message: Message) -> bool:
+def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
     earlier = line.message
     is_others = earlier.sender != message.sender
+    # By order only what was said to its sender, or to nobody by name, is answered.
+    is_to_me = message.sender is not None and (message.sender in earlier.receivers or not earlier.receivers)
     match reply.whom:
         case "message-id":
             return earlier.message_id == reply.value
         case "correlation-id":
-            return reply.value is not None and _bears(earlier, reply.value) and is_others
+            return reply.value is not None and bears(earlier, reply.value) and not _is_answer(line)
         case "latest-to-me":
             is_between = not message.receivers or earlier.sender in message.receivers
             return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
         case "latest-of-other":
-            return is_others
+            return is_others and is_to_me
         case "latest-unanswered-of-other":
-            return is_others and not line.is_answered
+            is_open = is_others and is_to_me and not line.is_answered
+            is_text = earlier.performative in (None, "inform")
+            return is_open and not is_text and line.dialect == dialect and not _is_answer(line)
     return False
 
 
@@ -320,10 +328,10 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
     elif message.turn is not None:
         same = [each for each in lines if (each.message.sender, each.message.turn) == (message.sender, message.turn)]
         own = f"turn {message.turn}"
-    elif message.object_id is not None and message.content is not None and _is_to_agent(message):
-        # Of what is done with an object its id says nothing; what is said to an agent is numbered by it.
-        same = [each for each in lines if _is_numbered_alike(each.message, message)]
-        own = f"the number {say_name(message.object_id)}"
+    elif line.content:
+        # What names an object may name it again; a number names one statement of its sender.
+        same = [each for each in lines if each.content and _is_numbered_alike(each.message, message)]
+        own = f"the number {say_name(message.object_id or '')}"
     else:
         return
     if not same:
@@ -331,6 +339,8 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
     first = same[0]
     if any(each.wire == line.wire and each.message.part == message.part for each in same):
         yield f"It repeats message {first.number} word for word."
+    elif line.content and (again := next((each for each in same if each.content == line.content), None)):
+        yield f"It says again what message {again.number} said."
     elif message.turn is not None and message.message_id is None:
         yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
     else:
@@ -342,13 +352,8 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
         )
 
 
-def _is_to_agent(message: Message) -> bool:
-    return message.target is not None and message.target.kind == "agent"
-
-
 def _is_numbered_alike(earlier: Message, message: Message) -> bool:
-    is_same = (earlier.object_id, earlier.sender) == (message.object_id, message.sender)
-    return is_same and _is_to_agent(earlier) and earlier.content is not None
+    return (earlier.object_id, earlier.sender) == (message.object_id, message.sender)
 
 
 def _find_differences(first: Message, second: Message) -> Iterator[str]:

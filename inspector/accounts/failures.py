@@ -14,7 +14,7 @@ from inspector.trail.acting import find_address
 
 from .services import note_failed_sign_in
 
-LONGEST_NAME: Final = 150
+MAX_NAME_LENGTH: Final = 150
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,6 @@ logger = logging.getLogger(__name__)
 @receiver(user_login_failed, dispatch_uid="note failed sign-ins")
 def note_failure(sender: object, credentials: Mapping[str, Any], **_: object) -> None:
     """Keep the name that was tried and the address it came from. A password is in neither."""
-    name = hide_tokens(str(credentials.get("username") or ""))[:LONGEST_NAME]
+    name = hide_tokens(str(credentials.get("username") or ""))[:MAX_NAME_LENGTH]
     logger.warning("sign-in failed for %r from %s", name, find_address() or "an unknown address")
     note_failed_sign_in(name=name)

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from inspector.trail.acting import find_address
 
 from .models import make_id
-from .session_store import ADDRESS, LAST_USED, LONGEST_PROGRAM, PROGRAM, PUBLIC_ID, STARTED
+from .session_store import ADDRESS, LAST_USED, MAX_PROGRAM_LENGTH, PROGRAM, PUBLIC_ID, STARTED
 
 # A session is written at most this often: reading pages must not write to the database at each request.
 WRITE_SECONDS: Final = 60
@@ -30,7 +30,7 @@ def note_start(sender: object, request: HttpRequest, **_: object) -> None:
     request.session[PUBLIC_ID] = str(make_id())
     request.session[STARTED] = request.session[LAST_USED] = int(time.time())
     request.session[ADDRESS] = find_address()
-    request.session[PROGRAM] = request.headers.get("User-Agent", "")[:LONGEST_PROGRAM].replace("\x00", "")
+    request.session[PROGRAM] = request.headers.get("User-Agent", "")[:MAX_PROGRAM_LENGTH].replace("\x00", "")
 
 
 def is_over(session: SessionBase) -> bool:

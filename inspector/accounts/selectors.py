@@ -13,7 +13,7 @@ from django.db.models import OuterRef, QuerySet
 from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
 
 # So many channels are offered where one is chosen; an address may name any.
-MOST_NAMED: Final = 200
+MAX_NAMED: Final = 200
 
 
 def find_membership(*, user: User, slug: str) -> Membership | None:
@@ -29,7 +29,7 @@ def list_memberships(*, user_id: int) -> QuerySet[Membership]:
     """The memberships of a person, oldest first, with their workspaces and the first `channel_names` of each."""
     channels = Channel.objects.filter(workspace=OuterRef("workspace")).order_by("name").values("name")
     rows = Membership.objects.select_related("workspace", "user").filter(user_id=user_id)
-    return rows.annotate(channel_names=ArraySubquery(channels[:MOST_NAMED])).order_by("created_at")
+    return rows.annotate(channel_names=ArraySubquery(channels[:MAX_NAMED])).order_by("created_at")
 
 
 def list_members(*, workspace: Workspace) -> QuerySet[Membership]:

@@ -21,7 +21,7 @@ STARTED: Final = "started"
 LAST_USED: Final = "last_used"
 ADDRESS: Final = "address"
 PROGRAM: Final = "program"
-LONGEST_PROGRAM: Final = 400
+MAX_PROGRAM_LENGTH: Final = 400
 # The first that is found in a User-Agent names it: most name their ancestors too.
 _BROWSERS: Final = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
 _NAMES: Final = {"Edg": "Edge", "OPR": "Opera"}

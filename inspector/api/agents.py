@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.intake.text import make_storable
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs
@@ -28,7 +28,7 @@ from .narrowing import find_named_channel
 from .paging import FIXED, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Names, Parameter
 
-MOST_PAIRS, MAX_DECLARED = 200, 200
+MAX_PAIRS, MAX_DECLARED = 200, 200
 _AGENTS = "agents"
 
 
@@ -236,7 +236,7 @@ class AgentView(Endpoint):
         agent = known or agent
         found = directory.list_agents(workspace=workspace, only=[agent.pk], limit=1)
         row = found[0] if found else AgentSum(agent, (), (), 0, 0, 0, 0, None, None)
-        pairs = list_pairs(workspace=workspace, agent=agent, limit=MOST_PAIRS)
+        pairs = list_pairs(workspace=workspace, agent=agent, limit=MAX_PAIRS)
         sides = [side for pair in pairs for side in (pair.sender, pair.receiver) if side]
         customs = find_customs(workspace=workspace, agents=sides)
         outcomes = count_asked_of(workspace=workspace, sums=[row], is_reversed=took_back())

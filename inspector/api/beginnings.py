@@ -10,7 +10,7 @@ from .problems import ProblemError
 
 _BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
 # Blank lines are passed over, and no more of them is held than this.
-_MOST_BLANK: Final = 64 * 1024
+_MAX_BLANK: Final = 64 * 1024
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -29,7 +29,7 @@ def look_at_beginning(body: Pieces, form: str | None) -> Iterator[bytes]:
     try:
         for piece in body:
             head += piece
-            if len(head.lstrip(_BLANK)) >= max(map(len, _PACKED)) or len(head) > _MOST_BLANK:
+            if len(head.lstrip(_BLANK)) >= max(map(len, _PACKED)) or len(head) > _MAX_BLANK:
                 break
     except BrokenBodyError as error:
         broken = error

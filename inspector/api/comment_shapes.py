@@ -10,8 +10,8 @@ from rest_framework import serializers
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, Thread, find_commented, is_open_to_all, quote_of
-from inspector.audit.comments.life import digest_english
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import digest_english
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message
@@ -20,7 +20,7 @@ from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, mask_lay
 from .masking import digest_source, may_see_secrets
 
 # A list does not look through longer records.
-LONGEST_LISTED_BYTES: Final = 128 * 1024
+MAX_LISTED_BYTES: Final = 128 * 1024
 STEPS: Final = (CommentTurn.Kind.REPLY, CommentTurn.Kind.RESOLVED, CommentTurn.Kind.REOPENED)
 
 
@@ -93,7 +93,7 @@ class ThreadPageSerializer(serializers.Serializer[Any]):
 def show_comments(comments: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
     """Comments as a list shows them, in two statements: each was loaded with its author and its number of replies."""
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=LONGEST_LISTED_BYTES)
+    load_records(messages=list(messages.values()), most_bytes=MAX_LISTED_BYTES)
     masked: dict[tuple[uuid.UUID, int], str] = {}
     rows = []
     for comment in comments:

@@ -21,8 +21,8 @@ from inspector.audit.comments.discussions import (
     list_comments,
     list_threads,
 )
-from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 
@@ -54,14 +54,14 @@ _WRITTEN: Final = Document(
     (
         Whole(name="start", is_required=True, about="the first character of the text of the record, counted from 0"),
         Whole(name="end", is_required=True, about="the one after the last"),
-        Text(name="words", is_required=True, most_characters=LONGEST_WORDS),
+        Text(name="words", is_required=True, most_characters=MAX_WORDS_LENGTH),
     ),
 )
 _ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (
         OneOf(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
-        Text(name="words", most_characters=LONGEST_WORDS, about="of a reply"),
+        Text(name="words", most_characters=MAX_WORDS_LENGTH, about="of a reply"),
         Text(name="reply", most_characters=36, about="the id of the reply that is taken back"),
     ),
 )

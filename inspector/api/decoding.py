@@ -24,7 +24,7 @@ from .parameters import Choice
 from .problems import ProblemError
 from .shapes import TEXT_OR_NULL, list_of, or_null, refer
 
-MOST_RECORDS: Final = 1000
+MAX_RECORDS: Final = 1000
 SLUGS: Final = tuple(dialect.slug for dialect in dialects.all_dialects())
 BESIDES: Final = frozenset({"prior", "keys"})
 
@@ -137,8 +137,8 @@ def decode_log(
     conversations = Conversations()
     for index, record in enumerate(_frame(reader, pieces)):
         check_effort()
-        if index == MOST_RECORDS:
-            raise ProblemError(413, f"at most {MOST_RECORDS} records are decoded at once: send them in pieces")
+        if index == MAX_RECORDS:
+            raise ProblemError(413, f"at most {MAX_RECORDS} records are decoded at once: send them in pieces")
         yield _decode(index, record, conversations, dialect=dialect, is_tree=is_tree)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from .bodies import read_json
-from .parameters import INSTANT, LONGEST_SHOWN, Parameter, read_instant
+from .parameters import INSTANT, MAX_SHOWN_LENGTH, Parameter, read_instant
 from .problems import ProblemError
 
 
@@ -166,8 +166,8 @@ class Document:
         known = {member.name: member for member in self.members}
         for name in given:
             if name not in known:
-                detail = f"there is no member {name[:LONGEST_SHOWN]!r} here: {wanted}"
-                raise ProblemError(422, detail, member=name[:LONGEST_SHOWN], allowed=list(known))
+                detail = f"there is no member {name[:MAX_SHOWN_LENGTH]!r} here: {wanted}"
+                raise ProblemError(422, detail, member=name[:MAX_SHOWN_LENGTH], allowed=list(known))
         return {name: _read(member, given) for name, member in known.items()}
 
 

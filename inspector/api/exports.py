@@ -20,7 +20,7 @@ from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
 from inspector.search.cursors import CursorError, read_cursor, write_cursor
-from inspector.search.language import MOST_CHARACTERS, QueryError
+from inspector.search.language import MAX_CHARACTERS, QueryError
 
 from .authentication import caller_of, refuse_scope
 from .bodies import read_json
@@ -43,7 +43,7 @@ _BODY: Final[dict[str, Any]] = {
         "type": "object",
         "properties": {
             "form": {"type": "string", "enum": list(Export.Form.values)},
-            "q": {"type": "string", "maxLength": MOST_CHARACTERS, "description": "the search language; empty for all"},
+            "q": {"type": "string", "maxLength": MAX_CHARACTERS, "description": "the search language; empty for all"},
             "conversation": {"type": "string", "format": "uuid", "description": "one conversation, in the place of q"},
             "include_secrets": {"type": "boolean", "description": "true needs the scope secrets", "default": False},
             "is_masked": {"type": "boolean", "description": "the opposite, under its old name", "deprecated": True},
@@ -175,8 +175,8 @@ def _read_wish(request: Request) -> dict[str, Any]:
     for name, value in said.items():
         if name not in _NAMES or not isinstance(value, _NAMES[name]):
             raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
-    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MOST_CHARACTERS:
-        raise ProblemError(422, f"give q, of at most {MOST_CHARACTERS} characters, or conversation, not both")
+    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MAX_CHARACTERS:
+        raise ProblemError(422, f"give q, of at most {MAX_CHARACTERS} characters, or conversation, not both")
     if {"include_secrets", "is_masked"} <= set(said):
         raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
     if said["form"] == Export.Form.REPORT and "conversation" not in said:

@@ -23,7 +23,7 @@ from .endpoints import Endpoint
 from .parameters import Number
 from .shapes import list_of
 
-MOST_NODES: Final = 2_000
+MAX_NODES: Final = 2_000
 _NODE: Final[dict[str, Any]] = {
     "type": "object",
     "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
@@ -52,7 +52,7 @@ class FieldsView(Endpoint):
     parameters: ClassVar = {
         "GET": (
             Number(name="offset", about="the first field of the window", default=0, most=10**9),
-            Number(name="limit", about="how many fields", default=500, least=1, most=MOST_NODES),
+            Number(name="limit", about="how many fields", default=500, least=1, most=MAX_NODES),
         )
     }
 

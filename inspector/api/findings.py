@@ -16,8 +16,7 @@ from rest_framework.response import Response
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_member
-from inspector.audit.findings.life import LONGEST_REASON, assign, judge, list_acts, snooze
-from inspector.audit.findings.listing import (
+from inspector.audit.findings.selectors import (
     CLOSED,
     EVERYWHERE,
     SNOOZED,
@@ -30,6 +29,7 @@ from inspector.audit.findings.listing import (
     of_assignee,
     of_delivery,
 )
+from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, list_acts, snooze
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
@@ -57,7 +57,7 @@ _ACT: Final = Document(
         OneOf(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
         Instant(name="snoozed_until", about="leave the open finding out of lists until then"),
         Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
-        Text(name="reason", most_characters=LONGEST_REASON, about="needed for decisions but open, and for a snooze"),
+        Text(name="reason", most_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
     ),
 )
 

@@ -55,7 +55,7 @@ SEARCH: Final = (
     LIMIT,
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
-LONGEST_TOPIC: Final = 200
+MAX_TOPIC_LENGTH: Final = 200
 
 
 def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
@@ -112,7 +112,7 @@ def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
         "part": message.part,
         "dialect": message.dialect,
         "performative": message.performative,
-        "topic": message.topic[:LONGEST_TOPIC] or None,
+        "topic": message.topic[:MAX_TOPIC_LENGTH] or None,
         "sender": message.sender or None,
         "receivers": message.receivers,
         "english": message.english,

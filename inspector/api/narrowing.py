@@ -17,7 +17,7 @@ from inspector.threads.agents.names import is_known
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
 
-from .parameters import LONGEST_SHOWN, Choice, Parameter
+from .parameters import MAX_SHOWN_LENGTH, Choice, Parameter
 from .problems import ProblemError
 
 # What narrows a list of conversations, and of traces.
@@ -46,8 +46,8 @@ def find_named_channel(workspace: Workspace, name: str) -> Channel | None:
         names = [each.name for each in list_channels(workspace=workspace)]
         close = find_close(name, names)
         hint = f"did you mean {close}?" if close else "GET /api/v1/channels lists those there are"
-        detail = f"there is no channel {name[:LONGEST_SHOWN]!r}: {hint}"
-        raise ProblemError(400, detail, parameter="channel", allowed=names[:LONGEST_SHOWN])
+        detail = f"there is no channel {name[:MAX_SHOWN_LENGTH]!r}: {hint}"
+        raise ProblemError(400, detail, parameter="channel", allowed=names[:MAX_SHOWN_LENGTH])
     return channel
 
 
@@ -59,7 +59,9 @@ def read_filters(given: Mapping[str, Any], workspace: Workspace) -> dict[str, st
     """
     wanted = {each.name: make_storable(given[each.name]) for each in FILTERS}
     if wanted["agent"] and not is_known(workspace=workspace, name=wanted["agent"]):
-        detail = f"there is no agent {given['agent'][:LONGEST_SHOWN]!r}: GET /api/v1/agents?name= finds those there are"
+        detail = (
+            f"there is no agent {given['agent'][:MAX_SHOWN_LENGTH]!r}: GET /api/v1/agents?name= finds those there are"
+        )
         raise ProblemError(400, detail, parameter="agent")
     return wanted
 

@@ -18,7 +18,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from .problems import ProblemError
 
-LONGEST_SHOWN = 100
+MAX_SHOWN_LENGTH = 100
 INSTANT = "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 to 9000"
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 
@@ -230,14 +230,14 @@ def _read(parameter: Parameter, query: QueryDict) -> Any:
     except ValueError:
         raise ProblemError(
             400,
-            f"{parameter.name} is {parameter.allowed}, and not {text[:LONGEST_SHOWN]!r}",
+            f"{parameter.name} is {parameter.allowed}, and not {text[:MAX_SHOWN_LENGTH]!r}",
             parameter=parameter.name,
             allowed=parameter.allowed,
         ) from None
 
 
 def _refuse_name(name: str, known: list[str], *, has_body: bool) -> ProblemError:
-    name = name[:LONGEST_SHOWN]
+    name = name[:MAX_SHOWN_LENGTH]
     there = f"there are {', '.join(known)}" if known else "this address takes none"
     if has_body:
         there += "; data belongs in the body"

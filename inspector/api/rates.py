@@ -22,7 +22,7 @@ from .problems import ProblemError
 
 # What was taken out of the row and not used is given up after so long.
 KEPT_SECONDS: Final = 10.0
-MOST_KEYS: Final = 10_000
+MAX_KEYS: Final = 10_000
 # By key: how many requests are taken out for this process, and when that was.
 _taken: Final[dict[UUID, tuple[int, float]]] = {}
 _lock: Final = threading.Lock()
@@ -61,6 +61,6 @@ def _take(key: UUID) -> bool:
 
 def _keep(key: UUID, count: int) -> None:
     with _lock:
-        if len(_taken) >= MOST_KEYS:
+        if len(_taken) >= MAX_KEYS:
             _taken.clear()
         _taken[key] = (count, time.monotonic())

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.urls import reverse
 from rest_framework import serializers
 
-from inspector.audit.findings.listing import count_open_by_severity, of_delivery
+from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.warnings import list_warnings

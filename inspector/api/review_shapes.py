@@ -8,10 +8,10 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.models.reviews import Rubric
 from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
-from inspector.audit.reviews.listing import QueueCount, count_reviewers
 from inspector.audit.reviews.queues import find_rubric
-from inspector.audit.reviews.tables import Rubric
+from inspector.audit.reviews.selectors import QueueCount, count_reviewers
 
 STANDINGS: Final = ("holds", "stale", "unknown")
 STATES: Final = tuple(ReviewItem.State.values)
@@ -164,7 +164,7 @@ def show_queue(count: QueueCount) -> dict[str, Any]:
 
 
 def show_item(item: ReviewItem) -> dict[str, Any]:
-    """An item as anybody may know it; loaded as `listing` does."""
+    """An item as anybody may know it; loaded as `audit.reviews.selectors` does."""
     is_told = not vars(item)["is_hidden"]
     return {
         "id": item.pk,

@@ -14,7 +14,8 @@ from rest_framework.response import Response
 from inspector.accounts.models import Workspace
 from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import (
+from inspector.audit.reviews.queues import MAX_CRITERIA
+from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
     OPEN,
@@ -26,8 +27,7 @@ from inspector.audit.reviews.listing import (
     list_items,
     walk_queues,
 )
-from inspector.audit.reviews.queues import MOST_CRITERIA
-from inspector.audit.reviews.verdicts import LONGEST_COMMENT
+from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 
 from .authentication import caller_of
 from .documents import Document, OneOf, Text, Texts
@@ -55,7 +55,7 @@ _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
     (
         OneOf(name="verdict", choices=Review.Verdict.values, is_required=True),
-        Text(name="comment", most_characters=LONGEST_COMMENT, about="why"),
+        Text(name="comment", most_characters=MAX_COMMENT_LENGTH, about="why"),
         Text(
             name="seen",
             is_required=True,
@@ -66,7 +66,7 @@ _VERDICT: Final = Document(
             name="answers",
             default=(),
             choices=Review.Answer.values,
-            most=MOST_CRITERIA,
+            most=MAX_CRITERIA,
             about="one for each criterion of the rubric of the item, in their order",
         ),
     ),

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.findings.listing import RuleCount, count_by_rule
+from inspector.audit.findings.selectors import RuleCount, count_by_rule
 from inspector.audit.findings.settings import Settings, load_settings
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES

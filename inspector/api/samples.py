@@ -13,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.models import AuditSample
-from inspector.audit.reviews.queues import LONGEST_CRITERION, MOST_AT_ONCE, MOST_CRITERIA
-from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
+from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA, MAX_CRITERION_LENGTH
 from inspector.audit.samples.drawing import (
-    LONGEST_SEED,
+    MAX_SEED_LENGTH,
     draw_sample,
     find_items,
     find_sample,
@@ -34,19 +34,19 @@ from .people import ACT_REFUSALS, act_for
 logger = logging.getLogger(__name__)
 
 # So many strata stand in an answer; `strata_from` asks for the others.
-MOST_STRATA: Final = 500
+MAX_STRATA: Final = 500
 _DRAWN: Final = "what a sample drew"
 _WANTED: Final = Document(
     '{"name": "November", "stratum": "dialect", "wanted": 25}',
     (
-        Text(name="name", is_required=True, most_characters=LONGEST_NAME, about="of the sample and of its queue"),
+        Text(name="name", is_required=True, most_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
         OneOf(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
-        Whole(name="wanted", is_required=True, least=1, most=MOST_AT_ONCE, about="how many conversations"),
-        Text(name="seed", most_characters=LONGEST_SEED, about="printed ASCII; a fresh one where it is left out"),
+        Whole(name="wanted", is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"),
+        Text(name="seed", most_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
         Instant(name="since", about="only conversations that were active from here on"),
         Instant(name="until", about="only conversations that were active before this"),
         Whole(name="reviewers", default=1, least=1, most=2, about="how many review each conversation"),
-        Texts(name="criteria", default=(), most=MOST_CRITERIA, most_characters=LONGEST_CRITERION, about="the rubric"),
+        Texts(name="criteria", default=(), most=MAX_CRITERIA, most_characters=MAX_CRITERION_LENGTH, about="the rubric"),
     ),
 )
 
@@ -89,7 +89,7 @@ class StratumSerializer(serializers.Serializer[Any]):
 class SampleDetailSerializer(SampleSerializer):
     """A sample with its strata, by name."""
 
-    strata = StratumSerializer(many=True, help_text=f"at most {MOST_STRATA}, from `strata_from` on")
+    strata = StratumSerializer(many=True, help_text=f"at most {MAX_STRATA}, from `strata_from` on")
     strata_count = serializers.IntegerField()
 
 
@@ -208,7 +208,7 @@ def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
         **show_sample(sample),
         "strata": [
             {"name": name, "population": population, "drawn": drawn}
-            for name, population, drawn in sample.strata[first : first + MOST_STRATA]
+            for name, population, drawn in sample.strata[first : first + MAX_STRATA]
         ],
         "strata_count": len(sample.strata),
     }

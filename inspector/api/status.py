@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from inspector.accounts.models import ApiKey
 
 from .bodies import ENCODINGS, SILENCE_SECONDS
-from .decoding import MOST_RECORDS
+from .decoding import MAX_RECORDS
 from .endpoints import Endpoint
 from .ingest import FORMS
 from .waiting import show_waiting
@@ -86,7 +86,7 @@ class LimitsView(Endpoint):
         return Response(
             {
                 **settings.LIMITS,
-                "decode_records": MOST_RECORDS,
+                "decode_records": MAX_RECORDS,
                 "silence_seconds": SILENCE_SECONDS,
                 **show_waiting(),
                 "content_types": list(FORMS),

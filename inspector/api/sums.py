@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.overview import MOST_COUNTED, count_sections
+from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.intake.selectors import sum_deliveries
 from inspector.search.facets import COUNTED, Facet, count_facets
 from inspector.search.language import QueryError, list_terms
@@ -102,7 +102,7 @@ class CountSerializer(serializers.Serializer[Any]):
     """How many there are."""
 
     count = serializers.IntegerField()
-    is_exact = serializers.BooleanField(help_text=f"false: there are more than {MOST_COUNTED:,}")
+    is_exact = serializers.BooleanField(help_text=f"false: there are more than {MAX_COUNTED:,}")
 
 
 class RecordsSerializer(serializers.Serializer[Any]):
@@ -145,7 +145,7 @@ class TotalsView(Endpoint):
                 "records": None if records is None else dict(zip(_RECORDS, (records or [(0,) * 5])[0], strict=True)),
                 "messages": None if messages is None else int(sum(messages)),
                 **{
-                    name: {"count": min(count, MOST_COUNTED), "is_exact": count <= MOST_COUNTED}
+                    name: {"count": min(count, MAX_COUNTED), "is_exact": count <= MAX_COUNTED}
                     for name, count in counts.items()
                 },
             }

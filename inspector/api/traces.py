@@ -38,11 +38,11 @@ from .tree_shapes import (
     WaterfallSerializer,
 )
 
-MOST_ROWS: Final = 1000
+MAX_ROWS: Final = 1000
 _TRACES: Final = "traces"
 WINDOW: Final = (
     Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
-    Number(name="limit", about="how many rows a window has", least=1, most=MOST_ROWS, default=200),
+    Number(name="limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
     Number(name="level", about="rows are open above this depth; left out, everywhere", most=10**6),
     Parameter(
         name="toggled",

@@ -21,7 +21,7 @@ from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
 from .parameters import Choice, Id, Moment, Parameter
 from .problems import ProblemError
 
-LONGEST_WORDS: Final = 200
+MAX_WORDS_LENGTH: Final = 200
 _OF: Final = "the trail of a program"
 _ACTOR: Final = "a kind, a colon and an id, as member:7 or api-key:…; of the product and its operator the kind alone"
 
@@ -69,7 +69,7 @@ class TrailView(Endpoint):
     scopes: ClassVar = {"GET": "trail"}
     parameters: ClassVar = {
         "GET": (
-            Parameter(name="q", about="filter by words", default="", most_characters=LONGEST_WORDS),
+            Parameter(name="q", about="filter by words", default="", most_characters=MAX_WORDS_LENGTH),
             CURSOR,
             LIMIT,
             Parameter(name="actor", about=f"filter by actor: {_ACTOR}", default="", most_characters=100),

@@ -22,12 +22,12 @@ from inspector.threads.selectors import is_settling
 
 from .messages import show_messages
 
-MOST_WAITERS: Final = 2
-MOST_SECONDS: Final = 30
-MOST_MESSAGES: Final = 200
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.05, 0.5
+MAX_WAITERS: Final = 2
+MAX_SECONDS: Final = 30
+MAX_MESSAGES: Final = 200
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 0.5
 
-_seats = threading.BoundedSemaphore(MOST_WAITERS)
+_seats = threading.BoundedSemaphore(MAX_WAITERS)
 _WAIT = re.compile(r'wait\s*=\s*"?(\d{1,6})"?\s*(?:;.*)?', re.IGNORECASE)
 
 
@@ -36,7 +36,7 @@ def read_wish(request: Request) -> int:
     for preference in request.headers.get("Prefer", "").split(","):
         found = _WAIT.fullmatch(preference.strip())
         if found:
-            return min(int(found[1]), MOST_SECONDS)
+            return min(int(found[1]), MAX_SECONDS)
     return 0
 
 
@@ -49,11 +49,11 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
         if not has_seat:
             return response
         is_settled = wait_until_settled(delivery, seconds=seconds)
-        found = list_messages_of_delivery(delivery=delivery, limit=MOST_MESSAGES + 1)
+        found = list_messages_of_delivery(delivery=delivery, limit=MAX_MESSAGES + 1)
     response.data |= {
         "is_settled": is_settled,
-        "messages": list(show_messages(found[:MOST_MESSAGES]).values()),
-        "has_more_messages": len(found) > MOST_MESSAGES,
+        "messages": list(show_messages(found[:MAX_MESSAGES]).values()),
+        "has_more_messages": len(found) > MAX_MESSAGES,
     }
     response["Preference-Applied"] = f"wait={seconds}"
     return response
@@ -77,7 +77,7 @@ def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
         if left <= 0:
             return False
         time.sleep(min(pause, left))
-        pause = min(pause * 1.5, MOST_PAUSE_SECONDS)
+        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
     return True
 
 
@@ -92,4 +92,4 @@ def _is_settled(delivery: Delivery) -> bool:
 
 def show_waiting() -> dict[str, Any]:
     """The bounds of waiting, as GET /limits tells them."""
-    return {"wait_seconds": MOST_SECONDS, "waiters": MOST_WAITERS, "waited_messages": MOST_MESSAGES}
+    return {"wait_seconds": MAX_SECONDS, "waiters": MAX_WAITERS, "waited_messages": MAX_MESSAGES}

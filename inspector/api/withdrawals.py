@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from inspector.intake import selectors, services
 from inspector.intake.models import Delivery, Withdrawal
-from inspector.intake.withdrawals import LONGEST_REASON, find_withdrawal
+from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal
 
 from .authentication import caller_of
 from .bodies import read_json
@@ -30,7 +30,7 @@ WANTED: Final = 'send {"reason": "…"} as application/json'
 _BODY: Final[dict[str, Any]] = {
     "application/json": {
         "type": "object",
-        "properties": {"reason": {"type": "string", "minLength": 1, "maxLength": LONGEST_REASON}},
+        "properties": {"reason": {"type": "string", "minLength": 1, "maxLength": MAX_REASON_LENGTH}},
         "required": ["reason"],
         "additionalProperties": False,
     }
@@ -44,7 +44,7 @@ class WithdrawalView(Endpoint):
     parameters: ClassVar = {
         "DELETE": (
             Parameter(
-                name="reason", about="reason of the withdrawal", is_required=True, most_characters=LONGEST_REASON
+                name="reason", about="reason of the withdrawal", is_required=True, most_characters=MAX_REASON_LENGTH
             ),
         )
     }

@@ -18,17 +18,17 @@ from inspector.threads.models import Conversation, Task
 from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.trees.traces import select_traces
 
-from .comments.tables import Comment
-from .findings.dueness import WAITING
-from .findings.listing import grade_of, list_holding
+from .findings.due import WAITING
+from .findings.selectors import grade_of, list_holding
 from .models import ReviewItem
+from .models.comments import Comment
+from .models.reviews import OPEN_STATES
 from .reviews.bindings import select_stale
-from .reviews.tables import OPEN_STATES
 from .rules import RULES, Rule
 from .rules.work import UNANSWERED
 
 # The navigation says "10,000+" of what is more.
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 # In the place of a severity, which is no negative number.
 _STALE, _WAITING, _MAYBE_ANSWERED, _LATEST, _BEFORE = -1, -2, -3, -4, -5
 
@@ -46,7 +46,7 @@ class OpenOfRule:
 class Overview:
     """What stands open in a workspace, as `count_standing` counts it.
 
-    How many requests are `maybe_answered`, at most `MOST_COUNTED` and one: their reply may be sealed, so that they are
+    How many requests are `maybe_answered`, at most `MAX_COUNTED` and one: their reply may be sealed, so that they are
     in no other number.
     `findings` by severity and `rules`, both the gravest first; how many sign-offs are known to be `stale`; how many
     conversations are `waiting` for review, and since when the `oldest` of them waits. `lately` are the open findings
@@ -76,7 +76,7 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
         found, items = found.filter(channel=channel), items.filter(conversation__channel=channel)
     by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
-    unjudged = select_maybe_answered(workspace=workspace, channel=channel).values("pk")[: MOST_COUNTED + 1]
+    unjudged = select_maybe_answered(workspace=workspace, channel=channel).values("pk")[: MAX_COUNTED + 1]
     latest, before = split_days("at", find_newest(workspace=workspace, channel=channel))
     rows = by_rule.values_list("severity", "rule", "number", "oldest").union(
         _sum(select_stale(items).order_by(), _STALE, never),
@@ -121,7 +121,7 @@ SECTIONS: Final = ("conversations", "traces", "findings", "reviews", "comments",
 
 
 def count_sections(*, workspace: Workspace, names: Collection[str] = SECTIONS) -> dict[str, int]:
-    """How much each list of the navigation holds as it opens, by the name of its page: at most `MOST_COUNTED` and one.
+    """How much each list of the navigation holds as it opens, by the name of its page: at most `MAX_COUNTED` and one.
 
     No count walks through more rows than that, however many there are.
     """
@@ -132,6 +132,6 @@ def count_sections(*, workspace: Workspace, names: Collection[str] = SECTIONS) -
         "reviews": ReviewItem.objects.filter(workspace=workspace, state__in=OPEN_STATES),
         "comments": Comment.objects.filter(workspace=workspace, state=Comment.State.OPEN),
     }
-    most = MOST_COUNTED + 1
+    most = MAX_COUNTED + 1
     counts = {name: lists[name].order_by().values("pk")[:most].count() for name in names if name in lists}
     return counts | ({"agents": count_agents(workspace=workspace, most=most)} if "agents" in names else {})

@@ -14,10 +14,10 @@ from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition
 from inspector.search.values import SEVERITIES, read_severity
 
-from .findings.dueness import COUNTS
-from .findings.tables import Finding
-from .reviews.listing import STALE
-from .reviews.tables import Review
+from .findings.due import COUNTS
+from .models.findings import Finding
+from .models.reviews import Review
+from .reviews.selectors import STALE
 from .rules import RULES
 
 # As `standings.select_told` has it: what one of two said is nobody's to find before both have spoken.
@@ -53,7 +53,7 @@ _HELD = (
     'WHERE "held"."conversation_id" = "threads_message"."conversation_id" AND "held"."held_until" > now() '
     'AND lower("holder"."username") = ANY(%s))'
 )
-# What holds of the message, and is due: as `dueness.DUE` has it.
+# What holds of the message, and is due: as `due.DUE` has it.
 _FOUND = (
     'EXISTS (SELECT 1 FROM "audit_finding" "finding" '
     'WHERE "finding"."conversation_id" = "threads_message"."conversation_id" '

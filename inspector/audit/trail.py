@@ -14,7 +14,7 @@ from inspector.trail.selectors import Wanted, filter_deeds
 from inspector.trail.services import Thing as Thing
 from inspector.trail.services import record_deed as record_deed
 
-from .reviews.tables import BLIND_STATES, ReviewItem
+from .models.reviews import BLIND_STATES, ReviewItem
 
 # What would tell a second reviewer that somebody has spoken, who, and what.
 _REVIEWING: Final = ("verdict.given", "verdict.withdrawn", "review.taken", "review.released")

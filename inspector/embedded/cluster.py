@@ -32,7 +32,7 @@ PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the envir
 RANK = 9  # The last to stop: everything else still writes.
 STOP_GRACE_S = 60.0
 # The kernel's limit for a socket's path is 108 bytes on Linux and 104 on macOS, with a zero at the end.
-LONGEST_SOCKET_BYTES = 103
+MAX_SOCKET_BYTES = 103
 
 # The same order and the same upper and lower case on every machine, whatever its C library knows.
 LOCALES = {True: ("--locale-provider=builtin", "--builtin-locale=C.UTF-8"), False: ("--locale-provider=libc",)}
@@ -217,7 +217,7 @@ class Cluster:
     def _make_socket_folder(self) -> None:
         self._remove_socket_folder()
         here = self.socket_link
-        if len(os.fsencode(here / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_BYTES:
+        if len(os.fsencode(here / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_BYTES:
             here.mkdir(mode=0o700)
         else:
             # Short, private, and removed when the server stops.

@@ -23,9 +23,9 @@ from .errors import ProcessFailedError
 
 POLL_S = 0.05
 FIRST_DELAY_S = 0.5
-LONGEST_DELAY_S = 30.0
+MAX_DELAY_S = 30.0
 STEADY_S = 60.0  # A process that ran for this long has earned a fresh start of the delays.
-LARGEST_LOG_BYTES = 16 * 1024 * 1024
+MAX_LOG_BYTES = 16 * 1024 * 1024
 TRIM_EVERY_S = 60.0
 SHOWN_LINES = 15
 
@@ -136,9 +136,7 @@ class Supervisor:
             if status is None:
                 continue
             self._forget(child)
-            child.delay_s = (
-                FIRST_DELAY_S if now - child.started_at > STEADY_S else min(child.delay_s * 2, LONGEST_DELAY_S)
-            )
+            child.delay_s = FIRST_DELAY_S if now - child.started_at > STEADY_S else min(child.delay_s * 2, MAX_DELAY_S)
             child.due_at = now + child.delay_s
             lines = read_last_lines(child.program.log)
             self.say(str(ProcessFailedError(child.program.name, status, child.program.log, lines)))
@@ -263,7 +261,7 @@ def trim_log(path: Path) -> None:
     Its writers keep it open and append, so it is copied and cut rather than renamed: what is written in the moment
     between the two is lost, which a log can bear.
     """
-    if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
+    if path.exists() and path.stat().st_size > MAX_LOG_BYTES:
         shutil.copy2(path, path.with_name(f"{path.name}.1"))
         os.truncate(path, 0)
 

@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 
 from dialects import Context, Field, Reading, TranscriptLine, choose_dialect, say_name, tell, title_of
 from inspector.audit.comments.discussions import make_thread
-from inspector.audit.comments.tables import Comment, CommentTurn
-from inspector.audit.findings.listing import GRADE, list_here
-from inspector.audit.findings.tables import Finding, FindingAct
+from inspector.audit.findings.selectors import GRADE, list_here
+from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.models.findings import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.intake.facts import read_with_facts
 from inspector.threads.models import Message
@@ -27,16 +27,16 @@ from inspector.threads.placing.numbering import number_messages
 from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.transcripts import tell_lines
 
+from .entries import Part, Row
 from .lines import SEVERITIES, write_instant
 from .models import Export
 from .printing import encode, list_facts, list_lines, show
-from .reading import Part, Row
 
 MOST_FIELDS: Final = 500
-LONGEST_RAW: Final = 50_000
-LONGEST_FIELD: Final = 1000
-LONGEST_SAID: Final = 20_000
-LONGEST_NAME: Final = 200
+MAX_RAW_LENGTH: Final = 50_000
+MAX_FIELD_LENGTH: Final = 1000
+MAX_SAID_LENGTH: Final = 20_000
+MAX_NAME_LENGTH: Final = 200
 # By what a message has its place in the order of time.
 TIMES: Final = {
     "wire": "message time",
@@ -44,9 +44,9 @@ TIMES: Final = {
     "start": "declared start",
     "receipt": "time of receipt",
 }
-LONGEST_NOTE: Final = 2000
+MAX_NOTE_LENGTH: Final = 2000
 # What is told of a longer message is not taken apart, and its fields are not either.
-LONGEST_TOLD: Final = 1024 * 1024
+MAX_TOLD_LENGTH: Final = 1024 * 1024
 DEEPEST: Final = 12
 _NO_ROW: Final = ("syntax", "key")
 FOR_AUDITORS: Final = "What it says is for owners and auditors: it is about what is masked or sealed."
@@ -126,22 +126,22 @@ def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | 
     sender = told.get("sender")
     said = f"{say_name(str(sender)) if sender else 'someone'} → {_name_receivers(told)}"
     lines = (
-        format_html('{} <span class="quiet">{}{}</span>', show(str(note.get("text", "")), LONGEST_NOTE),
+        format_html('{} <span class="quiet">{}{}</span>', show(str(note.get("text", "")), MAX_NOTE_LENGTH),
                     note.get("severity", ""), show(f", {note['cites']}") if note.get("cites") else "")
         for note in notes
     )  # fmt: skip
     return format_html(
         '<h3>Message {}: {}</h3><p class="quiet">{} ({}) · {} · {}{}{}</p><p class="said">{}</p>{}{}{}',
         f"{part.position + 1:,}",
-        show(said, 2 * LONGEST_NAME),
+        show(said, 2 * MAX_NAME_LENGTH),
         write_instant(part.at),
         TIMES.get(part.at_basis, part.at_basis),
         told.get("performative") or "not readable",
         title_of(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
-        format_html(" · id {}", show(str(told["message_id"]), LONGEST_NAME)) if told.get("message_id") else "",
-        show(part.english, LONGEST_SAID) if part.english else "Not processed yet.",
-        format_html("<p>{}</p>", show(" ".join((*line.replies, *line.places)), LONGEST_SAID))
+        format_html(" · id {}", show(str(told["message_id"]), MAX_NAME_LENGTH)) if told.get("message_id") else "",
+        show(part.english, MAX_SAID_LENGTH) if part.english else "Not processed yet.",
+        format_html("<p>{}</p>", show(" ".join((*line.replies, *line.places)), MAX_SAID_LENGTH))
         if line and (line.replies or line.places)
         else "",
         list_lines("Notes", lines),
@@ -150,7 +150,7 @@ def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | 
 
 
 def _read_body(part: Part) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    if not 0 < len(part.body) <= LONGEST_TOLD:
+    if not 0 < len(part.body) <= MAX_TOLD_LENGTH:
         return {}, ()
     body = json.loads(part.body)
     shared = (body["record"].get("notes") or ()) if part.part == 1 else ()
@@ -189,8 +189,8 @@ def _write_finding(finding: Finding) -> SafeString:
         '<span class="grave">{}: {}</span>. {} <span class="quiet">{}{}</span>{}',
         SEVERITIES[finding.severity],
         rule.title if rule else finding.rule,
-        show(finding.text, LONGEST_NOTE),
-        show(f"{finding.cites}, ", LONGEST_NOTE) if finding.cites else "",
+        show(finding.text, MAX_NOTE_LENGTH),
+        show(f"{finding.cites}, ", MAX_NOTE_LENGTH) if finding.cites else "",
         finding.get_state_display().lower(),
         acts,
     )
@@ -201,12 +201,12 @@ def _write_raw(row: Row) -> SafeString:
         return SafeString('<p class="quiet">Too long to be looked through for secrets: it is not printed.</p>')
     text = row.text if row.masked is None else row.masked
     remark = SafeString("") if row.masked is None else SafeString(' <p class="quiet">Secrets are masked.</p>')
-    return format_html("<pre>{}</pre>{}", show(text, LONGEST_RAW), remark)
+    return format_html("<pre>{}</pre>{}", show(text, MAX_RAW_LENGTH), remark)
 
 
 def _read(row: Row, dialect: str) -> Reading | None:
     """The record read anew, as its message's page does; None of one that is too long for a table."""
-    if row.is_withheld or len(row.source) > LONGEST_TOLD:
+    if row.is_withheld or len(row.source) > MAX_TOLD_LENGTH:
         return None
     reading = read_with_facts(row.text, row.envelope, row.facts, dialect=dialect)
     told = tell(choose_dialect(reading, Context()), Context(), None)
@@ -260,7 +260,7 @@ def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked
     value = _find_value(each)
     shown = value or each
     layer, start, end = shown.span
-    raw: Any = show(layers[layer][start:end], LONGEST_FIELD)
+    raw: Any = show(layers[layer][start:end], MAX_FIELD_LENGTH)
     if value is None and any(child.name not in _NO_ROW for child in each.children):
         raw = format_html('<span class="quiet">{} characters</span>', f"{end - start:,}")
     elif is_masked and shown.is_masked:
@@ -268,8 +268,8 @@ def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked
     layer, start, end = each.span
     place = f"{start:,}–{end:,}" + (f" in layer {layer}" if layer else "")
     indent = "\u00a0\u00a0" * min(depth, DEEPEST)
-    meaning = show(each.meaning or shown.meaning or "", LONGEST_NOTE)
-    return indent, show(each.label, LONGEST_NAME), format_html("<code>{}</code>", raw), meaning, place
+    meaning = show(each.meaning or shown.meaning or "", MAX_NOTE_LENGTH)
+    return indent, show(each.label, MAX_NAME_LENGTH), format_html("<code>{}</code>", raw), meaning, place
 
 
 def _write_comment(comment: Comment, row: Row, *, is_masked: bool) -> SafeString:
@@ -295,7 +295,7 @@ def _write_comment(comment: Comment, row: Row, *, is_masked: bool) -> SafeString
             lines.append(_say(verb, who, turn.at, turn.words, is_told=is_told))
     return format_html(
         '<code>{}</code> <span class="quiet">characters {}–{}, {}</span>{}',
-        show(quoted if is_masked else exact, LONGEST_FIELD),
+        show(quoted if is_masked else exact, MAX_FIELD_LENGTH),
         f"{comment.start:,}",
         f"{comment.end:,}",
         comment.get_state_display().lower(),

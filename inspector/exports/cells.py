@@ -18,8 +18,8 @@ from dialects import Message, say_cautions
 from inspector.intake.text import make_storable
 from inspector.threads.transcripts import read_notes
 
+from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
-from .reading import Part, Row
 
 MARK: Final = "\ufeff"
 # What the inspector says of a message; these names have a point, those of the record have none.

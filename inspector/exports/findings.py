@@ -1,6 +1,6 @@
 """Findings as rows: one finding a row, with the text of the message that it is about; the same names in both forms.
 
-A finding stands as it does when its row is written. What a message says of itself is as long as `LONGEST_BYTES` allows:
+A finding stands as it does when its row is written. What a message says of itself is as long as `MAX_BYTES` allows:
 there can be many findings about one message.
 """
 
@@ -12,18 +12,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from inspector.audit.findings.life import list_decisions
+from inspector.audit.findings.services import list_decisions
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 
 from .cells import make_cell, write_cells
+from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
 from .listing import find_findings
 from .models import Export
-from .reading import Part, Row
 
 # Of a longer record neither text nor English is in a row.
-LONGEST_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 COLUMNS: Final = (
     *("id", "rule", "title", "severity", "state", "holds", "is_suppressed", "assignee", "snoozed_until"),
     *("decided_by", "decided_at", "reason", "text", "cites", "at", "found_at", "sender", "channel", "conversation"),
@@ -67,7 +67,7 @@ def _make_cell(value: Any) -> str:
 def _list_values(finding: Finding, act: FindingAct | None, row: Row, part: Part, channel: str) -> Iterator[Any]:
     """What stands in a row, in the order of `COLUMNS`, as JSON types."""
     is_masked = row.masked is not None or row.is_withheld
-    has_text = len(row.source) <= LONGEST_BYTES and not row.is_withheld
+    has_text = len(row.source) <= MAX_BYTES and not row.is_withheld
     yield from (str(finding.pk), finding.rule, RULES[finding.rule].title if finding.rule in RULES else finding.rule)
     yield from (SEVERITIES[finding.severity], finding.state, finding.holds, finding.is_suppressed)
     yield finding.assignee.get_username() if finding.assignee else None

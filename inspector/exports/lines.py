@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from dialects import INSPECTED, write_json
 
-from .reading import Part, Row
+from .entries import Part, Row
 
 # A longer record carries its text alone, so that its line is not longer than a door takes.
-LONGEST_WHOLE_BYTES: Final = 1024 * 1024
+MAX_WHOLE_BYTES: Final = 1024 * 1024
 # What is nested deeper could not be read back by every reader; the record carries it in its text anyway.
 DEEPEST: Final = 200
 SEVERITIES: Final = ("none", "info", "notice", "warning", "error")
@@ -53,7 +53,7 @@ def write_line(row: Row, channels: Mapping[str, str]) -> bytes:
         '","dialect":"', row.parts[0].dialect,
         '","is_masked":', "true" if is_masked else "false",
         *(() if is_masked else _write_source(row)),
-        ',"messages":[', ",".join(_write_part(part, is_long=len(row.source) > LONGEST_WHOLE_BYTES)
+        ',"messages":[', ",".join(_write_part(part, is_long=len(row.source) > MAX_WHOLE_BYTES)
                                   for part in row.parts),
         "]}}\n",
     ))  # fmt: skip
@@ -63,7 +63,7 @@ def write_line(row: Row, channels: Mapping[str, str]) -> bytes:
 
 def write_text(text: str) -> str:
     """The text as a JSON string, in ASCII; a very long one as it stands, where it can."""
-    if len(text) <= LONGEST_WHOLE_BYTES:
+    if len(text) <= MAX_WHOLE_BYTES:
         return encode_basestring_ascii(text)
     written = encode_basestring(text)
     try:
@@ -101,7 +101,7 @@ def write_value(value: Any) -> str:
 
 def _write_source(row: Row) -> Iterator[str]:
     """The exact slice, where it is not the text itself."""
-    if row.wire is None or row.source == row.wire or len(row.source) > LONGEST_WHOLE_BYTES:
+    if row.wire is None or row.source == row.wire or len(row.source) > MAX_WHOLE_BYTES:
         return
     try:
         yield f',"source":{encode_basestring_ascii(row.source.decode())}'

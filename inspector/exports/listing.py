@@ -26,12 +26,12 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 
 from inspector.accounts.models import Workspace
-from inspector.audit.findings.listing import EVERYWHERE, list_findings, of_assignee, of_delivery
+from inspector.audit.findings.selectors import EVERYWHERE, list_findings, of_assignee, of_delivery
 from inspector.audit.models import Finding
+from inspector.audit.models.samples import SampledConversation
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.audit.samples.tables import SampledConversation
 from inspector.search.selectors import days_of, read_query
-from inspector.search.writing import as_filter
+from inspector.search.sql import as_filter
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 
@@ -42,7 +42,7 @@ BLOCK_RECORDS: Final = 1000
 GROUP_BLOCKS: Final = 100_000
 # Names nobody in a filter by the person that findings are assigned to.
 NOBODY: Final = "nobody"
-MOST_MESSAGES: Final = 10_000_000
+MAX_MESSAGES: Final = 10_000_000
 # Longer than this nothing is looked for: a query that takes so long is to be narrowed down.
 PATIENCE_MS: Final = 540_000
 _ENTRY: Final = struct.Struct(">16si")
@@ -105,7 +105,7 @@ def fix_set(export: Export, workspace: Workspace) -> tuple[int, datetime]:
         how many messages there are, and at which instant.
     """
     names = ("record_id", "part", "order_time", "order_source", "order_index", "group")
-    chosen, values = find_messages(export, workspace).values(*names)[: MOST_MESSAGES + 1].query.sql_with_params()
+    chosen, values = find_messages(export, workspace).values(*names)[: MAX_MESSAGES + 1].query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(PATIENCE_MS)])
         cursor.execute(

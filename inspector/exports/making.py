@@ -21,8 +21,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Channel
+from inspector.audit.models.samples import AuditSample
 from inspector.audit.samples.drawing import find_sample
-from inspector.audit.samples.tables import AuditSample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
@@ -33,13 +33,13 @@ from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
+from .entries import Found, measure_records, read_rows
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
 from .lines import write_line
-from .listing import MOST_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
+from .listing import MAX_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
 from .masking import mask_row
 from .models import UNDER_WAY, Block, Export, Piece
-from .reading import Found, measure_records, read_rows
 from .reports import write_beginning, write_end
 from .samples import write_drawn, write_sample
 
@@ -50,7 +50,7 @@ STEP_BYTES: Final = 8 * 1024 * 1024
 REPORT_STEP_BYTES: Final = 256 * 1024
 REPORT_STEP_RECORDS: Final = 200
 # A smaller set is not packed.
-MOST_PLAIN_MESSAGES: Final = 5000
+MAX_PLAIN_MESSAGES: Final = 5000
 _LEVEL: Final = 1
 _CANCELLED: Final = "57014"
 
@@ -96,15 +96,15 @@ def _list(job: Job, export: Export) -> None:
     try:
         with jobs.together(job):
             listed, fixed_at = fix_set(export, export.workspace)
-            if listed > MOST_MESSAGES:
-                raise RefusedError(f"More than {MOST_MESSAGES:,} messages are meant: narrow the search down.")
+            if listed > MAX_MESSAGES:
+                raise RefusedError(f"More than {MAX_MESSAGES:,} messages are meant: narrow the search down.")
             held = _hold(job, export, {"block": 0, "entry": 0})
             if held is None:
                 drop_file(export)
                 return
             held.listed, held.fixed_at, held.state = listed, fixed_at, Export.State.WRITING
             is_report = held.form == Export.Form.REPORT
-            held.is_packed, held.decoder = listed > MOST_PLAIN_MESSAGES and not is_report, DECODER_VERSION
+            held.is_packed, held.decoder = listed > MAX_PLAIN_MESSAGES and not is_report, DECODER_VERSION
             if held.form == Export.Form.CSV:
                 _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
             if is_report:

@@ -37,7 +37,7 @@ CELL_RULE: Final = (
     "A cell that a spreadsheet would read as a formula begins with an apostrophe, which is not part of the record."
 )
 # Of the messages with a secret.
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring is in no export."
 
 _FILTERED: Final = (Export.Subject.CONVERSATIONS, Export.Subject.FINDINGS)
@@ -49,8 +49,8 @@ def say_secrets(count: int | None) -> str:
         return "not counted"
     if not count:
         return "none found"
-    if count > MOST_COUNTED:
-        return f"found in {MOST_COUNTED:,}+ messages"
+    if count > MAX_COUNTED:
+        return f"found in {MAX_COUNTED:,}+ messages"
     return f"found in {count:,} {'message' if count == 1 else 'messages'}"
 
 

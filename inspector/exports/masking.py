@@ -6,7 +6,7 @@ from inspector.intake.concealing import conceal_around
 from inspector.intake.facts import read_with_facts
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
 
-from .reading import Row
+from .entries import Row
 
 
 def mask_row(row: Row) -> None:

@@ -81,7 +81,7 @@ POLICY: Final = f"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}'; base-ur
 # A policy in the file itself cannot ask for a sandbox.
 _OWN_POLICY: Final = POLICY.removesuffix("; sandbox")
 # So many equal or other hidden characters in a row are named one by one.
-_MOST_NAMED: Final = 8
+_MAX_NAMED: Final = 8
 
 
 def show(text: str, most: int | None = None) -> SafeString:
@@ -98,10 +98,10 @@ def _split(text: str) -> Iterator[str]:
     for block in HIDDEN_BLOCK.finditer(text):
         yield text[at : block.start()]
         places = [place for place in range(block.start(), block.end()) if is_hidden(text, place)]
-        for place in places[:_MOST_NAMED]:
+        for place in places[:_MAX_NAMED]:
             yield format_html('<span class="hidden">{}</span>', code_of(text[place]))
-        if len(places) > _MOST_NAMED:
-            yield format_html('<span class="hidden">{} more</span>', f"{len(places) - _MOST_NAMED:,}")
+        if len(places) > _MAX_NAMED:
+            yield format_html('<span class="hidden">{} more</span>', f"{len(places) - _MAX_NAMED:,}")
         # A joiner within an emoji is seen by what it does.
         yield "".join(text[place] for place in range(block.start(), block.end()) if place not in set(places))
         at = block.end()

@@ -10,10 +10,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import SHAPE_VERSION
-from inspector.audit.findings.listing import GRADE, list_here
-from inspector.audit.findings.tables import Finding
+from inspector.audit.findings.selectors import GRADE, list_here
+from inspector.audit.models.findings import Finding
+from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
-from inspector.audit.reviews.tables import Review
 from inspector.audit.rules import RULES
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages
@@ -25,10 +25,10 @@ from .models import Export
 from .printing import END, begin, encode, list_facts, list_lines, show
 from .selectors import count_secrets
 
-MOST_VERDICTS: Final = 200
-MOST_FINDINGS: Final = 200
-LONGEST_FINDING: Final = 500
-LONGEST_TITLE: Final = 300
+MAX_VERDICTS: Final = 200
+MAX_FINDINGS: Final = 200
+MAX_FINDING_LENGTH: Final = 500
+MAX_TITLE_LENGTH: Final = 300
 HOLDS: Final = "holds"
 _CHANGES: Final = {
     "bytes": "its bytes",
@@ -46,7 +46,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
     title = name_conversation(conversation)
     facts = list_facts((
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
-        ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
+        ("Id in the messages", show(conversation.native_id, MAX_TITLE_LENGTH)),
         ("Channel", show(conversation.channel.name)),
         ("Workspace", show(export.workspace.name)),
         ("State", get_state(conversation)),
@@ -59,8 +59,8 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
         "<h2>Verdicts</h2>\n{}{}\n<h2>Findings</h2>\n{}\n<h2>Messages</h2>\n",
-        begin(f"Report: {title[:LONGEST_TITLE]}"),
-        show(title, LONGEST_TITLE),
+        begin(f"Report: {title[:MAX_TITLE_LENGTH]}"),
+        show(title, MAX_TITLE_LENGTH),
         PRINTED_RULE,
         OPENED_RULE,
         facts,
@@ -110,7 +110,7 @@ def _tell_sign_off(sign_off: SignOff | None) -> SafeString:
 def write_findings(conversation: Conversation) -> SafeString:
     """What the rules find in a conversation, the gravest first, each with its message, as far as there is room."""
     found = list_here(conversations=[conversation.pk])
-    rows = list(found.order_by(GRADE.desc(), "at", "rule", "key")[:MOST_FINDINGS])
+    rows = list(found.order_by(GRADE.desc(), "at", "rule", "key")[:MAX_FINDINGS])
     if not rows:
         return SafeString('<p class="quiet">No current findings.</p>')
     messages = Message.objects.shown().filter(conversation=conversation, record__in={row.record_id for row in rows})
@@ -120,7 +120,7 @@ def write_findings(conversation: Conversation) -> SafeString:
     lines = (
         (_write_finding(row, numbers[row.record_id, row.part]),) for row in rows if (row.record_id, row.part) in numbers
     )
-    more = found.count() - len(rows) if len(rows) == MOST_FINDINGS else 0
+    more = found.count() - len(rows) if len(rows) == MAX_FINDINGS else 0
     return format_html(
         "<ul>{}</ul>{}",
         format_html_join("\n", "<li>{}</li>", lines),
@@ -134,7 +134,7 @@ def _write_finding(finding: Finding, number: int) -> SafeString:
         '<span class="grave">{}: {}</span>. {} <span class="quiet">Message {}, {}.</span>',
         SEVERITIES[finding.severity],
         rule.title if rule else finding.rule,
-        show(finding.text, LONGEST_FINDING),
+        show(finding.text, MAX_FINDING_LENGTH),
         f"{number:,}",
         finding.get_state_display().lower(),
     )
@@ -142,7 +142,7 @@ def _write_finding(finding: Finding, number: int) -> SafeString:
 
 def write_verdicts(conversation: Conversation) -> SafeString:
     """The verdicts on a conversation that anybody may know, the newest first, each with what it is bound to."""
-    reviews = list_reviews(conversation=conversation, reader_id=None, limit=MOST_VERDICTS)
+    reviews = list_reviews(conversation=conversation, reader_id=None, limit=MAX_VERDICTS)
     if not reviews:
         return SafeString('<p class="quiet">No public verdicts.</p>')
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)

@@ -9,20 +9,20 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from inspector.audit.models.reviews import Review
+from inspector.audit.models.samples import AuditSample, SampledConversation
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
-from inspector.audit.reviews.queues import MOST_AT_ONCE
-from inspector.audit.reviews.tables import Review
+from inspector.audit.reviews.queues import MAX_AT_ONCE
 from inspector.audit.samples.drawing import list_drawn, say_stratum
-from inspector.audit.samples.tables import AuditSample, SampledConversation
 from inspector.threads.tasks.measures import get_state
 
 from .lines import write_instant, write_second
 from .manifests import OPENED_RULE, PRINTED_RULE
 from .models import Export
 from .printing import begin, encode, list_facts, show
-from .reports import LONGEST_TITLE, list_making, name_conversation, tell_standing, write_hash, write_verdicts
+from .reports import MAX_TITLE_LENGTH, list_making, name_conversation, tell_standing, write_hash, write_verdicts
 
-MOST_STRATA: Final = 200
+MAX_STRATA: Final = 200
 _DRAWING: Final = (
     "The identity of a conversation is SHA-256 over the name of its channel, a NUL byte and its key, which comes from "
     "what the log says. Of each stratum those are drawn whose SHA-256 over “{method}”, the seed and the identity, "
@@ -32,7 +32,7 @@ _DRAWING: Final = (
 
 def write_sample(export: Export, sample: AuditSample) -> bytes:
     """The head of a report, once its set is fixed: how the sample was drawn, and a list of its conversations."""
-    drawn = list_drawn(sample=sample, limit=MOST_AT_ONCE)
+    drawn = list_drawn(sample=sample, limit=MAX_AT_ONCE)
     sign_offs = find_sign_offs(conversations=[each.conversation for each in drawn])
     title = sample.queue.name
     facts = list_facts((
@@ -55,8 +55,8 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of an audit sample, by the Inspector. {} {}</p>\n{}\n'
         '<p class="quiet">{}</p>\n<h2>This report</h2>\n{}\n<h2>Strata</h2>\n{}\n<h2>Conversations</h2>\n{}\n',
-        begin(f"Report: {title[:LONGEST_TITLE]}"),
-        show(title, LONGEST_TITLE),
+        begin(f"Report: {title[:MAX_TITLE_LENGTH]}"),
+        show(title, MAX_TITLE_LENGTH),
         PRINTED_RULE,
         OPENED_RULE,
         facts,
@@ -71,9 +71,9 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
 def _write_strata(sample: AuditSample) -> SafeString:
     rows = [
         (show(say_stratum(sample, name)), f"{population:,}", f"{drawn:,}")
-        for name, population, drawn in sample.strata[:MOST_STRATA]
+        for name, population, drawn in sample.strata[:MAX_STRATA]
     ]
-    more = len(sample.strata) - MOST_STRATA
+    more = len(sample.strata) - MAX_STRATA
     return format_html(
         "<table><thead><tr><th>Stratum</th><th>Population</th><th>Drawn</th></tr></thead><tbody>{}</tbody></table>{}",
         format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows),
@@ -89,8 +89,8 @@ def _write_list(
     rows = (
         (
             f"{each.place:,}",
-            show(name_conversation(each.conversation), LONGEST_TITLE),
-            show(say_stratum(sample, each.stratum), LONGEST_TITLE),
+            show(name_conversation(each.conversation), MAX_TITLE_LENGTH),
+            show(say_stratum(sample, each.stratum), MAX_TITLE_LENGTH),
             _tell(sign_offs.get(each.conversation_id)),
             bytes(each.identity).hex(),
         )
@@ -124,12 +124,12 @@ def write_drawn(sample: AuditSample, place: int) -> bytes:
     each, conversation = found[0], found[0].conversation
     facts = list_facts((
         ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
-        ("Id in the messages", show(conversation.native_id, LONGEST_TITLE)),
+        ("Id in the messages", show(conversation.native_id, MAX_TITLE_LENGTH)),
         ("Identity", write_hash(each.identity)),
-        ("Stratum", show(say_stratum(sample, each.stratum), LONGEST_TITLE)),
+        ("Stratum", show(say_stratum(sample, each.stratum), MAX_TITLE_LENGTH)),
         ("State", get_state(conversation)),
         ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
         ("Digest", write_hash(conversation.settled_digest)),
     ))  # fmt: skip
-    title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), LONGEST_TITLE))
+    title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), MAX_TITLE_LENGTH))
     return encode(format_html("\n<h2>{}</h2>\n{}\n<h4>Verdicts</h4>\n{}\n", title, facts, write_verdicts(conversation)))

@@ -11,12 +11,12 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q
 
 from inspector.accounts.models import Workspace
-from inspector.audit.findings.tables import Finding
+from inspector.audit.models.findings import Finding
 from inspector.intake.models import Job
 from inspector.search.selectors import fetch
 
 from .listing import find_messages
-from .manifests import MOST_COUNTED
+from .manifests import MAX_COUNTED
 from .models import Export
 
 # Longer than this no page waits for a number.
@@ -78,7 +78,7 @@ def count_secrets(export: Export) -> int | None:
         export: what is meant; it need not be stored.
 
     Returns:
-        The number, at most `MOST_COUNTED` and one; None where counting takes too long.
+        The number, at most `MAX_COUNTED` and one; None where counting takes too long.
 
     Raises:
         QueryError: for a query that cannot be understood.
@@ -86,5 +86,5 @@ def count_secrets(export: Export) -> int | None:
     found = Finding.objects.filter(workspace=export.workspace, rule="token-in-clear", holds=True)
     is_one = Exists(found.filter(record=OuterRef("record"), part=OuterRef("part")))
     rows = find_messages(export, export.workspace).filter(is_one).order_by().values_list("pk")
-    counted = fetch(rows[: MOST_COUNTED + 1], PATIENCE_MS)
+    counted = fetch(rows[: MAX_COUNTED + 1], PATIENCE_MS)
     return None if counted is None else len(counted)

@@ -26,8 +26,8 @@ from .models import UNDER_WAY, Export
 
 logger = logging.getLogger(__name__)
 
-MOST_UNDER_WAY: Final = 5
-LONGEST_TITLE: Final = 200
+MAX_UNDER_WAY: Final = 5
+MAX_TITLE_LENGTH: Final = 200
 
 
 class BusyError(Exception):
@@ -52,8 +52,8 @@ def ask_for_export(
     """
     # Two who ask at once count one after the other.
     Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
-    if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MOST_UNDER_WAY:
-        raise BusyError(f"{MOST_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
+    if Export.objects.filter(workspace=workspace, state__in=UNDER_WAY).count() >= MAX_UNDER_WAY:
+        raise BusyError(f"{MAX_UNDER_WAY} exports are under way in this workspace: wait for one, or cancel one.")
     export = make_export(workspace=workspace, membership=membership, api_key=api_key, **given)
     export.save(force_insert=True)
     jobs.ask(kind=Job.Kind.EXPORT, subjects=[export.pk], workspace_id=workspace.pk)
@@ -99,7 +99,7 @@ def make_export(
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.
         query, conversation_id, sample_id, filters: what is meant; one of them. The names of `filters` are those of
-            `threads.selectors.filter_conversations`, or of `listing.find_findings`.
+            `threads.selectors.filter_conversations`, or of `audit.findings.selectors.find_findings`.
         has_findings: whether `filters` are those of a list of findings.
         title: what people call it.
         zone: whose days the days of the query are, a name of the IANA database.
@@ -137,7 +137,7 @@ def make_export(
         conversation_id=conversation_id,
         sample_id=sample_id,
         filters=filters or {},
-        title=make_storable(title)[:LONGEST_TITLE],
+        title=make_storable(title)[:MAX_TITLE_LENGTH],
         zone=zone,
         form=form,
         is_masked=is_masked,

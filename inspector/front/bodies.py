@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from .heads import MOST_BYTES, Head
+from .heads import MAX_BYTES, Head
 
 Got = TypeVar("Got")
 PIECE_BYTES: Final = 64 * 1024
-_MOST_TRAILERS: Final = 100
+_MAX_TRAILERS: Final = 100
 
 
 class BrokenError(Exception):
@@ -75,7 +75,7 @@ async def read_pieces(head: Head, reader: asyncio.StreamReader, pace: Pace) -> A
                 yield piece
             if await clock.wait(reader.readexactly(2)) != b"\r\n":
                 raise BrokenError
-        for _ in range(_MOST_TRAILERS):
+        for _ in range(_MAX_TRAILERS):
             if await clock.wait(reader.readuntil(b"\r\n")) == b"\r\n":
                 return
         raise BrokenError
@@ -119,7 +119,7 @@ class Kept:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._file = tempfile.SpooledTemporaryFile(max_size=MOST_BYTES)  # noqa: SIM115  # `close` closes it
+        self._file = tempfile.SpooledTemporaryFile(max_size=MAX_BYTES)  # noqa: SIM115  # `close` closes it
         self.size = 0
 
     def add(self, piece: bytes) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-MOST_BYTES: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 _LINE: Final = re.compile(rb"([A-Z]{1,20}) (/[^ ]*|\*) HTTP/1\.[01]\Z")
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _UPLOAD: Final = re.compile(rb"/w/[^/]+/upload/\Z")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from .bodies import PIECE_BYTES, BrokenError, FullError, Kept, Pace, Room, SlowError, read_pieces
-from .heads import MOST_BYTES, BadHeadError, Head, read_head
+from .heads import MAX_BYTES, BadHeadError, Head, read_head
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class Front:
         if head.path == b"/healthz" and head.method in (b"GET", b"HEAD"):
             writer.write(_write_answer(HTTPStatus.OK, {"status": "ok"}, has_body=head.method == b"GET"))
             return
-        if not head.is_long and (head.length or 0) > MOST_BYTES:
+        if not head.is_long and (head.length or 0) > MAX_BYTES:
             raise _too_long()
         if head.awaits_word and (head.is_chunked or head.length):
             if head.is_long:
@@ -139,7 +139,7 @@ class Front:
         is_known = False
         try:
             async for piece in read_pieces(head, reader, self.pace):
-                if not head.is_long and body.size + len(piece) > MOST_BYTES:
+                if not head.is_long and body.size + len(piece) > MAX_BYTES:
                     raise _too_long()
                 if head.is_long and not is_known and body.size + len(piece) > TRUSTED_BYTES:
                     await self._ask(head, address)
@@ -261,7 +261,7 @@ async def _wait_until_gone(reader: asyncio.StreamReader, *, has_ended: bool) -> 
 
 
 def _too_long() -> RefusedError:
-    sentence = f"a body has at most {MOST_BYTES} bytes here: send it in pieces"
+    sentence = f"a body has at most {MAX_BYTES} bytes here: send it in pieces"
     return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
 
 

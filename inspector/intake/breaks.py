@@ -86,7 +86,7 @@ logger = logging.getLogger(__name__)
 
 # Between the row of a delivery and the sign of life of its receiver lies a moment.
 GRACE_SECONDS: Final = 10.0
-MOST_AT_ONCE: Final = 500
+MAX_AT_ONCE: Final = 500
 WORDS: Final = {
     Door.API: "the process that received it died before the end of the body; the complete records that were stored "
     "until then are kept. Send the body again: with the same Idempotency-Key nothing is stored twice",
@@ -100,7 +100,7 @@ def end_abandoned() -> int:
     receiving = Delivery.objects.filter(
         state=Delivery.State.RECEIVING, received_at__lt=timezone.now() - timedelta(seconds=GRACE_SECONDS)
     )
-    doors = dict(receiving.order_by("received_at").values_list("pk", "door")[:MOST_AT_ONCE])
+    doors = dict(receiving.order_by("received_at").values_list("pk", "door")[:MAX_AT_ONCE])
     ended = 0
     for delivery_id in doors.keys() - find_alive(doors):
         # Between the list and this statement it may have come to its end; then the condition does not hold.

@@ -20,7 +20,7 @@ from psycopg import sql
 T = TypeVar("T")
 
 # So many values are few, as long as they hold no more characters and bytes than that.
-MOST_VALUES, MOST_VALUES_BYTES = 500, 64 * 1024
+MAX_VALUES, MAX_VALUES_BYTES = 500, 64 * 1024
 
 
 def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -147,7 +147,7 @@ def _take_few(rows: Iterator[Sequence[Any]], width: int) -> tuple[list[Sequence[
     for row in rows:
         taken.append(row)
         size += sum(len(value) for value in row if isinstance(value, (str, bytes, memoryview)))
-        if len(taken) * width > MOST_VALUES or size > MOST_VALUES_BYTES:
+        if len(taken) * width > MAX_VALUES or size > MAX_VALUES_BYTES:
             return taken, False
     return taken, True
 

@@ -23,7 +23,7 @@ from django.core.exceptions import SuspiciousFileOperation
 
 READ_BYTES: Final = 128 * 1024
 HEAD_BYTES: Final = 4
-MOST_RATIO: Final = 200
+MAX_RATIO: Final = 200
 FREE_BYTES: Final = 16 * 1024 * 1024
 ZIP: Final = "zip"
 
@@ -123,7 +123,7 @@ def is_beyond(unfolded_bytes: int, packed_bytes: int, *, most_bytes: int) -> boo
     """Whether so much out of so little is a bomb: past 16 MiB, more than 200 bytes of one; or too much at all."""
     if unfolded_bytes > most_bytes:
         return True
-    return unfolded_bytes > FREE_BYTES and unfolded_bytes > packed_bytes * MOST_RATIO
+    return unfolded_bytes > FREE_BYTES and unfolded_bytes > packed_bytes * MAX_RATIO
 
 
 def _bound(kind: str, pieces: Iterator[tuple[bytes, int]], most_bytes: int) -> Iterator[bytes]:
@@ -133,7 +133,7 @@ def _bound(kind: str, pieces: Iterator[tuple[bytes, int]], most_bytes: int) -> I
         if is_beyond(total, taken, most_bytes=most_bytes):
             raise BeyondLimitsError(
                 f"the {kind} unfolds beyond the limits: at most {most_bytes:,} bytes, "
-                f"and past {FREE_BYTES:,} at most {MOST_RATIO} of one"
+                f"and past {FREE_BYTES:,} at most {MAX_RATIO} of one"
             )
         if piece:
             yield piece
@@ -194,8 +194,8 @@ _UNFOLD: Final[dict[str, Callable[[Iterator[bytes]], Iterator[tuple[bytes, int]]
 }
 
 
-MOST_MEMBERS: Final = 1000
-_MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
+MAX_MEMBERS: Final = 1000
+_MAX_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED: Final = 0x1
 # Name, signature and layout of the two ends of a zip (APPNOTE 4.3.14 to 4.3.16).
@@ -239,8 +239,8 @@ class Archive:
             self.members = [entry for entry in entries if not entry.is_dir()]
         except _UNREADABLE as error:
             raise ContainerError(f"the zip has no readable directory: {error}") from error
-        if len(entries) > MOST_MEMBERS:
-            raise RefusedArchiveError(f"the zip has {len(entries):,} entries; at most {MOST_MEMBERS:,} are taken")
+        if len(entries) > MAX_MEMBERS:
+            raise RefusedArchiveError(f"the zip has {len(entries):,} entries; at most {MAX_MEMBERS:,} are taken")
         for entry in entries:
             _refuse_entry(entry)
         if not self.members:
@@ -335,8 +335,8 @@ def _refuse_large_directory(file: BinaryIO) -> None:
             end = file.read(_END_64_BYTES)
             if end.startswith(_END_64):
                 count, directory_bytes = struct.unpack("<QQ", end[32:48])
-    if count > MOST_MEMBERS or directory_bytes > _MOST_DIRECTORY_BYTES:
-        raise RefusedArchiveError(f"the zip has {count:,} entries; at most {MOST_MEMBERS:,} are taken")
+    if count > MAX_MEMBERS or directory_bytes > _MAX_DIRECTORY_BYTES:
+        raise RefusedArchiveError(f"the zip has {count:,} entries; at most {MAX_MEMBERS:,} are taken")
 
 
 def _refuse_entry(entry: zipfile.ZipInfo) -> None:
@@ -365,5 +365,5 @@ def _refuse_bombs(members: list[zipfile.ZipInfo], most_bytes: int) -> None:
     if is_bomb:
         raise RefusedArchiveError(
             f"the zip unfolds to {total:,} bytes, beyond the limits: at most {most_bytes:,}, "
-            f"and no file to more than {MOST_RATIO} times its packed size"
+            f"and no file to more than {MAX_RATIO} times its packed size"
         )

@@ -28,7 +28,7 @@ from .text import make_storable
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 1024 * 1024
-MOST_TRIES = 5
+MAX_TRIES = 5
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
 
@@ -133,7 +133,7 @@ class Framer:
             for framed in self._records
         ]
         counts = (delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined, delivery.warnings)
-        for tries in range(1, MOST_TRIES + 1):
+        for tries in range(1, MAX_TRIES + 1):
             try:
                 with transaction.atomic():
                     store_batch(delivery=delivery, drafts=drafts, scaffold=self._scaffold, ended=ended)
@@ -142,7 +142,7 @@ class Framer:
                 break
             except BaseException as error:
                 delivery.received, delivery.stored, delivery.duplicate, delivery.quarantined, delivery.warnings = counts
-                if not is_busy(error) or tries == MOST_TRIES:
+                if not is_busy(error) or tries == MAX_TRIES:
                     raise
         delivery._state.adding = False
         for name, value in ended.items():

@@ -42,12 +42,12 @@ from .waking import wake
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS: Final = 3
+MAX_ATTEMPTS: Final = 3
 # Reading sets the record aside that killed its worker and goes on, so that its job is buried only where not even that
 # comes to pass: several workers in a row that were killed before they had begun.
-MOST_DEATHS: Final = {Job.Kind.INGEST.value: 10}
+MAX_DEATHS: Final = {Job.Kind.INGEST.value: 10}
 # How long work may show no progress before its worker counts as hanging, though its process lives.
-LONGEST_SILENCE_SECONDS: Final = 600.0
+MAX_SILENCE_SECONDS: Final = 600.0
 # What has killed its worker twice waits a little, so that one bad job does not take all workers down together.
 PAUSE_AFTER_DEATHS_SECONDS: Final = 5.0
 PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
@@ -239,7 +239,7 @@ def _lease(token: uuid.UUID, kinds: list[str], otherwise: list[str], together: M
          RETURNING *, id = (SELECT id FROM chosen) AS is_first
             """,
             {
-                "most": json.dumps({kind: MOST_DEATHS.get(kind, MOST_ATTEMPTS) for kind in Job.Kind.values}),
+                "most": json.dumps({kind: MAX_DEATHS.get(kind, MAX_ATTEMPTS) for kind in Job.Kind.values}),
                 "died": DIED,
                 "lease": settings.JOB_LEASE_SECONDS,
                 "token": token,
@@ -338,7 +338,7 @@ _heard_at: dict[uuid.UUID, float] = {}
 def _keep_renewing(job: Job, is_over: threading.Event) -> None:
     try:
         while not is_over.wait(settings.JOB_LEASE_SECONDS / 3):
-            if time.monotonic() - _heard_at.get(job.pk, 0) > LONGEST_SILENCE_SECONDS:
+            if time.monotonic() - _heard_at.get(job.pk, 0) > MAX_SILENCE_SECONDS:
                 logger.error("job %s has shown no progress for too long; its lease runs out", job.pk)
                 return
             try:
@@ -452,7 +452,7 @@ def fail(job: Job, error: BaseException) -> None:
     A failure that passes by itself costs no attempt. Two that got in each other's way try again at once, each after
     another moment; while the database cannot take anything, the job waits. What failed together is tried alone at once.
     """
-    attempts, pause, is_dead = job.attempts, float(2**job.attempts), job.attempts >= MOST_ATTEMPTS
+    attempts, pause, is_dead = job.attempts, float(2**job.attempts), job.attempts >= MAX_ATTEMPTS
     if is_passing(error):
         attempts, is_dead = max(job.attempts - 1, 0), False
         pause = random.uniform(0.05, 0.5) if is_busy(error) else PAUSE_WHILE_AWAY_SECONDS

@@ -35,7 +35,7 @@ def set_aside(*, delivery_id: uuid.UUID, index: int, failure: str) -> None:
         delivery_id=delivery_id,
         record_id=sighting.record_id,
         sighting=sighting,
-        attempts=jobs.MOST_ATTEMPTS - 1,
+        attempts=jobs.MAX_ATTEMPTS - 1,
         failure=failure,
     )
     _count(sighting, F("set_aside") + 1)
@@ -54,7 +54,7 @@ def begin_attempt(job: Job) -> DeadLetter | None:
             letter = waiting.select_related("sighting").order_by("created_at", "id").first()
             if letter is None:
                 return None
-            is_spent = letter.attempts >= jobs.MOST_ATTEMPTS
+            is_spent = letter.attempts >= jobs.MAX_ATTEMPTS
             if is_spent:
                 letter.state = DeadLetter.State.DEAD
                 letter.failure = letter.failure or jobs.DIED
@@ -67,7 +67,7 @@ def begin_attempt(job: Job) -> DeadLetter | None:
 
 def note_failure(letter: DeadLetter, error: BaseException) -> None:
     """It failed: it waits for its next attempt, or is given up after the last."""
-    is_spent = letter.attempts >= jobs.MOST_ATTEMPTS
+    is_spent = letter.attempts >= jobs.MAX_ATTEMPTS
     letter.state = DeadLetter.State.DEAD if is_spent else DeadLetter.State.WAITING
     letter.failure, letter.updated_at = describe(error), timezone.now()
     letter.save(update_fields=_CHANGED)

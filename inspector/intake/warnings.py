@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .identity import Draft
 
-MOST_KEPT: Final = 100
+MAX_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any
     first = list(held.get("first", ()))
     counts = Counter(held.get("counts", {}))
     for row in rows:
-        if len(first) < MOST_KEPT or row.code not in counts:
+        if len(first) < MAX_KEPT or row.code not in counts:
             first.append(astuple(row))
         counts[row.code] += 1
     return {"counts": dict(counts), "first": first}

@@ -30,7 +30,7 @@ from .identity import OrderKey, find_time, read_envelope
 from .models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal
 from .text import make_storable
 
-LONGEST_REASON = 2000
+MAX_REASON_LENGTH = 2000
 _MAIN_WORDS = "give a reason: later readers of this delivery will see it"
 # The first half of the advisory lock's key; the second is of the channel.
 _LOCK_SPACE = 0x57_44_52_57
@@ -110,8 +110,8 @@ def _check_reason(reason: str) -> str:
     reason = make_storable(reason.strip())
     if not reason:
         raise ValidationError({"reason": _MAIN_WORDS})
-    if len(reason) > LONGEST_REASON:
-        raise ValidationError({"reason": f"a reason has at most {LONGEST_REASON:,} characters"})
+    if len(reason) > MAX_REASON_LENGTH:
+        raise ValidationError({"reason": f"a reason has at most {MAX_REASON_LENGTH:,} characters"})
     return reason
 
 

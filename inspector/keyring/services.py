@@ -16,8 +16,8 @@ from .models import EscrowedKey, KeyEvent
 from .ring import rewrap_key, seal_key
 from .spellings import PlainKey
 
-MOST_KEYS = 500
-LONGEST_LABEL = 120
+MAX_KEYS = 500
+MAX_LABEL_LENGTH = 120
 # The first half of the advisory lock's key; the second is of the workspace.
 _LOCK_SPACE = 0x4B_45_59_52
 
@@ -54,8 +54,8 @@ def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) ->
     hold_ring(workspace.pk, is_shared=False)
     kek = _load_kek()
     here = {_identify(row): row.label for row in EscrowedKey.objects.filter(workspace=workspace)}
-    if len(here) + len(keys) > MOST_KEYS:
-        raise ValidationError(f"A workspace holds at most {MOST_KEYS} keys: remove unused ones.")
+    if len(here) + len(keys) > MAX_KEYS:
+        raise ValidationError(f"A workspace holds at most {MAX_KEYS} keys: remove unused ones.")
     added = []
     for number, plain in enumerate(keys, 1):
         row = EscrowedKey(workspace=workspace, added_by=membership.user, label=_name(plain, label, number, len(keys)))
@@ -99,8 +99,8 @@ def _name(plain: PlainKey, label: str, number: int, count: int) -> str:
     name = " ".join(name.replace("\x00", "").split())
     if not name:
         raise ValidationError("Give the key a label: whose it is, and what it is for.")
-    if len(name) > LONGEST_LABEL:
-        raise ValidationError(f"A label has at most {LONGEST_LABEL} characters.")
+    if len(name) > MAX_LABEL_LENGTH:
+        raise ValidationError(f"A label has at most {MAX_LABEL_LENGTH} characters.")
     return name
 
 

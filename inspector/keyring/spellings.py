@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from .models import EscrowedKey
 
-MOST_BYTES: Final = 64 * 1024
-MOST_AT_ONCE: Final = 100
-LONGEST_PSK: Final = 1024
-LONGEST_SESSION: Final = 200
+MAX_BYTES: Final = 64 * 1024
+MAX_AT_ONCE: Final = 100
+MAX_PSK_LENGTH: Final = 1024
+MAX_SESSION_LENGTH: Final = 200
 KEY_BYTES: Final = 32
 _PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
 _SIGNING_PREFIX = bytes.fromhex("302a300506032b6570032100")
@@ -82,8 +82,8 @@ def read_keys(data: bytes, *, kind: str, written: Written = "any", peer: str = "
     Raises:
         SpellingError: for anything else, and for JSON of which any key is wrong.
     """
-    if len(data) > MOST_BYTES:
-        raise SpellingError(f"This is too long for a key: more than {MOST_BYTES // 1024} KiB.")
+    if len(data) > MAX_BYTES:
+        raise SpellingError(f"This is too long for a key: more than {MAX_BYTES // 1024} KiB.")
     text = _decode(data)
     around: dict[str, Any] = {
         "peer": read_public(peer) if peer.strip() else b"",
@@ -136,8 +136,8 @@ def _decode(data: bytes) -> str:
 
 
 def _check_session(session: str) -> str:
-    if len(session) > LONGEST_SESSION or "\x00" in session or not _is_storable(session):
-        raise SpellingError(f"A session's name has at most {LONGEST_SESSION} characters, and no NUL.")
+    if len(session) > MAX_SESSION_LENGTH or "\x00" in session or not _is_storable(session):
+        raise SpellingError(f"A session's name has at most {MAX_SESSION_LENGTH} characters, and no NUL.")
     return session
 
 
@@ -166,8 +166,8 @@ def _read_json(text: str, around: Mapping[str, Any]) -> list[PlainKey]:
     rows = rows if isinstance(rows, list) else [rows]
     if not rows:
         raise SpellingError("The list of keys is empty.")
-    if len(rows) > MOST_AT_ONCE:
-        raise SpellingError(f"These are {len(rows):,} keys: add at most {MOST_AT_ONCE} at once.")
+    if len(rows) > MAX_AT_ONCE:
+        raise SpellingError(f"These are {len(rows):,} keys: add at most {MAX_AT_ONCE} at once.")
     keys = []
     for number, row in enumerate(rows, 1):
         try:
@@ -245,8 +245,8 @@ def _read_psk(text: str, written: Written) -> bytes:
 
 
 def _check_psk(secret: bytes) -> bytes:
-    if not 0 < len(secret) <= LONGEST_PSK:
-        raise SpellingError(f"A pre-shared key has between 1 and {LONGEST_PSK:,} bytes; this has {len(secret):,}.")
+    if not 0 < len(secret) <= MAX_PSK_LENGTH:
+        raise SpellingError(f"A pre-shared key has between 1 and {MAX_PSK_LENGTH:,} bytes; this has {len(secret):,}.")
     return secret
 
 

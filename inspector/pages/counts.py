@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.overview import MOST_COUNTED, count_sections
+from inspector.audit.overview import MAX_COUNTED, count_sections
 
 from .shell import within_workspace
 
@@ -22,4 +22,4 @@ def show_counts(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _write(count: int) -> str:
-    return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+    return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else f"{count:,}"

@@ -48,11 +48,11 @@ LOOK_SECONDS: Final = 1.0
 # A stream that has nothing to say shows that it lives, and looks whether its reader may still listen.
 BEAT_SECONDS: Final = 15.0
 # It ends after a while, and its reader comes again: so that streams spread anew over processes that were restarted.
-LONGEST_SECONDS: Final = 15 * 60
+MAX_SECONDS: Final = 15 * 60
 # A reader who does not read is left.
 PATIENCE_SECONDS: Final = 20.0
 AGAIN_MS: Final = 3000
-MOST_OF_ONE: Final = 12
+MAX_OF_ONE: Final = 12
 
 _ADDRESS: Final = re.compile(r"/w/([-\w]+)/events/")
 _HEADERS: Final = (
@@ -179,7 +179,7 @@ class EventStream:
         Raises:
             Refusal: where there is none, here or for this session.
         """
-        if self._listeners.total() >= settings.EVENT_LISTENERS or self._listeners[ear.session_key] >= MOST_OF_ONE:
+        if self._listeners.total() >= settings.EVENT_LISTENERS or self._listeners[ear.session_key] >= MAX_OF_ONE:
             raise Refusal(503)
         self._listeners[ear.session_key] += 1
         try:
@@ -226,7 +226,7 @@ class EventStream:
 
     async def _tell(self, ear: Ear, since: Since, bell: Bell, send: Send) -> None:
         """Tell what comes until the time is over or the reader may not listen any more."""
-        until = time.monotonic() + LONGEST_SECONDS
+        until = time.monotonic() + MAX_SECONDS
         text = f"retry: {AGAIN_MS}\n\n"
         while time.monotonic() < until:
             rings = bell.rings

@@ -14,7 +14,7 @@ from inspector.accounts.models import Membership
 
 from .shell import render_page, within_workspace
 
-LONGEST_QUERY = 100
+MAX_QUERY_LENGTH = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,8 +30,8 @@ class Kind:
 def show_glossary(request: HttpRequest, membership: Membership, dialect: str) -> HttpResponse:
     """The terms of a dialect by kind: all of them, those that hold some words (`q`), or one code (`code`)."""
     chosen = _find_dialect(dialect)
-    query = request.GET.get("q", "").strip()[:LONGEST_QUERY]
-    code = request.GET.get("code", "")[:LONGEST_QUERY]
+    query = request.GET.get("q", "").strip()[:MAX_QUERY_LENGTH]
+    code = request.GET.get("code", "")[:MAX_QUERY_LENGTH]
     terms = [term for term in chosen.glossary if _is_meant(term, query, code)]
     context: dict[str, Any] = {
         "dialect": {"slug": chosen.slug, "title": chosen.title},

@@ -38,7 +38,7 @@ FILTERS: Final = {
     "conversation": ("id",),
     "search": ("q",),
 }
-LONGEST_FILTER: Final = 2000
+MAX_FILTER_LENGTH: Final = 2000
 
 
 def watch(
@@ -116,7 +116,7 @@ def read_page(given: Mapping[str, Any], membership: Membership) -> Page | None:
     """The page that an address describes as `watch` wrote it; None where it describes none."""
     of = given.get("of", "overview")
     filters = {name: given.get(name, "") for name in FILTERS.get(of, ())}
-    if of not in FILTERS or any(len(value) > LONGEST_FILTER or "\x00" in value for value in filters.values()):
+    if of not in FILTERS or any(len(value) > MAX_FILTER_LENGTH or "\x00" in value for value in filters.values()):
         return None
     place = [membership.workspace.slug]
     try:

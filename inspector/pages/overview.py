@@ -16,15 +16,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import list_findings
+from inspector.audit.findings.selectors import list_findings
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
-from inspector.audit.reviews.listing import STALE
+from inspector.audit.reviews.selectors import STALE
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
+from inspector.search.lexer import quote
 from inspector.search.selectors import fetch
-from inspector.search.tokens import quote
 from inspector.threads.activity import (
     SLOTS,
     Days,
@@ -56,11 +56,11 @@ PERIODS: Final = {
     "30d": ("30 d", timedelta(days=30)),
     "all": ("all", None),
 }
-MOST_PAIRS, MOST_DELIVERIES, MOST_UNANSWERED, MOST_RULES = 8, 6, 8, 8
+MAX_PAIRS, MAX_DELIVERIES, MAX_UNANSWERED, MAX_RULES = 8, 6, 8, 8
 PATIENCE_MS: Final = 2500
 _MAYBE_ANSWERED: Final = "is:maybe-answered"
 # A request in the list of unanswered ones: of a longer sentence the beginning.
-LONGEST_ASKED: Final = 200
+MAX_ASKED_LENGTH: Final = 200
 PLOT_HEIGHT: Final = 48
 # A shorter stretch is told by the time of day, a longer one by the day.
 CLOCK_BELOW: Final = timedelta(days=2)
@@ -125,7 +125,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     scope = read_scope(request, membership)
     channel = scope.channel
     live = watch(membership, of="overview", channel=channel.name if channel else "")
-    pairs = list_pairs(workspace=workspace, choice=Choice(channel=channel), limit=MOST_PAIRS)
+    pairs = list_pairs(workspace=workspace, choice=Choice(channel=channel), limit=MAX_PAIRS)
     gallery = Gallery(workspace, [agent for pair in pairs for agent in (pair.sender, pair.receiver)])
     period = _read_period(request)
     slug = workspace.slug
@@ -144,9 +144,9 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "severity": each.severity,
                 "url": link_rule(slug, each.rule, **scope.parameters),
             }
-            for each in standing.rules[:MOST_RULES]
+            for each in standing.rules[:MAX_RULES]
         ],
-        "more_rules": max(0, len(standing.rules) - MOST_RULES),
+        "more_rules": max(0, len(standing.rules) - MAX_RULES),
         "waiting_count": standing.waiting,
         "waiting_since": standing.oldest,
         # They are of no channel that one could tell.
@@ -176,7 +176,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "duplicate": delivery.duplicate,
                 "quarantined": delivery.quarantined,
             }
-            for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MOST_DELIVERIES)
+            for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MAX_DELIVERIES)
         ],
         "period": period,
         "periods": [{"key": key, "title": title} for key, (title, _) in PERIODS.items()],
@@ -203,7 +203,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
     # Within a channel the oldest has waited longest; which of these has, depends on the latest message of each channel.
     rank = Window(RowNumber(), partition_by="channel", order_by=("at", "pk"))
-    oldest = found.order_by().annotate(rank=rank).filter(rank__lte=MOST_UNANSWERED)
+    oldest = found.order_by().annotate(rank=rank).filter(rank__lte=MAX_UNANSWERED)
     is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
     rows = Message.objects.shown().filter(is_one, record__in=oldest.values("record")).select_related("conversation")
     rows = rows.alias(latest=latest_in_channel()).annotate(waited=_WAITED).defer("body", "words")
@@ -212,12 +212,12 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     return [
         Unanswered(
             url=reverse("pages:message", args=[workspace.slug, message.pk]),
-            title=shorten(message.english or name_conversation(message.conversation), LONGEST_ASKED),
+            title=shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
             line=make_line(message, casts.find(message.conversation)),
             waited=write_elapsed(vars(message)["waited"]),
             dialect=name_dialect(message.dialect),
         )
-        for message in rows[:MOST_UNANSWERED]
+        for message in rows[:MAX_UNANSWERED]
     ]
 
 

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest
 
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
-from inspector.audit.findings.listing import of_channel, of_delivery
+from inspector.audit.findings.selectors import of_channel, of_delivery
 from inspector.threads.messages import select_messages_of_delivery
 
 from .deliveries.views import describe_named

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -13,8 +13,10 @@ from django.shortcuts import render
 
 from inspector.accounts.models import Membership
 from inspector.accounts.sessions import recall_memberships
-from inspector.search.cursors import CursorError, Place, read_cursor
+from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
+
+Row = TypeVar("Row")
 
 View = Callable[..., HttpResponseBase]
 
@@ -93,6 +95,31 @@ def read_place(request: HttpRequest, membership: Membership) -> Place | None:
         return read_cursor(request.GET.get("before"), membership.workspace.pk)
     except CursorError as error:
         raise Http404 from error
+
+
+def cut_page(found: Iterable[Row], size: int) -> tuple[list[Row], Row | None]:
+    """The rows of a page, and the last of them where others follow.
+
+    Args:
+        found: the rows from the page's place on: one more than it holds, where there are so many.
+        size: how many it holds.
+    """
+    rows = list(found)
+    return rows[:size], rows[size - 1] if len(rows) > size else None
+
+
+def turn_pages(request: HttpRequest, membership: Membership, place: Place | None) -> dict[str, str | None]:
+    """The addresses of the next page and of the first one, of a list that `read_place` goes through.
+
+    Args:
+        request: the one of this page.
+        membership: whose workspace it is of.
+        place: the key of its last row where others follow.
+    """
+    return {
+        "older_url": write_query(request, before=write_cursor(place, membership.workspace.pk)) if place else None,
+        "newest_url": write_query(request, before=None) if request.GET.get("before") else None,
+    }
 
 
 def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:

@@ -31,12 +31,12 @@ from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
 from .findings.rows import name_rule
-from .shell import render_page, require_auditor, within_workspace, write_query
+from .shell import cut_page, render_page, require_auditor, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
-LONGEST_WORDS: Final = 200
+MAX_WORDS_LENGTH: Final = 200
 # So many API keys are offered to choose from; the others are found from a deed of theirs.
-MOST_KEYS: Final = 50
+MAX_KEYS: Final = 50
 FILTERS: Final = ("who", "deed", "since", "until", "q", "about")
 COLUMNS: Final = (
     *("number", "at", "who_kind", "who_id", "who", "address", "deed", "told"),
@@ -65,9 +65,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     place = _read_place(request, membership)
     if place is not None:
         rows = rows.filter(sequence__lt=place)
-    found = list(rows[: PAGE_ROWS + 1])
-    deeds, slug = found[:PAGE_ROWS], membership.workspace.slug
-    more = write_key([deeds[-1].sequence], membership.workspace.pk, of="trail") if len(found) > PAGE_ROWS else None
+    deeds, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
+    slug = membership.workspace.slug
+    more = write_key([last.sequence], membership.workspace.pk, of="trail") if last else None
     kept = urlencode({name: value for name, value in asked.items() if value})
     context = {
         "deeds": [_describe(deed, slug) for deed in deeds],
@@ -120,7 +120,7 @@ def _read_place(request: HttpRequest, membership: Membership) -> int | None:
 
 def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[str, str], Wanted]:
     """The filters as they are shown, and what they mean; one that means nothing is left empty."""
-    given = {name: make_storable(request.GET.get(name, "").strip())[:LONGEST_WORDS] for name in FILTERS}
+    given = {name: make_storable(request.GET.get(name, "").strip())[:MAX_WORDS_LENGTH] for name in FILTERS}
     kind, _, actor_id = given["who"].partition(":")
     if kind not in Deed.Actor.values:
         given["who"] = ""
@@ -163,7 +163,7 @@ def _read_day(text: str, zone: ZoneInfo) -> datetime | None:
 def _list_people(membership: Membership, chosen: str, deeds: Sequence[Deed]) -> list[tuple[str, str]]:
     """Who can be chosen: members and API keys of today, the product, and whoever is chosen."""
     members = [each.as_actor() for each in list_members(workspace=membership.workspace)]
-    keys = [each.as_actor() for each in list_api_keys(workspace=membership.workspace)[:MOST_KEYS]]
+    keys = [each.as_actor() for each in list_api_keys(workspace=membership.workspace)[:MAX_KEYS]]
     people = [(f"{each.kind}:{each.id}", each.name) for each in (*members, *keys)]
     people += [("product:", "The product"), ("operator:", "The operator")]
     if chosen and chosen not in dict(people):

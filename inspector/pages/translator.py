@@ -23,11 +23,11 @@ from .shell import render_page, within_workspace
 from .shown.readings import list_all_notes, show_parts, show_pieces
 from .shown.told import name_dialect, shorten
 
-LONGEST_TEXT: Final = 64_000
+MAX_TEXT_LENGTH: Final = 64_000
 # What is longer is a log: it belongs into an upload, which has a preview of its own.
-MOST_RECORDS: Final = 50
+MAX_RECORDS: Final = 50
 MOST_NOTES: Final = 50
-MOST_GUESSES: Final = 5
+MAX_GUESSES: Final = 5
 
 EXAMPLES: Final = (
     ("CLowl", '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"mill",'
@@ -43,11 +43,11 @@ class TranslatorForm(forms.Form):
 
     text = forms.CharField(
         label="Text",
-        max_length=LONGEST_TEXT,
+        max_length=MAX_TEXT_LENGTH,
         strip=False,
         error_messages={
             "required": "Paste a message first.",
-            "max_length": f"This page reads up to {LONGEST_TEXT:,} characters. Upload a longer log instead: "
+            "max_length": f"This page reads up to {MAX_TEXT_LENGTH:,} characters. Upload a longer log instead: "
             "it is shown before it is loaded.",
         },
         widget=forms.Textarea(
@@ -131,7 +131,7 @@ def tell_text(given: dict[str, Any]) -> dict[str, Any]:
     records = [*_records(reader.feed(given["text"].encode("utf-8", "surrogatepass"))), *_records(reader.close())]
     conversations = Conversations()
     readings: list[Reading | None] = []
-    for index, record in enumerate(records[:MOST_RECORDS]):
+    for index, record in enumerate(records[:MAX_RECORDS]):
         if record.wire is None:
             readings.append(None)
             continue
@@ -142,7 +142,7 @@ def tell_text(given: dict[str, Any]) -> dict[str, Any]:
     problem = records[chosen].problem if records else None
     return {
         "records": [_make_line(index, each, chosen) for index, each in enumerate(readings)],
-        "more_records": max(0, len(records) - MOST_RECORDS),
+        "more_records": max(0, len(records) - MAX_RECORDS),
         "chosen": chosen,
         "is_forced": bool(given["dialect"]),
         "problem": problem.reason if problem else "",
@@ -172,7 +172,7 @@ def _describe(reading: Reading, into: str) -> dict[str, Any]:
         "reading": reading,
         "title": name_dialect(reading.dialect, reading.version),
         "vocabulary": reading.vocabulary if reading.vocabulary != reading.version else "",
-        "guesses": [_make_guess(candidate) for candidate in reading.candidates[:MOST_GUESSES]],
+        "guesses": [_make_guess(candidate) for candidate in reading.candidates[:MAX_GUESSES]],
         **show_parts(reading),
         **pieces,
         "layers": show_layers(pieces["layers"], "", ()),

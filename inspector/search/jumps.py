@@ -16,10 +16,10 @@ from inspector.intake.models import Delivery
 from inspector.threads.models import Agent, AgentTotal, Conversation, Message, Trace
 from inspector.threads.placing.keys import key_of_id, key_of_trace
 
-MOST_RECENT: Final = 60
-MOST_BUSIEST: Final = 300
-MOST_FOUND: Final = 5
-LONGEST_NAME: Final = 200
+MAX_RECENT: Final = 60
+MAX_BUSIEST: Final = 300
+MAX_FOUND: Final = 5
+MAX_NAME_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def find_by_uuid(*, workspace: Workspace, wanted: uuid.UUID) -> list[Found]:
     """What bears this id of ours: a message, all of a record, a conversation, a trace, a delivery or an agent."""
     messages = Message.objects.filter(workspace=workspace)
     said = messages.filter(pk=wanted).values_list("pk", "english")
-    parts = messages.filter(record=wanted).order_by("part").values_list("pk", "english")[:MOST_FOUND]
+    parts = messages.filter(record=wanted).order_by("part").values_list("pk", "english")[:MAX_FOUND]
     found = [Found("message", pk, english) for pk, english in {*said, *parts}]
     named = Conversation.objects.filter(workspace=workspace, pk=wanted).values_list("pk", "title", "native_id")
     found += [Found("conversation", pk, title or native_id) for pk, title, native_id in named]
@@ -57,17 +57,17 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     """
     channels = Channel.objects.filter(workspace=workspace).values("pk")
     messages = Message.objects.shown().filter(workspace=workspace, channel__in=channels, id_key=key_of_id(native_id))
-    newest = messages.order_by("-order_time", "-pk").values_list("pk", "english")[:MOST_FOUND]
+    newest = messages.order_by("-order_time", "-pk").values_list("pk", "english")[:MAX_FOUND]
     found = [Found("message", pk, english) for pk, english in newest]
     key = digest_texts("conversation", native_id)
     named = Conversation.objects.filter(workspace=workspace, channel__in=channels, key=key, last_at__isnull=False)
-    for pk, title in named.order_by("-last_at").values_list("pk", "title")[:MOST_FOUND]:
+    for pk, title in named.order_by("-last_at").values_list("pk", "title")[:MAX_FOUND]:
         found.append(Found("conversation", pk, title or native_id))
     traces = Trace.objects.filter(workspace=workspace, key=key_of_trace(native_id), last_at__isnull=False)
-    found += [Found("trace", pk, native_id) for pk in traces.values_list("pk", flat=True)[:MOST_FOUND]]
+    found += [Found("trace", pk, native_id) for pk in traces.values_list("pk", flat=True)[:MAX_FOUND]]
     if digest is not None:
         files = Delivery.objects.filter(workspace=workspace, sha256=digest).exclude(state=Delivery.State.STAGED)
-        rows = files.order_by("-received_at").values_list("pk", "file_name")[:MOST_FOUND]
+        rows = files.order_by("-received_at").values_list("pk", "file_name")[:MAX_FOUND]
         found += [Found("delivery", pk, name or str(pk)) for pk, name in rows]
     return found
 
@@ -77,13 +77,13 @@ def list_recent(*, workspace: Workspace, among: Collection[uuid.UUID] | None = N
     rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False)
     if among is not None:
         rows = rows.filter(pk__in=among)
-    return list(rows.only("pk", "title", "subject", "native_id").order_by("-last_at", "-id")[:MOST_RECENT])
+    return list(rows.only("pk", "title", "subject", "native_id").order_by("-last_at", "-id")[:MAX_RECENT])
 
 
 def list_busiest(*, workspace: Workspace) -> list[tuple[uuid.UUID, str, str, str]]:
     """The agents that say and are told most: id, what people call each (or empty), its name, and its channel."""
     rows = AgentTotal.objects.filter(workspace=workspace, dialect="").annotate(
-        total=F("sent") + F("received"), begun=Left("agent__name", LONGEST_NAME)
+        total=F("sent") + F("received"), begun=Left("agent__name", MAX_NAME_LENGTH)
     )
     columns = ("agent", "agent__friendly_name", "begun", "agent__channel__name")
-    return list(rows.order_by("-total", "agent").values_list(*columns)[:MOST_BUSIEST])
+    return list(rows.order_by("-total", "agent").values_list(*columns)[:MAX_BUSIEST])

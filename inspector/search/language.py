@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from .tokens import QueryError as QueryError
-from .tokens import list_more, list_tokens, quote, unescape
+from .lexer import QueryError as QueryError
+from .lexer import list_more, list_tokens, quote, unescape
 
-MOST_CHARACTERS: Final = 2000
-MOST_TERMS: Final = 40
+MAX_CHARACTERS: Final = 2000
+MAX_TERMS: Final = 40
 DEEPEST: Final = 12
 # An error lists at most so many of the values that exist.
-MOST_NAMED: Final = 50
+MAX_NAMED: Final = 50
 # Behind a name: the value as the wire says it, and nobody who is only called so.
 LITERAL: Final = "="
 _JOINED: Final = re.compile(r"\|\||&&")
@@ -93,8 +93,8 @@ def parse(
     Raises:
         QueryError: for an unknown name, an empty value, an open quotation mark or parenthesis, or too long a query.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise QueryError(f"a query has at most {MOST_CHARACTERS} characters", MOST_CHARACTERS, len(text))
+    if len(text) > MAX_CHARACTERS:
+        raise QueryError(f"a query has at most {MAX_CHARACTERS} characters", MAX_CHARACTERS, len(text))
     reader = _Reader(text, list(names), is_path, literals)
     group = reader.read_any(0)
     if reader.token is not None:
@@ -155,8 +155,8 @@ class _Reader:
         self._count += 1
         found = self._next()
         start = sign.start() if sign else found.start()
-        if self._count > MOST_TERMS:
-            raise QueryError(f"a query has at most {MOST_TERMS} terms", start, len(self._text))
+        if self._count > MAX_TERMS:
+            raise QueryError(f"a query has at most {MAX_TERMS} terms", start, len(self._text))
         return self._make_term(found, start, is_negated=sign is not None)
 
     def _read_group(self, depth: int, *, is_negated: bool) -> Node:
@@ -233,8 +233,8 @@ def check_value(term: Term, allowed: Iterable[str]) -> None:
     for value in term.values:
         if value.casefold() not in choices:
             close = find_close(value, choices)
-            more = " and others" if len(choices) > MOST_NAMED else ""
-            hint = f"did you mean {close}?" if close else f"values are {', '.join(choices[:MOST_NAMED])}{more}"
+            more = " and others" if len(choices) > MAX_NAMED else ""
+            hint = f"did you mean {close}?" if close else f"values are {', '.join(choices[:MAX_NAMED])}{more}"
             sign = "-" if term.is_negated else ""
             better = ",".join(_write(close if one == value else one) for one in term.values) if close else ""
             instead = f"{sign}{term.name}:{term.operator}{better}" if close else ""

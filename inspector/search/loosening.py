@@ -14,7 +14,7 @@ from .selectors import fetch, narrow
 
 PATIENCE_MS: Final = 700
 # Of a longer query the first so many parts are left away, each by itself.
-MOST_PARTS: Final = 8
+MAX_PARTS: Final = 8
 
 
 def find_droppable(
@@ -33,7 +33,7 @@ def find_droppable(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    parts = cut_parts(query)[:MOST_PARTS]
+    parts = cut_parts(query)[:MAX_PARTS]
     if len(parts) < 2:
         return []
     sides = []

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace, make_id
 
-MOST_SAVED = 100
-LONGEST_NAME = 80
+MAX_SAVED = 100
+MAX_NAME_LENGTH = 80
 
 
 class SavedSearch(models.Model):
@@ -17,7 +17,7 @@ class SavedSearch(models.Model):
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="saved_searches")
     saved_by = models.ForeignKey(User, on_delete=models.CASCADE)
-    name = models.CharField(max_length=LONGEST_NAME)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     query = models.TextField()
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)

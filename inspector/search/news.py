@@ -24,8 +24,8 @@ from .cursors import CursorError, read_key, write_key
 from .selectors import fetch, narrow
 
 # So many announced messages are looked at in one look, and so many are counted for a page: "1,000+" says enough.
-MOST_AT_ONCE: Final = 2000
-MOST_COUNTED: Final = 1000
+MAX_AT_ONCE: Final = 2000
+MAX_COUNTED: Final = 1000
 PATIENCE_MS: Final = 1500
 # A transaction may have begun long before it was announced what it told.
 GOOD_FOR: Final = KEPT - timedelta(hours=1)
@@ -73,7 +73,7 @@ class News:
     @property
     def is_full(self) -> bool:
         """Whether looking further would say nothing more."""
-        return self.is_lost or self.since.count >= MOST_COUNTED
+        return self.is_lost or self.since.count >= MAX_COUNTED
 
     @property
     def words(self) -> str:
@@ -81,7 +81,7 @@ class News:
         if self.is_lost:
             return "Out of date"
         if self.is_full:
-            return f"{MOST_COUNTED:,}+ new"
+            return f"{MAX_COUNTED:,}+ new"
         return f"{self.since.count:,} new" if self.since.count else "New messages"
 
 
@@ -130,7 +130,7 @@ def look(
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    batch = _read(workspace, since, MOST_AT_ONCE)
+    batch = _read(workspace, since, MAX_AT_ONCE)
     if batch is None:
         return News(since=begin(), is_fresh=True, is_lost=True)
     places = _find_places(workspace, batch.messages, watch, zone, may_see_secrets) if batch.messages else []
@@ -139,7 +139,7 @@ def look(
         return News(since=since, is_fresh=True, is_uncounted=True, has_more=batch.has_more)
     if places:
         first = min(filter(None, [since.first, *places]), default="")
-        since = replace(since, count=min(since.count + len(places), MOST_COUNTED), first=first)
+        since = replace(since, count=min(since.count + len(places), MAX_COUNTED), first=first)
     return News(since=since, is_fresh=bool(places), has_more=batch.has_more)
 
 

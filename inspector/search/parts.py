@@ -10,8 +10,8 @@ from inspector.search.terms import ALIASES
 from inspector.threads.rendering.terms import fold
 
 from .language import Term
+from .lexer import list_tokens, quote
 from .selectors import read_query
-from .tokens import list_tokens, quote
 
 _SIGNS: Final = ',():*<>"'
 _LEFT_BEFORE: Final = re.compile(r"(?:^|\s)(?:AND|&&)$")

@@ -10,7 +10,7 @@ from django.db.models import Q
 from inspector.accounts.models import Membership, Workspace
 from inspector.trail.services import Thing, record_deed
 
-from .models import LONGEST_NAME, MOST_SAVED, SavedSearch
+from .models import MAX_NAME_LENGTH, MAX_SAVED, SavedSearch
 from .selectors import read_query
 
 
@@ -22,7 +22,7 @@ def list_saved(*, membership: Membership) -> list[SavedSearch]:
     """What this member saved, and what others share in the workspace, by name."""
     rows = SavedSearch.objects.filter(workspace=membership.workspace)
     rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True)).select_related("saved_by")
-    return list(rows.order_by("name", "pk")[: 2 * MOST_SAVED])
+    return list(rows.order_by("name", "pk")[: 2 * MAX_SAVED])
 
 
 def walk_saved(
@@ -49,12 +49,12 @@ def save_search(*, membership: Membership, name: str, query: str, is_shared: boo
     name = " ".join(name.split())
     if not name:
         raise SavedSearchError("Give the search a name.")
-    if len(name) > LONGEST_NAME:
-        raise SavedSearchError(f"A name has at most {LONGEST_NAME} characters.")
+    if len(name) > MAX_NAME_LENGTH:
+        raise SavedSearchError(f"A name has at most {MAX_NAME_LENGTH} characters.")
     read_query(query)
     mine = SavedSearch.objects.filter(workspace=membership.workspace, saved_by=membership.user)
-    if mine.exclude(name=name).count() >= MOST_SAVED:
-        raise SavedSearchError(f"You have {MOST_SAVED} saved searches: forget one first.")
+    if mine.exclude(name=name).count() >= MAX_SAVED:
+        raise SavedSearchError(f"You have {MAX_SAVED} saved searches: forget one first.")
     was_shared = mine.filter(name=name, is_shared=True).exists()
     saved, _ = SavedSearch.objects.update_or_create(
         workspace=membership.workspace,

@@ -27,8 +27,8 @@ from inspector.threads.rendering.terms import SAMPLED, IsWithin, write_sample, w
 
 from . import registry
 from .language import Group, parse
+from .sql import as_filter, is_of_terms
 from .values import zone_of_query
-from .writing import as_filter, is_of_terms
 
 Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)

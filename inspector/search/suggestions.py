@@ -20,10 +20,10 @@ from inspector.threads.rendering.terms import MARK_CHARACTERS, mark_workspace
 
 from . import registry
 from .language import LITERAL, Term
-from .tokens import quote
+from .lexer import quote
 
 MOST: Final = 10
-MOST_SAID: Final = 3
+MAX_SAID: Final = 3
 # So many of the newest messages are looked through for values.
 LOOKED_THROUGH: Final = 3000
 _TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(>=|<=|>|<|=)?)?([^\s"():]*)$')
@@ -101,8 +101,8 @@ def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: 
 def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:
     if not agents:
         return ""
-    names = " and ".join(f"{each.name} in {each.dialect}" if each.dialect else each.name for each in agents[:MOST_SAID])
-    more = f" and {len(agents) - MOST_SAID} more" if len(agents) > MOST_SAID else ""
+    names = " and ".join(f"{each.name} in {each.dialect}" if each.dialect else each.name for each in agents[:MAX_SAID])
+    more = f" and {len(agents) - MAX_SAID} more" if len(agents) > MAX_SAID else ""
     return f"{'also ' if is_also else ''}what {names}{more} is called"
 
 

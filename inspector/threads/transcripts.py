@@ -7,6 +7,7 @@ opened with a key is in none of them.
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from dialects import (
     Target,
     Transcript,
     TranscriptLine,
+    find_answer,
     make_visible,
     name_message,
     say_name,
@@ -28,7 +30,7 @@ from inspector.effort import check_effort
 
 from .messages import read_body
 from .models import Conversation, Message
-from .placing.citations import SEVERAL, count_bearers, write_bearers
+from .placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
 from .placing.links import name_cited
 from .placing.numbering import number_messages
 from .timeline import Start, read_timeline
@@ -66,6 +68,7 @@ def tell_lines(
         body = (bodies or {}).get(message.pk) or read_body(message)
         lines[message.pk] = transcript.tell(
             read_told(message, body["message"]),
+            dialect=message.dialect,
             wire=str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,
@@ -135,6 +138,8 @@ def _find_answer(
     if message.parent is None:
         cited = name_cited(told)
         bearers = count_bearers(message.parent_why)
+        if bearers and are_here(message.parent_why):
+            return _name_several(message, told, cited, lines)
         if bearers:
             return Answer(basis, elsewhere=f"message {say_name(cited)}; {write_bearers(bearers)} {SEVERAL}")
         return Answer(basis, cited=cited) if cited else None
@@ -146,3 +151,14 @@ def _find_answer(
     name = name_message(parent.number, parent.performative, sender=parent.sender, topic=parent.topic)
     where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
     return Answer(basis, elsewhere=f"{name}{where}")
+
+
+def _name_several(
+    message: Message, told: Mapping[str, Any], cited: str, lines: Mapping[uuid.UUID, TranscriptLine]
+) -> Answer:
+    """Each of the messages before it that it may answer; where some stand in no line, how many there are."""
+    found = find_answer(read_told(message, told), message.dialect, deque(lines.values()))
+    count = count_bearers(message.parent_why)
+    if found is not None and len(found.lines) == count:
+        return Answer(message.parent_basis, found.lines)
+    return Answer(message.parent_basis, elsewhere=f"message {say_name(cited)}; {HERE}{write_bearers(count)} {SEVERAL}")

@@ -11,9 +11,9 @@ from .acting import Acting, find_actor, find_address
 from .deeds import DEEDS
 from .models import Deed
 
-LONGEST_TEXT: Final = 2000
-LONGEST_LABEL: Final = 300
-MOST_ABOUT: Final = 1000
+MAX_TEXT_LENGTH: Final = 2000
+MAX_LABEL_LENGTH: Final = 300
+MAX_ABOUT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +52,20 @@ def record_deed(
     """
     kind = DEEDS[code]
     actor = (by or find_actor()).as_actor()
-    label = _clean(on.label, LONGEST_LABEL) if on else ""
+    label = _clean(on.label, MAX_LABEL_LENGTH) if on else ""
     own = [on.id] if on and isinstance(on.id, uuid.UUID) else []
     return Deed.objects.create(
         workspace_id=workspace_id,
         actor_kind=actor.kind,
         actor_id=actor.id,
-        actor_name=_clean(actor.name, LONGEST_LABEL),
+        actor_name=_clean(actor.name, MAX_LABEL_LENGTH),
         address=find_address()[:64],
         code=code,
         object_kind=on.kind if on else "",
         object_id=str(on.id)[:64] if on else "",
         object_label=label,
-        about=list(dict.fromkeys([*own, *about]))[:MOST_ABOUT],
-        told=f"{_clean(actor.name, LONGEST_LABEL)} {kind.did.format(on=_name(on, label))}",
+        about=list(dict.fromkeys([*own, *about]))[:MAX_ABOUT],
+        told=f"{_clean(actor.name, MAX_LABEL_LENGTH)} {kind.did.format(on=_name(on, label))}",
         details=_clean_all(details or {}),
     )
 
@@ -82,9 +82,9 @@ def _clean(text: str, longest: int) -> str:
 
 def _clean_all(value: Any) -> Any:
     if isinstance(value, str):
-        return _clean(value, LONGEST_TEXT)
+        return _clean(value, MAX_TEXT_LENGTH)
     if isinstance(value, Mapping):
-        return {_clean(str(name), LONGEST_LABEL): _clean_all(each) for name, each in value.items()}
+        return {_clean(str(name), MAX_LABEL_LENGTH): _clean_all(each) for name, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_clean_all(each) for each in value]
-    return value if isinstance(value, (int, float, bool, type(None))) else _clean(str(value), LONGEST_TEXT)
+    return value if isinstance(value, (int, float, bool, type(None))) else _clean(str(value), MAX_TEXT_LENGTH)

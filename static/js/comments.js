@@ -45,9 +45,11 @@
     const ends = spans.length > 1 ? [spans[0], spans.at(-1)] : spans;
     address.searchParams.set("span", ends.join(" "));
     address.searchParams.set("chosen", chosen);
-    const response = await fetch(address, { headers: { "HX-Request": "true" } });
-    const text = response.ok ? await response.text() : "";
-    if (number !== asked || !response.ok) return;
+    const response = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const text = response?.ok ? await response.text() : "";
+    if (number !== asked) return;
+    // What stands there describes an earlier selection.
+    if (!response?.ok) return place.replaceChildren("What is selected cannot be told now. Load the page again.");
     const parsed = new DOMParser().parseFromString(text, "text/html");
     place.replaceChildren(...parsed.body.childNodes);
     const shown = place.querySelector("[data-selected]");

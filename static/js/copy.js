@@ -12,7 +12,10 @@
   // A page that came over plain HTTP from another machine has no clipboard of its own: there the document copies what
   // is selected in it.
   async function write(text) {
-    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    if (navigator.clipboard) {
+      await navigator.clipboard.writeText(text);
+      return;
+    }
     const field = document.createElement("textarea");
     const focused = document.activeElement;
     field.value = text;

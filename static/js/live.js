@@ -7,8 +7,8 @@
   const region = document.getElementById("live");
   if (!region || !window.htmx) return;
   const EVERY = Number(region.dataset.every) * 1000;
-  const LONGEST = 24;
-  const MOST_FAILURES = 3;
+  const MAX_PAUSES = 24;
+  const MAX_FAILURES = 3;
   let pauses = 1;
   let timer;
   let source;
@@ -56,7 +56,7 @@
     // Signed out, or no member any more: what answers is another page.
     else if (successful && !xhr.getResponseHeader("Live-After")) end();
     else if ([400, 403, 404].includes(xhr.status)) end();
-    pauses = successful ? 1 : Math.min(pauses * 2, LONGEST);
+    pauses = successful ? 1 : Math.min(pauses * 2, MAX_PAUSES);
     goOn();
   });
 
@@ -75,7 +75,7 @@
     source.addEventListener("bye", end);
     source.addEventListener("error", () => {
       failures += 1;
-      if (source?.readyState !== EventSource.CLOSED && failures < MOST_FAILURES) return;
+      if (source?.readyState !== EventSource.CLOSED && failures < MAX_FAILURES) return;
       // The stream is not there, or full: then the page asks.
       rest();
       isStreamed = false;

@@ -70,9 +70,9 @@
 
   async function ask() {
     const number = ++asked;
-    const response = await fetch(`${dialog.dataset.palette}?${new URLSearchParams({ q: input.value })}`);
+    const response = await fetch(`${dialog.dataset.palette}?${new URLSearchParams({ q: input.value })}`).catch(() => null);
     if (number !== asked || !dialog.open) return;
-    if (!response.ok) {
+    if (!response?.ok) {
       status.textContent = "The places cannot be had now. Try again.";
       return;
     }

@@ -98,9 +98,11 @@
     const place = document.getElementById("selected");
     if (!place) return;
     const number = ++asked;
-    const response = await fetch(location.href, { headers: { "HX-Request": "true" } });
-    const text = response.ok ? await response.text() : "";
-    if (number !== asked || !response.ok) return;
+    const response = await fetch(location.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const text = response?.ok ? await response.text() : "";
+    if (number !== asked) return;
+    // What stands there describes an earlier selection.
+    if (!response?.ok) return place.replaceChildren("What is selected cannot be told now. Load the page again.");
     const parsed = new DOMParser().parseFromString(text, "text/html");
     place.replaceChildren(...parsed.body.childNodes);
   }

@@ -39,8 +39,8 @@ document.querySelectorAll("input[data-suggestions]").forEach((input, place) => {
     const end = input.selectionStart;
     const gap = text.endsWith(":") ? "" : " ";
     input.value = input.value.slice(0, start) + text + gap + input.value.slice(end).trimStart();
-    const place = start + text.length + gap.length;
-    input.setSelectionRange(place, place);
+    const caret = start + text.length + gap.length;
+    input.setSelectionRange(caret, caret);
     close();
     if (!gap) ask();
   }
@@ -70,9 +70,10 @@ document.querySelectorAll("input[data-suggestions]").forEach((input, place) => {
   async function ask() {
     const number = ++asked;
     const query = input.value.slice(0, input.selectionStart);
-    const response = await fetch(`${input.dataset.suggestions}?${new URLSearchParams({ q: query })}`);
+    const response = await fetch(`${input.dataset.suggestions}?${new URLSearchParams({ q: query })}`).catch(() => null);
     // An answer that a later question has overtaken says nothing any more.
-    if (number !== asked || !response.ok || document.activeElement !== input) return;
+    if (number !== asked || document.activeElement !== input) return;
+    if (!response?.ok) return close(); // What is shown belongs to an earlier question.
     // The server counts code points and the field UTF-16: what is replaced is found from its end.
     const answer = await response.json();
     answer.start = Array.from(query).slice(0, answer.start).join("").length;

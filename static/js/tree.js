@@ -111,7 +111,7 @@
     const height = parseFloat(cell.style.blockSize);
     delete body.dataset.empty;
     // What is left of the spacer stands for the rows that are still to come.
-    await pour(markup, (...rows) => spacer.before(...rows), (left) => (cell.style.blockSize = `${height * left}px`));
+    await pour(markup, (...made) => spacer.before(...made), (left) => (cell.style.blockSize = `${height * left}px`));
     spacer.remove();
     trim(body);
   }
@@ -121,7 +121,7 @@
     const { body, markup } = await fetchWindow(new URL(last.dataset.next, location.href));
     const next = document.importNode(body, false);
     last.after(next);
-    await pour(markup, (...rows) => next.append(...rows));
+    await pour(markup, (...made) => next.append(...made));
     const more = document.querySelector("[data-more]");
     if (more) {
       if (next.dataset.next) more.href = next.dataset.next;

@@ -14,7 +14,9 @@
 
   function sizeOf(bytes) {
     const units = ["bytes", "kB", "MB", "GB"];
-    const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), 3);
+    let power = 0;
+    // Rounded first: 999,950 bytes are 1.0 MB and not 1000.0 kB.
+    while (power < 3 && Math.round(bytes / 1000 ** power * 10 ** (power > 0)) >= 1000 * 10 ** (power > 0)) power += 1;
     return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
   }
 

@@ -17,7 +17,7 @@ from playwright.sync_api import Page
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import User, Workspace
 from inspector.accounts.services import create_sign_in_link
-from inspector.audit.comments.life import reply, turn, write_comment
+from inspector.audit.comments.services import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, give_verdict, judge_item

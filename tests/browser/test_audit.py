@@ -19,8 +19,8 @@ from tests.inspector.conftest import Cast, settle_all
 from tests.lanes import begin_with
 
 # What may be clicked, or entered by key, from the upload to the report.
-MOST_STEPS = 20
-MOST_TABS = 120
+MAX_STEPS = 20
+MAX_TABS = 120
 START = int(datetime(2026, 11, 23, 7, tzinfo=UTC).timestamp())
 KEY = "sk_live_" + "4c1d9e8b7a6f5544332211ffeeddccbb"
 AGENTS = ("intake", "triage", "router", "writer", "checker", "stock", "mailer", "lister", "packer", "driver")
@@ -74,11 +74,11 @@ class Auditor:
         """Let Tab come to the element, from where the focus is."""
         wait_for_rest(self.page)
         expect(element).to_be_visible()
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             if element.evaluate("each => each === document.activeElement"):
                 return
             self.page.keyboard.press("Tab")
-        pytest.fail(f"{MOST_TABS} times Tab do not lead to {element}")
+        pytest.fail(f"{MAX_TABS} times Tab do not lead to {element}")
 
     def enter(self, element: Locator, key: str = "Enter") -> None:
         """Click it, or come to it and press a key."""
@@ -172,4 +172,4 @@ def test_from_an_unknown_log_to_a_signed_report(
     expect(page.get_by_text("violation").first).to_be_visible()
     assert KEY not in page.content()
     look("report")
-    assert auditor.steps <= MOST_STEPS
+    assert auditor.steps <= MAX_STEPS

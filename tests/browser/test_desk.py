@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Route, expect
 
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
 from inspector.audit.samples.drawing import draw_sample

@@ -19,7 +19,7 @@ from tests.inspector.conftest import Cast, deliver, settle_all
 pytestmark = pytest.mark.long(seconds=8)
 
 SLUG = "acme"
-LONGEST_TASK_MS = 100
+MAX_TASK_MS = 100
 
 
 def progress(number: int) -> bytes:
@@ -109,7 +109,7 @@ def test_a_window_of_a_chain_has_no_long_task(open_page: Open, cast: Cast, name:
         assert max(seen.sizes) < 300_000
         assert len(seen.processor) > 100
         longest = min(longest, max(seen.processor))
-        if longest < LONGEST_TASK_MS:
+        if longest < MAX_TASK_MS:
             return
     pytest.fail(f"the longest task takes {longest:.0f} ms")
 

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.long(seconds=15)
 
 START: Final = datetime(2026, 10, 6, 5, 30, tzinfo=UTC)
 KEY: Final = "sk_live_" + "4Rk7pWq2Zt9Lm3Xv8Nc1Yb6D"
-MOST_CLICKS: Final = 20
+MAX_CLICKS: Final = 20
 # More presses than these for one thing are no way of a person.
-MOST_TABS: Final = 40
+MAX_TABS: Final = 40
 # The rules that find the leaked key, the reversed refusal, the unanswered approval and the missing parent.
 FAULTS: Final = ("Exposed secret", "Outcome reversed", "Request never answered", "Reply to a missing message")
 
@@ -156,18 +156,18 @@ def test_from_an_unknown_log_to_a_signed_report_by_mouse(open_page: Open, cast: 
     page.wait_for_url(re.compile(r"\?open"))
     expect_report(page)
     keep_picture(page, "walk-8-report")
-    assert hand.clicks <= MOST_CLICKS
+    assert hand.clicks <= MAX_CLICKS
     assert Review.objects.get().verdict == Review.Verdict.VIOLATION
     assert Export.objects.get().is_masked
 
 
 def tab_to(page: Page, there: Locator) -> None:
     """Press Tab until this has the focus, as often as a person would."""
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         page.keyboard.press("Tab")
         if there.evaluate("node => node === document.activeElement"):
             return
-    raise AssertionError(f"{there} has no focus after {MOST_TABS} presses of Tab")
+    raise AssertionError(f"{there} has no focus after {MAX_TABS} presses of Tab")
 
 
 def go_to(page: Page, typed: str, title: str) -> None:

@@ -236,7 +236,7 @@ def test_a_declared_version_lasts() -> None:
     messages = told_in_order(("A", "!If/sp"), ("A", "@v1.0 !If/sp"), ("B", "!If/sp"))
     assert [message.sentence.partition(": ")[2] for message in messages] == [
         "I find the stop.",
-        "I find space.",
+        "I find space. The message also speaks Lambda v1.0.",
         "I find space.",
     ]
 

@@ -369,7 +369,7 @@ def test_a_word_that_two_speakers_define_otherwise_is_told_at_the_second_definit
         *({"raw": f'{{def:fp="{meaning}"}}!ta', "from": sender, "conversation": "c", "dialect": "lambda_lang"}
           for sender, meaning in (("kim", "burn"), ("lee", "keep"), ("lee", "keep")))
     )  # fmt: skip
-    assert "Caution: message 1 defined “fp” otherwise, as “burn”." in told[2]
+    assert "Caution: “fp” was defined otherwise before, by kim in message 1 as “burn”." in told[2]
     assert "otherwise" not in told[3]
 
 
@@ -389,6 +389,22 @@ def test_a_number_of_an_agent_with_other_content_is_told_and_an_unknown_one_is_n
     assert "In reply to message r9, which is not among the messages before it." in told[4]
     assert [line.count("no signature line closes the record") for line in told] == [0, 1, 0, 0, 0]
     assert [line.count("Caution: as for message 1.") for line in told] == [0, 0, 1, 1, 1]
+
+
+def test_a_number_that_is_said_again_stays_one_request() -> None:
+    ask = make_lingua("kim", "bob", "👽13|@bob|#r1|$cGF5IDEw")
+    again = make_lingua("kim", "bob", "👽135|@bob|#r1|$cGF5IDEw")
+    other = make_lingua("lee", "bob", "👽13|@bob|#r1|$cGF5IDIw")
+    told = tell(ask, ask, again, make_lingua("bob", "kim", "^0|#r1"), other, make_lingua("bob", "lee", "^0|#r1"))
+    assert "It repeats message 1 word for word." in told[2]
+    assert "It says again what message 1 said." in told[3]
+    assert "In reply to message 3 (kim's request)." in told[4]
+    assert "In reply to message 5 (lee's request)." in told[6]
+    # What is done with an object names it as often as one likes.
+    read = make_lingua("kim", "bob", "👽21|#/srv/a")
+    told = tell(read, make_lingua("kim", "bob", "👽25|#/srv/a|$cGF5"), make_lingua("bob", "kim", "^0|#/srv/a"))
+    assert "used before" not in told[2]
+    assert "In reply to message 2 (kim's request)." in told[3]
 
 
 def test_equal_times_without_a_reply_decide_nothing() -> None:

@@ -15,7 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import create_api_key
-from inspector.audit.findings.life import suppress
+from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import create_queue, fill_queue, give_verdict

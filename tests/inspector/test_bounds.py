@@ -11,7 +11,7 @@ from django.test.client import FakePayload
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from inspector.accounts.models import Membership
-from inspector.bounds import MOST_BYTES
+from inspector.bounds import MAX_BYTES
 
 from .conftest import Cast
 
@@ -67,13 +67,13 @@ def test_no_address_reads_a_large_body_of_a_stranger(cast: Cast) -> None:
 
 @pytest.mark.parametrize("extra", [{"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}, {}])
 def test_a_form_of_more_than_a_mebibyte_or_of_unknown_length_is_refused(cast: Cast, extra: dict[str, Any]) -> None:
-    refused = post_unread(Client(), "/sign-in/", length=0 if extra else MOST_BYTES + 1, **extra)
+    refused = post_unread(Client(), "/sign-in/", length=0 if extra else MAX_BYTES + 1, **extra)
     assert refused.status_code == 413
     assert "too large" in refused.content.decode()
 
 
 def test_a_form_of_a_mebibyte_is_read(cast: Cast) -> None:
-    answer = Client().post("/sign-in/", {"username": "x" * (MOST_BYTES - 5000), "password": "y"})
+    answer = Client().post("/sign-in/", {"username": "x" * (MAX_BYTES - 5000), "password": "y"})
     assert answer.status_code == 422
 
 

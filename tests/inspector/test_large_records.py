@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from inspector.accounts.services import create_api_key
-from inspector.budget import MOST_BYTES
+from inspector.budget import MAX_BYTES
 from inspector.threads.messages import read_body
 from inspector.threads.models import Message
 from inspector.threads.rendering.teller import MAX_SENTENCE
@@ -20,7 +20,7 @@ from inspector.threads.rendering.teller import MAX_SENTENCE
 from .conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
-MOST_MEMORY: Final = 64 * 1024 * 1024
+MAX_MEMORY: Final = 64 * 1024 * 1024
 CLOWL: Final = {"clowl": "0.2", "mid": "m1", "p": "REQ", "from": "ada", "to": "bob", "cid": "c"}
 BODIES: Final = {
     "many members": {"t": "count", **{f"k{number}": number for number in range(120_000)}},
@@ -78,11 +78,11 @@ def test_every_answer_is_small(cast: Cast, sign_in: Callable[..., Client], kind:
     # Once without measuring: templates and parsers are loaded then.
     said = {address: [ask(*each) for _ in range(2)][1] for each in asked for address in [each[1]]}
     assert {address: status for address, (status, _, _) in said.items() if status != 200} == {}
-    assert {address: size for address, (_, size, _) in said.items() if size > MOST_BYTES} == {}
-    assert {address: memory for address, (_, _, memory) in said.items() if memory > MOST_MEMORY} == {}
+    assert {address: size for address, (_, size, _) in said.items() if size > MAX_BYTES} == {}
+    assert {address: memory for address, (_, _, memory) in said.items() if memory > MAX_MEMORY} == {}
     exact = ask(Client(), f"/api/v1/records/{record}/raw", headers)
     assert exact[1] > 2_000_000
-    assert exact[2] <= MOST_MEMORY
+    assert exact[2] <= MAX_MEMORY
 
 
 def test_what_is_left_out_is_said(cast: Cast, token: str) -> None:

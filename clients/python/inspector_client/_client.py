@@ -19,8 +19,8 @@ from ._receipts import Receipt, read_receipt
 # With these a later attempt may be answered otherwise; a 409 only where the answer says when.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 _CONFLICT = 409
-_MOST_ANSWER_BYTES = 1024 * 1024
-_MOST_WAIT_SECONDS = 24 * 3600.0
+_MAX_ANSWER_BYTES = 1024 * 1024
+_MAX_WAIT_SECONDS = 24 * 3600.0
 
 
 class Client:
@@ -149,10 +149,10 @@ class Client:
         )
         try:
             with self._opener.open(request, timeout=self._timeout_seconds) as answer:
-                return answer.status, "", answer.read(_MOST_ANSWER_BYTES)
+                return answer.status, "", answer.read(_MAX_ANSWER_BYTES)
         except urllib.error.HTTPError as refusal:
             with refusal:
-                return refusal.code, refusal.headers.get("Retry-After", ""), refusal.read(_MOST_ANSWER_BYTES)
+                return refusal.code, refusal.headers.get("Retry-After", ""), refusal.read(_MAX_ANSWER_BYTES)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -174,12 +174,12 @@ def _read_detail(body: bytes) -> str:
 def _read_seconds(after: str) -> float:
     """Retry-After in seconds, as a number or a date (RFC 9110, 10.2.3); 0 where it says nothing."""
     if after.strip().isdecimal():
-        return min(float(after), _MOST_WAIT_SECONDS)
+        return min(float(after), _MAX_WAIT_SECONDS)
     try:
         seconds = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
     except (ValueError, TypeError, OverflowError):
         return 0.0
-    return min(max(0.0, seconds), _MOST_WAIT_SECONDS)
+    return min(max(0.0, seconds), _MAX_WAIT_SECONDS)
 
 
 def _tell(error: BaseException) -> str:

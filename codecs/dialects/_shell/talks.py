@@ -36,4 +36,4 @@ class Talks:
             notes = [*message.notes, *(reading.notes if message is messages[0] else ())]
             answer = find_answer(message, reading.dialect, here.lines)
             self._held += len(here.lines) < MAX_LINES
-            yield here.tell(message, wire=reading.wire, notes=notes, answer=answer).text
+            yield here.tell(message, dialect=reading.dialect, wire=reading.wire, notes=notes, answer=answer).text

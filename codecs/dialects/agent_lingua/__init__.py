@@ -45,6 +45,15 @@ def _find_parents(message: Message) -> Sequence[Reply]:
     return ways
 
 
+# In these an identifier numbers what is said to an agent; elsewhere it names what is acted on.
+_NUMBERED = frozenset({"SYS", "MSG", "EXC"})
+
+
+def _is_numbered(message: Message) -> bool:
+    has_number = message.object_id is not None and message.content is not None
+    return has_number and message.attributes.get("domain") in _NUMBERED and not is_answer(message)
+
+
 DIALECT = Dialect(
     slug="agent_lingua",
     title="agent-lingua",
@@ -57,6 +66,7 @@ DIALECT = Dialect(
     tell=tell_record,
     encode=encode_messages,
     replies=_find_parents,
+    numbers=_is_numbered,
     asks_what_waits=True,
     opens=open_block,
     masks=never,

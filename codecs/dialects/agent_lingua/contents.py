@@ -118,8 +118,12 @@ def say_payload(
         else:
             sentence.say(", with an empty payload", payload.span)
     elif payload.hidden is not None:
-        words = f", with {len(payload.hidden) // 2} bytes that are not text, in hex "
-        sentence.say(words, payload.span).say(cite(payload.hidden), payload.span, basis="unknown")
+        size = len(payload.hidden) // 2
+        words = f", with {say_bytes(size)} that {'is' if size == 1 else 'are'} not text, in hex "
+        sentence.say(words, payload.span).say(payload.hidden, payload.span, basis="unknown")
+        if payload.kind == "text" and payload.written != payload.hidden and len(payload.written) <= _MAX_VERBATIM:
+            # A short word that nobody encoded may be Base64, too.
+            sentence.say(" (as written: ").say(cite(payload.written), payload.span).say(")")
     else:
         _say_unread(sentence, payload)
 
@@ -135,11 +139,13 @@ _UNREAD = {"zlib": "compressed payload", "json": "JSON payload", "text": "payloa
 
 def _say_unread(sentence: Sentence, payload: Payload) -> None:
     what = _UNREAD.get(payload.kind, "payload")
+    is_plain = any(note.code == kinds.NOT_BASE64.code for note in payload.notes)
+    fault = "is not Base64" if is_plain else "could not be read"
     if len(payload.written) > _MAX_VERBATIM:
-        words = f", with a {what} of {len(payload.written)} characters that could not be read"
+        words = f", with a {what} of {len(payload.written)} characters that {fault}"
         sentence.say(words, payload.span, basis="unknown")
         return
-    sentence.say(f", with a {what} that could not be read: ")
+    sentence.say(f", with a {what} that {fault}, as written: ")
     sentence.say(cite(payload.written), payload.span, basis="unknown")
 
 

@@ -156,7 +156,8 @@ def read_text(payload: Payload, data: bytes) -> str | None:
     except UnicodeDecodeError:
         payload.hidden = data.hex()
         payload.is_kept = True
-        payload.note(kinds.NOT_TEXT, f"its {len(data)} bytes are not UTF-8 text: shown as hex")
+        size = "1 byte is" if len(data) == 1 else f"{len(data)} bytes are"
+        payload.note(kinds.NOT_TEXT, f"its {size} not UTF-8 text: shown as hex")
         return None
 
 

@@ -22,7 +22,7 @@ from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, 
 from .settings import Setting
 from .statements import Part, find_close
 from .values import say_item
-from .wording import say_elsewhere, say_text
+from .wording import say_degree, say_elsewhere, say_text
 from .words import Scope
 
 _MOODS = {"?": "query", ".": "request"}
@@ -109,7 +109,8 @@ class Acts:
             self.notes.append(MINUS.note(text, lose[1].span))
         taken = lose[1] if lose else None
         minus = next((node for node in nodes if node.kind == "joiner" and node.text == "-" and node is not taken), None)
-        if minus is not None and said.shape != "sentence":
+        is_degree = any(piece.text.endswith(f"({say_degree('-')})") for piece in said.pieces)
+        if minus is not None and (said.shape != "sentence" or is_degree):
             text = "“-” is read as “not” before a word, “less” before a number, “less or negative” behind either"
             self.notes.append(MINUS.note(text, minus.span))
         return said

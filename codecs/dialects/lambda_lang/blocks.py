@@ -11,7 +11,7 @@ from .statements import find_close
 DEEPEST = 10
 _SPACE = re.compile(r"\s*")
 _KEY = re.compile(r"([A-Za-z_$][\w$.\-]*)(\s*[:=]\s*)")
-_PLAIN = re.compile(r'(?:[^,{}\[\]"=\\]++|\\.)*+', re.DOTALL)
+_PLAIN = re.compile(r'[^,{}\[\]"=\\]*+(?:\\.[^,{}\[\]"=\\]*+)*', re.DOTALL)
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 

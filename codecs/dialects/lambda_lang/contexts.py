@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from .._context import Context
-from .._record import Entry, Message
+from .._english import join_words, quote, say_name
+from .._record import Entry, Message, Note
+from .notes import DEFINED_OTHERWISE
 from .settings import Setting
 from .vocabulary import NEWEST, load_vocabulary
 from .wording import say_text
@@ -59,6 +62,28 @@ class Standing:
             self._add(kind, name, setting.value, message)
         if message.native_act in _FLOOR:
             self._add("floor", message.sender or "", message.native_act, message)
+
+    def note_clashes(self, settings: tuple[Setting, ...]) -> Iterator[Note]:
+        """That a word is defined otherwise before, by each speaker; asked before `establish`."""
+        for setting in settings:
+            if setting.kind != "def":
+                continue
+            own = self._own.get(("def", setting.name))
+            held = [own] if own is not None else self.context.find_each("def", setting.name)
+            # Who says again what holds changes nothing.
+            if held and held[-1].value != setting.value:
+                others = [entry for entry in held if entry.value != setting.value]
+                told = join_words([self._say_definition(entry) for entry in others[-_MOST_CLASHES:]])
+                text = f"{quote(setting.name)} was defined otherwise before, by {told}"
+                yield DEFINED_OTHERWISE.note(text, (0, setting.start, setting.end))
+
+    def _say_definition(self, entry: Entry) -> str:
+        who = say_name(entry.speaker) if entry.speaker else "somebody"
+        is_here = entry.source is not None and entry.source[0] == self.context.record
+        where = f"in part {entry.source[1]} of this record" if is_here and entry.source else _say_place(entry)
+        meaning = str(entry.value)
+        cut = quote(meaning) if len(meaning) <= _LONGEST_CLASH else f"{quote(meaning[:_LONGEST_CLASH])} …"
+        return f"{who} {where} as {cut}"
 
     def _add(self, kind: str, name: str, value: Any, message: Message) -> None:
         entry = Entry(
@@ -125,6 +150,9 @@ def _scope_of(version: str) -> Scope:
     return Scope(load_vocabulary(version))
 
 
+# So many definitions by others are named, and so much of each.
+_MOST_CLASHES: Final = 3
+_LONGEST_CLASH: Final = 80
 _FLOOR = frozenset({">>", "<<", "><", "--"})
 _KINDS = {
     "def": "def",

@@ -43,16 +43,28 @@ def frame(act: Act, part: Part, message: Message, first: str) -> tuple[Piece | N
     return Piece(f"{say_name(message.sender)} {verb}{way}{joint} ", spans), first
 
 
-def say_lasting(settings: Sequence[Setting], message: Message, names: Mapping[str, str]) -> list[Piece]:
-    """What a statement also sets for the rest of the conversation, as a sentence behind it."""
-    said: list[Piece] = []
+def is_said(setting: Setting, said: Container[str]) -> bool:
+    """Whether a setting is among those that the sentence says."""
+    return setting.kind in said or f"{setting.kind}@{setting.start}" in said
+
+
+def say_carried(part: Part, settings: Sequence[Setting], message: Message, names: Mapping[str, str]) -> list[Piece]:
+    """What a statement also sets, claims and gives, as a sentence behind it."""
+    told: list[tuple[str, str, Span]] = []
     for setting in settings:
         phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
-            joint = " and" if said else " The message also"
             # The marks around a broken header are the program's own.
             rest = phrase.rest if setting.kind == "broken-header" else escape(phrase.rest)
-            said.append(Piece(f"{joint} {phrase.third} {rest}", ((0, setting.start, setting.end),)))
+            told.append((phrase.third, rest, (0, setting.start, setting.end)))
+    trusts = [item for item in part.items if item.kind == "trust"]
+    told += [("is", TRUST[item.data][1], (0, item.start, item.end)) for item in trusts]
+    said: list[Piece] = []
+    for third, rest, span in told:
+        verb, _, participle = third.partition(" ")
+        first = f"also {verb}" if verb != "is" else "is also"
+        joint = f" and {verb}" if said else f" The message {first}"
+        said.append(Piece(" ".join((joint, *filter(None, (participle, rest)))), (span,)))
     return [*said, Piece(".", ())] if said else said
 
 
@@ -62,15 +74,16 @@ def say_beside(
     """What the sentence does not say; `said` are the settings that it does."""
     also: list[Piece] = []
     for setting in settings:
-        if setting.kind in said or f"{setting.kind}@{setting.start}" in said:
+        if is_said(setting, said):
             continue
         if message.native_act == "data" and setting.kind in ("other", "members"):
             continue
         phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
             also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
-    trusts = (item for item in part.items if item.kind == "trust")
-    also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
+    if part.form == "context":
+        trusts = (item for item in part.items if item.kind == "trust")
+        also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
     if part.checksum:
         start, end, count = part.checksum
         counted = part.body[1] - part.body[0] + len(part.symbol)

@@ -16,7 +16,7 @@ _ANSWERED = re.compile(r"#id:([\w.\-]+)")
 _TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
 _STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
 _SECONDS = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)?\Z")
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"|\\.', re.DOTALL)
+_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|\\.', re.DOTALL)
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _PERCENT = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)%[+\-^_]?\Z")
 

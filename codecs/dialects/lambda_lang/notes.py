@@ -186,6 +186,13 @@ REDEFINES = NoteKind(
     about="A sender gives an atom of the vocabulary another meaning.",
     cites="v0.4",
 )
+DEFINED_OTHERWISE = NoteKind(
+    code="lambda_lang.defined-otherwise",
+    severity="warning",
+    group="assumption",
+    about="A word is defined otherwise than a sender defined it before.",
+    cites="v0.4",
+)
 DEFINED = NoteKind(
     code="lambda_lang.sender-defined",
     severity="info",
@@ -249,6 +256,7 @@ NOTES = (
     CHECKSUM,
     NEWER,
     REDEFINES,
+    DEFINED_OTHERWISE,
     DEFINED,
     DIFFERS,
     NOT_FETCHED,

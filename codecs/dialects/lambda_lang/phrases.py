@@ -57,7 +57,7 @@ def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[
         name, value = setting.value
         return Phrase("sign", "is signed", f"with {name}:{value} (a claim, not verified)")
     if kind == "other":
-        return Phrase("give", "gives", f"{setting.name} {raw}" if setting.name else raw)
+        return Phrase("give", "gives", f"{setting.name} = {raw}" if setting.name else raw)
     if kind == "broken-header":
         return Phrase("begin", "begins", f"with {quote(raw)}, a broken header that sets nothing")
     found = _SIMPLE.get(kind)

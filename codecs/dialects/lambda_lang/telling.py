@@ -12,7 +12,7 @@ from .contexts import Standing
 from .doubts import note_block
 from .fields import build_tree
 from .form_notes import DOMAIN_LETTER
-from .frames import frame, say_beside, say_lasting
+from .frames import frame, is_said, say_beside, say_carried
 from .glosses import gloss_part
 from .json_layers import wrap_told
 from .notes import EMPTY_BODY, UNCLOSED
@@ -24,9 +24,10 @@ from .statements import Part
 from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope
 
-# What holds for the rest of the conversation, and what is broken, is said in the sentence, not beside it.
 _STATES = "!~"
-_LASTING = frozenset({"def", "ns", "domain", "topic", "broken-header"})
+# What a statement carries is said behind it. Only its own id, and the domain by which its words are told already, are
+# said beside it.
+_BESIDE = frozenset({"id", "inline"})
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -51,10 +52,13 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
     conditions = _pair_conditions(parsed) if len(parsed.parts) > 1 else {}
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
+        clashes = tuple(standing.note_clashes(settings))
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
         message = _tell_message(parsed.text, part, settings, message, scope, standing, has_form=has_form)
+        if clashes:
+            message = message.replace(notes=(*message.notes, *clashes))
         if conditions and (said := conditions.get(message.part)):
             message = message.replace(english=(*message.english, Segment(text=f" This is {said}.")))
         told.append(message)
@@ -139,10 +143,10 @@ def _tell_message(
             english = (english[0].replace(text=first), *english[1:])
         english = (make_segment(before), *english)
     said = saying.said
-    if settings and part.form != "context":
-        lasting = [setting for setting in settings if setting.kind in _LASTING]
-        english = (*english, *make_segments(say_lasting(lasting, message, scope.vocabulary.names)))
-        said |= {f"{setting.kind}@{setting.start}" for setting in lasting}
+    if part.form != "context":
+        carried = [each for each in settings if each.kind not in _BESIDE and not is_said(each, said)]
+        english = (*english, *make_segments(say_carried(part, carried, message, scope.vocabulary.names)))
+        said |= {f"{setting.kind}@{setting.start}" for setting in carried}
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
         told["also"] = make_segments(say_beside(part, settings, message, said, scope.vocabulary.names))

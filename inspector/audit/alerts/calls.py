@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 SILENCE_SECONDS: Final = 5.0
-LONGEST_SECONDS: Final = 10.0
-MOST_ANSWER_BYTES: Final = 2048
+MAX_SECONDS: Final = 10.0
+MAX_ANSWER_BYTES: Final = 2048
 # Of a host that has more addresses no more are tried.
-MOST_ADDRESSES: Final = 8
-LONGEST_ADDRESS: Final = 2000
+MAX_ADDRESSES: Final = 8
+MAX_ADDRESS_LENGTH: Final = 2000
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 # Not for everybody, whatever this Python's tables say of them: protocol assignments, site-local addresses,
 # documentation, and the addresses under which clouds tell a machine its credentials.
@@ -69,7 +69,7 @@ def read_address(address: str) -> Target:
     Raises:
         CallError: for one that is none, holds a password, or is not HTTPS where that is needed.
     """
-    if not address.isascii() or not address.isprintable() or " " in address or len(address) > LONGEST_ADDRESS:
+    if not address.isascii() or not address.isprintable() or " " in address or len(address) > MAX_ADDRESS_LENGTH:
         raise CallError("an address has up to 2,000 printable ASCII characters and no space")
     try:
         parts = urlsplit(address)
@@ -107,7 +107,7 @@ def resolve(target: Target) -> Sequence[str]:
             f"the host {target.host} leads into a private network: the operator can allow that by "
             "ALERT_PRIVATE_ADDRESSES"
         )
-    return addresses[:MOST_ADDRESSES]
+    return addresses[:MAX_ADDRESSES]
 
 
 def is_public(address: str) -> bool:
@@ -138,7 +138,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
 
     def _reach(self) -> socket.socket:
-        until = time.monotonic() + LONGEST_SECONDS
+        until = time.monotonic() + MAX_SECONDS
         refusals: list[OSError] = []
         for address in self._network_addresses:
             left = until - time.monotonic()
@@ -161,13 +161,13 @@ def post(*, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
     target = read_address(address)
     connection = _Pinned(target, resolve(target))
     # Each step has its own patience; together they have this, whatever drips in.
-    watch = threading.Timer(LONGEST_SECONDS, _cut, [connection])
+    watch = threading.Timer(MAX_SECONDS, _cut, [connection])
     watch.daemon = True
     watch.start()
     try:
         connection.request("POST", target.path, body, {"Host": _name_host(target), **headers})
         response = connection.getresponse()
-        said = response.read(MOST_ANSWER_BYTES).decode("utf-8", "replace")
+        said = response.read(MAX_ANSWER_BYTES).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise CallError(f"{type(error).__name__}: {error}"[:300]) from error
     finally:

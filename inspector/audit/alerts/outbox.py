@@ -15,13 +15,13 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.threads.models import Message
 
+from ..models.alerts import Alert, Webhook
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from .calls import CallError, read_address, read_host
 from .sending import derive_secret, digest_secret, make_salt
-from .tables import Alert, Webhook
 
-MOST_WAITING_TESTS: Final = 5
+MAX_WAITING_TESTS: Final = 5
 
 
 def announce(fresh: Sequence[Mapping[str, Any]]) -> None:
@@ -137,7 +137,7 @@ def ask_for_test(*, membership: Membership) -> Alert:
     if not webhook.is_on:
         raise ValidationError("Alerts are switched off: switch them on first.")
     waiting = Alert.objects.filter(webhook=webhook, finding=None, state=Alert.State.WAITING)
-    if waiting.count() >= MOST_WAITING_TESTS:
+    if waiting.count() >= MAX_WAITING_TESTS:
         raise ValidationError("Several tests wait to be sent: see first what becomes of them.")
     # A test is to be sent now, also to what has failed before.
     Webhook.objects.filter(pk=webhook.pk).update(paused_until=None)

@@ -30,11 +30,11 @@ from inspector.intake.liveness import own_session
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 
-from ..findings.tables import Finding
+from ..models.alerts import Alert, Webhook
+from ..models.findings import Finding
 from ..rules import RULES
 from ..trail import Thing, record_deed
 from . import calls
-from .tables import Alert, Webhook
 
 ID_HEADER = "Inspector-Id"
 TIME_HEADER = "Inspector-Timestamp"
@@ -65,10 +65,10 @@ def sign(*, secret: str, timestamp: int, body: bytes) -> str:
 # The pause after each failure of a webhook in a row; the last one goes on.
 PAUSES_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)
 # An alert is tried so often; a webhook that failed so often, for so long, is switched off.
-MOST_TRIES: Final = 8
-MOST_FAILURES: Final = 12
-LONGEST_FAILURE: Final = timedelta(hours=6)
-LONGEST_SAID: Final = 300
+MAX_TRIES: Final = 8
+MAX_FAILURES: Final = 12
+MAX_FAILURE_LENGTH: Final = timedelta(hours=6)
+MAX_SAID_LENGTH: Final = 300
 BUSY_SECONDS: Final = 1.0
 # The first half of the advisory lock's key; the second is of the webhook.
 _LOCK_SPACE: Final = 0x41_4C_52_54
@@ -197,12 +197,12 @@ def _note(alert: Alert, status: int, said: str) -> float | None:
     webhook.failures += 1
     webhook.failing_since = webhook.failing_since or now
     webhook.paused_until = now + timedelta(seconds=pause)
-    if webhook.failures >= MOST_FAILURES and now - webhook.failing_since >= LONGEST_FAILURE:
+    if webhook.failures >= MAX_FAILURES and now - webhook.failing_since >= MAX_FAILURE_LENGTH:
         webhook.is_on = False
         webhook.off_because = f"it failed {webhook.failures} times since {webhook.failing_since:%Y-%m-%d %H:%M} UTC"
     webhook.save(update_fields=["failures", "failing_since", "paused_until", "is_on", "off_because"])
     # A test is a question of now: it is tried once.
-    is_over = not webhook.is_on or held.finding_id is None or len(held.answers) >= MOST_TRIES
+    is_over = not webhook.is_on or held.finding_id is None or len(held.answers) >= MAX_TRIES
     held.state = Alert.State.FAILED if is_over else Alert.State.WAITING
     held.next_at = None if is_over else webhook.paused_until
     held.save(update_fields=["answers", "state", "next_at"])
@@ -232,4 +232,4 @@ def _end(alert: Alert, state: str, reason: str) -> None:
 
 def _cut(said: str) -> str:
     text = make_storable(" ".join(said.split()))
-    return text if len(text) <= LONGEST_SAID else f"{text[: LONGEST_SAID - 1]}…"
+    return text if len(text) <= MAX_SAID_LENGTH else f"{text[: MAX_SAID_LENGTH - 1]}…"

@@ -14,9 +14,9 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
-from .tables import Comment, CommentTurn
+from ..models.comments import Comment, CommentTurn
 
-LONGEST_QUOTE: Final = 300
+MAX_QUOTE_LENGTH: Final = 300
 TOO_LARGE: Final = "The record is too large to be looked through for secrets here."
 OTHER_BYTES: Final = "These are not the bytes it was written about."
 
@@ -45,7 +45,9 @@ def quote_of(comment: Comment, wire: str, masked: str | None) -> Quote:
     if wire[start:end] != comment.quoted_text:
         return Quote(text="", more=0, is_masked=True, why_none=OTHER_BYTES)
     text = masked[start:end]
-    return Quote(text=text[:LONGEST_QUOTE], more=max(0, len(text) - LONGEST_QUOTE), is_masked=text != wire[start:end])
+    return Quote(
+        text=text[:MAX_QUOTE_LENGTH], more=max(0, len(text) - MAX_QUOTE_LENGTH), is_masked=text != wire[start:end]
+    )
 
 
 def is_open_to_all(quote: Quote, *, is_restricted: bool) -> bool:

@@ -1,6 +1,6 @@
 """Examining: what the rules find in settled conversations. A pure function of what settling stored.
 
-How a workspace has set a rule decides what is kept of it; `keeping` says how.
+How a workspace has set a rule decides what is kept of it; `storing` says how.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
+from ..models.findings import Examination
 from ..reviews.bindings import check
 from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
-from .keeping import Found, write_findings
 from .loading import load_scenes
 from .scene import Noted, Scene
 from .settings import Settings, load_settings
-from .tables import Examination
+from .storing import Found, write_findings
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
-LONGEST_TEXT: Final = 2000
+MAX_TEXT_LENGTH: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
-MOST_OF_A_RULE: Final = 1000
+MAX_OF_A_RULE: Final = 1000
 
 
 class Cited(NamedTuple):
@@ -176,7 +176,7 @@ def _bound(hits: Iterable[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
     counts: dict[str, int] = {}
     for rule, hit in hits:
         counts[rule.code] = counts.get(rule.code, 0) + 1
-        if counts[rule.code] <= MOST_OF_A_RULE:
+        if counts[rule.code] <= MAX_OF_A_RULE:
             yield rule, hit
 
 
@@ -201,8 +201,8 @@ def _make(
         key=hashlib.sha256(json.dumps(said).encode()).digest(),
         rule=rule.code,
         severity=settings.find_severity(rule),
-        text=make_storable(hit.text)[:LONGEST_TEXT],
-        cites=make_storable(hit.cites or rule.cites)[:LONGEST_TEXT],
+        text=make_storable(hit.text)[:MAX_TEXT_LENGTH],
+        cites=make_storable(hit.cites or rule.cites)[:MAX_TEXT_LENGTH],
         span=json.dumps(list(hit.span)) if hit.span else "",
         related=json.dumps([[each.record_id.hex, each.part] for each in related]) if related else "",
         record_id=message.record_id,

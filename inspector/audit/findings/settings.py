@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
+from ..models.findings import RuleChange, Suppression
 from ..rules import Rule
-from .tables import RuleChange, Suppression
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ from django.utils import timezone
 from inspector.accounts.models import Workspace
 from inspector.threads.models import Conversation, Message
 
-from .tables import BLIND_STATES, Binding, Review, ReviewItem
+from ..models.reviews import BLIND_STATES, Binding, Review, ReviewItem
 
 # Of what differs in one way no more messages are named; the count says how many there are.
-MOST_NAMED: Final = 20
+MAX_NAMED: Final = 20
 # What can differ of a message, and what can become of it.
 KINDS: Final = ("bytes", "decoder", "english", "beside", "came", "gone", "order")
 
@@ -159,9 +159,9 @@ def compare(bound: Binding, lines: Sequence[Line]) -> dict[str, Change]:
     # Where no message differs, they stand in another order.
     if not found:
         found["order"] = []
-    named = sorted(decoders)[:MOST_NAMED]
+    named = sorted(decoders)[:MAX_NAMED]
     return {
-        kind: Change(len(places), places[:MOST_NAMED], named if kind == "decoder" else ())
+        kind: Change(len(places), places[:MAX_NAMED], named if kind == "decoder" else ())
         for kind, places in found.items()
     }
 

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership
 
+from ..models.reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue
 from ..trail import Thing, record_deed
 from .queues import find_rubric
-from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue
 
 LEASE: Final = timedelta(minutes=30)
 

@@ -20,15 +20,15 @@ from inspector.search.language import QueryError
 from inspector.search.selectors import fetch, narrow
 from inspector.threads.models import Conversation, Message
 
-from ..findings.listing import list_here
-from ..findings.tables import Finding
+from ..findings.selectors import list_here
+from ..models.findings import Finding
+from ..models.reviews import MAX_NAME_LENGTH, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
 from ..rules import RULES
 from ..trail import Thing, record_deed
-from .tables import LONGEST_NAME, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
 
-MOST_CRITERIA: Final = 12
-LONGEST_CRITERION: Final = 200
-LONGEST_ABOUT: Final = 2000
+MAX_CRITERIA: Final = 12
+MAX_CRITERION_LENGTH: Final = 200
+MAX_ABOUT_LENGTH: Final = 2000
 STANDING_NAME: Final = "Reviewed directly"
 NO_REMOVAL: Final = "somebody has spoken on it: it can be finished, and not be taken out"
 
@@ -67,12 +67,12 @@ def create_queue(
     """
     _require_auditor(membership)
     name = make_storable(" ".join(name.split()))
-    if not name or len(name) > LONGEST_NAME:
-        raise ValidationError({"name": f"give the queue a name of at most {LONGEST_NAME} characters"})
+    if not name or len(name) > MAX_NAME_LENGTH:
+        raise ValidationError({"name": f"give the queue a name of at most {MAX_NAME_LENGTH} characters"})
     if ReviewQueue.objects.filter(workspace=membership.workspace_id, name=name, closed_at=None).exists():
         raise ValidationError({"name": "there is a queue of this name: choose another"})
-    if len(about) > LONGEST_ABOUT:
-        raise ValidationError({"about": f"say it in at most {LONGEST_ABOUT:,} characters"})
+    if len(about) > MAX_ABOUT_LENGTH:
+        raise ValidationError({"about": f"say it in at most {MAX_ABOUT_LENGTH:,} characters"})
     if reviewers not in (1, 2):
         raise ValidationError({"reviewers": "one or two review a conversation"})
     if source not in Source.values:
@@ -121,10 +121,10 @@ def check_criteria(criteria: Sequence[str]) -> list[str]:
         ValidationError: for too many, too long ones, or one that is named twice.
     """
     kept = [make_storable(" ".join(each.split())) for each in criteria if each.strip()]
-    if len(kept) > MOST_CRITERIA:
-        raise ValidationError({"criteria": f"a rubric has at most {MOST_CRITERIA} criteria"})
-    if any(len(each) > LONGEST_CRITERION for each in kept):
-        raise ValidationError({"criteria": f"a criterion has at most {LONGEST_CRITERION} characters"})
+    if len(kept) > MAX_CRITERIA:
+        raise ValidationError({"criteria": f"a rubric has at most {MAX_CRITERIA} criteria"})
+    if any(len(each) > MAX_CRITERION_LENGTH for each in kept):
+        raise ValidationError({"criteria": f"a criterion has at most {MAX_CRITERION_LENGTH} characters"})
     if len({each.casefold() for each in kept}) < len(kept):
         raise ValidationError({"criteria": "each criterion stands once"})
     return kept
@@ -242,7 +242,7 @@ def _require_auditor(membership: Membership) -> None:
 
 
 # A queue is filled with no more at once; who fills it again gets the next ones.
-MOST_AT_ONCE: Final = 1000
+MAX_AT_ONCE: Final = 1000
 PATIENCE_MS: Final = 5000
 CLOSED: Final = "this queue is closed: open it again first"
 
@@ -275,8 +275,8 @@ def fill_queue(
     """
     if membership is not None and (not membership.is_auditor or membership.workspace_id != queue.workspace_id):
         raise PermissionDenied("only an auditor of this workspace fills its queues")
-    if len(conversations) > MOST_AT_ONCE:
-        raise ValidationError(f"at most {MOST_AT_ONCE:,} conversations are put into a queue at once")
+    if len(conversations) > MAX_AT_ONCE:
+        raise ValidationError(f"at most {MAX_AT_ONCE:,} conversations are put into a queue at once")
     queue = ReviewQueue.objects.select_for_update(no_key=True).get(pk=queue.pk)
     if queue.is_standing:
         raise ValidationError("this queue holds what is reviewed directly: give your verdict there")
@@ -339,13 +339,13 @@ def fill_from_source(*, membership: Membership, queue: ReviewQueue) -> Filled:
     rows = narrow(workspace=membership.workspace, query=queue.query, zone=None, may_see_secrets=False)
     known = ReviewItem.objects.filter(queue=queue).values("conversation")
     fresh = rows.exclude(conversation__in=known).order_by().values_list("conversation", flat=True).distinct()
-    found = fetch(fresh[: MOST_AT_ONCE + 1], PATIENCE_MS)
+    found = fetch(fresh[: MAX_AT_ONCE + 1], PATIENCE_MS)
     if found is None:
         raise ValidationError("the search takes too long: make it narrower, by time or by agent")
     filled = fill_queue(
-        queue=queue, conversations=sorted(found)[:MOST_AT_ONCE], why=f"found by {queue.query}", membership=membership
+        queue=queue, conversations=sorted(found)[:MAX_AT_ONCE], why=f"found by {queue.query}", membership=membership
     )
-    return Filled(filled.added, filled.present, has_more=len(found) > MOST_AT_ONCE)
+    return Filled(filled.added, filled.present, has_more=len(found) > MAX_AT_ONCE)
 
 
 def fill_by_findings(*, workspace_id: uuid.UUID, conversations: Collection[uuid.UUID]) -> None:
@@ -364,8 +364,8 @@ def _fill_by_findings(
         found = _find_with_findings(queue, conversations)
         ended = _find_ended(queue, found)
         fresh = [pk for pk, (at, _) in found.items() if _is_new(at, ended.get(pk, datetime.min.replace(tzinfo=UTC)))]
-        has_more = has_more or len(fresh) > MOST_AT_ONCE
-        fresh = sorted(fresh)[:MOST_AT_ONCE]
+        has_more = has_more or len(fresh) > MAX_AT_ONCE
+        fresh = sorted(fresh)[:MAX_AT_ONCE]
         present += len(found) - len(fresh)
         by_rules: dict[str, list[uuid.UUID]] = {}
         for pk in fresh:

@@ -19,12 +19,12 @@ from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation
 
+from ..models.reviews import OPEN_STATES, Review, ReviewItem, Rubric
 from .bindings import bind
 from .leases import check_held, check_turn, hold_item, record_review
 from .queues import get_standing_queue, hold_queue, make_items
-from .tables import OPEN_STATES, Review, ReviewItem, Rubric
 
-LONGEST_COMMENT: Final = 10_000
+MAX_COMMENT_LENGTH: Final = 10_000
 State = ReviewItem.State
 
 
@@ -162,7 +162,7 @@ def _add(
 ) -> Review:
     if verdict not in Review.Verdict.values:
         raise ValidationError({"verdict": f"a verdict is one of {', '.join(Review.Verdict.values)}"})
-    if len(comment) > LONGEST_COMMENT:
+    if len(comment) > MAX_COMMENT_LENGTH:
         raise ValidationError({"comment": "a comment has at most 10,000 characters"})
     criteria = rubric.criteria if rubric else []
     if len(answers) != len(criteria) or not set(answers) <= set(Review.Answer.values):

@@ -18,6 +18,19 @@ RULES: Final = (
         passes=(say(("ada", '{def:zq="the tea order"}'), ("ada", "!st/ok")),),
     ),
     Rule(
+        code="defined-otherwise",
+        title="Term defined in two ways",
+        why="Two meanings of one word stand in the conversation. Who reads it may follow the other one.",
+        severity="warning",
+        group="assumption",
+        notes=frozenset({"lambda_lang.defined-otherwise"}),
+        triggers=(
+            say(("ada", '{def:zq="burn"}!ta'), ("bob", '{def:zq="keep"}!ta')),
+            say(("ada", '{def:zq="burn"}!ta'), ("ada", '{def:zq="keep"}!ta')),
+        ),
+        passes=(say(("ada", '{def:zq="burn"}!ta'), ("bob", '{def:zq="burn"}!ta'), ("bob", "!Iav/zq")),),
+    ),
+    Rule(
         code="gloss-differs",
         title="Sender's gloss contradicts the vocabulary",
         why="The sender's meaning and the vocabulary's differ; one of the two misleads.",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
+from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.tasks.rows import read_steps
 
 from ..findings.scene import Scene, Seen
-from .rule import Hit, Rule, clowl, say
+from .rule import FOOT, Hit, Rule, clowl, pack, say
 
-LONGEST_NAMED: Final = 80
+MAX_NAMED_LENGTH: Final = 80
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
 _ASKED_ELSEWHERE: Final = _ASKED.replace('"cid": "c"', '"cid": "elsewhere"')
+_NUMBERED: Final = (("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}"), ("bob", f"^0|#r1{FOOT}"))
 _ANSWERED: Final = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
 
 
@@ -46,11 +47,12 @@ def _find_missing(scene: Scene) -> Iterator[Hit]:
 
 
 def _find_ambiguous(scene: Scene) -> Iterator[Hit]:
-    """One for each id that is cited and that several messages of other conversations bear."""
+    """One for each id that is cited and that several messages bear, here or in other conversations."""
     for message, more in _list_ghosts(scene):
         if bearers := count_bearers(message.why):
             name = _name(scene.cited_ids.get(message.id, ""))
-            several = f"in other conversations {write_bearers(bearers)} {SEVERAL}"
+            where = HERE if are_here(message.why) else "in other conversations "
+            several = f"{where}{write_bearers(bearers)} {SEVERAL}"
             yield _hit_ghost(message, f"It answers {name}, but which one is unknown: {several}.{more}")
 
 
@@ -72,7 +74,7 @@ def _hit_ghost(message: Seen, text: str) -> Hit:
 def _name(cited: str) -> str:
     if not cited:
         return "a message"
-    return f"the message {cited if len(cited) <= LONGEST_NAMED else cited[:LONGEST_NAMED] + '…'!r}"
+    return f"the message {cited if len(cited) <= MAX_NAMED_LENGTH else cited[:MAX_NAMED_LENGTH] + '…'!r}"
 
 
 def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
@@ -174,8 +176,11 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_ambiguous,
-        triggers=(_ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,),
-        passes=(_ANSWERED, _ASKED_ELSEWHERE + _ANSWERED),
+        triggers=(
+            _ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,
+            say(("ada", f"👽13|@bob|#r1|${pack(b'pay 100')}{FOOT}"), *_NUMBERED),
+        ),
+        passes=(_ANSWERED, _ASKED_ELSEWHERE + _ANSWERED, say(_NUMBERED[0], *_NUMBERED)),
     ),
     Rule(
         code="answer-without-request",

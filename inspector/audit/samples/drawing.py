@@ -29,9 +29,9 @@ from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from ..reviews.queues import MOST_AT_ONCE, create_queue, fill_queue
-from ..reviews.tables import ReviewItem
-from .tables import AuditSample, SampledConversation
+from ..models.reviews import ReviewItem
+from ..models.samples import AuditSample, SampledConversation
+from ..reviews.queues import MAX_AT_ONCE, create_queue, fill_queue
 
 # Between the names that a stratum is made of.
 AND: Final = " and "
@@ -46,8 +46,8 @@ def say_stratum(sample: AuditSample, name: str) -> str:
 
 # It changes when the same seed would draw others.
 METHOD: Final = "sample 1"
-LONGEST_SEED: Final = 64
-LONGEST_STRATUM: Final = 300
+MAX_SEED_LENGTH: Final = 64
+MAX_STRATUM_LENGTH: Final = 300
 _COLUMNS: Final = ("pk", "key", "channel__name", "dialects", "agents", "severity", "generation", "settled_generation")
 
 
@@ -103,8 +103,8 @@ def draw_sample(
         membership: who draws: an owner or an auditor.
         name: of the queue.
         stratum: one of `AuditSample.Stratum`.
-        wanted: how many conversations, up to `filling.MOST_AT_ONCE`.
-        seed: printed characters, up to `LONGEST_SEED`; a fresh one where it is empty.
+        wanted: how many conversations, up to `filling.MAX_AT_ONCE`.
+        seed: printed characters, up to `MAX_SEED_LENGTH`; a fresh one where it is empty.
         since, until: only conversations with a message between these, the end excluded.
         reviewers, criteria: of the queue, as `create_queue` takes them.
 
@@ -115,12 +115,12 @@ def draw_sample(
     if not membership.is_auditor:
         raise PermissionDenied("only an auditor draws samples")
     seed = seed.strip() or secrets.token_hex(8)
-    if not (seed.isascii() and seed.isprintable() and len(seed) <= LONGEST_SEED):
-        raise ValidationError({"seed": f"a seed has up to {LONGEST_SEED} letters, digits and signs of ASCII"})
+    if not (seed.isascii() and seed.isprintable() and len(seed) <= MAX_SEED_LENGTH):
+        raise ValidationError({"seed": f"a seed has up to {MAX_SEED_LENGTH} letters, digits and signs of ASCII"})
     if stratum not in AuditSample.Stratum.values:
         raise ValidationError({"stratum": f"a sample is divided by one of {', '.join(AuditSample.Stratum.values)}"})
-    if not 1 <= wanted <= MOST_AT_ONCE:
-        raise ValidationError({"wanted": f"draw between 1 and {MOST_AT_ONCE:,} conversations"})
+    if not 1 <= wanted <= MAX_AT_ONCE:
+        raise ValidationError({"wanted": f"draw between 1 and {MAX_AT_ONCE:,} conversations"})
     if since is not None and until is not None and since >= until:
         raise ValidationError({"until": "the end comes after the beginning"})
     found = draw(workspace=membership.workspace, seed=seed, stratum=stratum, wanted=wanted, since=since, until=until)
@@ -249,7 +249,7 @@ def name_stratum(stratum: str, channel: str, dialects: Iterable[str], agents: It
     if len(names) > 2:
         return "more than two agents"
     words = AND.join(names) or "no named agent"
-    return make_storable(words if len(words) <= LONGEST_STRATUM else f"a name of {len(words):,} characters")
+    return make_storable(words if len(words) <= MAX_STRATUM_LENGTH else f"a name of {len(words):,} characters")
 
 
 def share_out(populations: Mapping[str, int], wanted: int, seed: str) -> dict[str, int]:

@@ -17,18 +17,18 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.threads.agents.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting
 
-from ..shell import render_page, within_workspace
+from ..shell import cut_page, render_page, within_workspace
 from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
 from .rows import Gallery, PairRow
 
 PAGE_PAIRS: Final = 40
-MOST_WAITING: Final = 8
+MAX_WAITING: Final = 8
 # The drawing's own units: its width, and the height of all its rows together.
 WIDTH, HEIGHT = 100.0, 1000.0
 _LIST: Final = "pairs"
@@ -36,7 +36,7 @@ _THINNEST, _THICKEST = 1.5, 14.0
 # How much of a row the lines that end in it spread over, and where along a line its failures are marked.
 _SPREAD, _MARK_AT = 0.5, 0.86
 # With more rows than this they stand closer.
-_MOST_WIDE_ROWS: Final = 14
+_MAX_WIDE_ROWS: Final = 14
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,15 +92,15 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         limit=PAGE_PAIRS + 1,
         since=narrowing.since,
     )
-    page = found[:PAGE_PAIRS]
+    page, last = cut_page(found, PAGE_PAIRS)
     totals = PairTotal.objects.filter(workspace=workspace)
-    rest_url = narrowing.walk.find_rest(totals, has_more=len(found) > PAGE_PAIRS)
+    rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
     extent = measure_pairs(workspace=workspace, choice=choice)
     # A task belongs to no dialect, and the list stands once, with the busiest pairs.
     is_first = narrowing.walk.is_first and not choice.dialect
-    waiting = list_waiting(workspace=workspace, choice=choice, limit=MOST_WAITING) if is_first else []
+    waiting = list_waiting(workspace=workspace, choice=choice, limit=MAX_WAITING) if is_first else []
     talking = [side for pair in page for side in (pair.sender, pair.receiver)]
     gallery = Gallery(workspace, [*talking, *(side for each in waiting for side in (each.requester, each.performer))])
     outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
@@ -121,7 +121,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
             current="agents-graph",
             of=_LIST,
             is_empty=not page,
-            last=_write_place(page[-1]) if len(found) > PAGE_PAIRS else None,
+            last=_write_place(last) if last else None,
             rest_url=rest_url,
         ),
     }
@@ -169,7 +169,7 @@ def draw(pairs: Sequence[PairSum], rows: Sequence[PairRow]) -> Drawing:
         senders=sides[0].ends,
         receivers=sides[1].ends,
         flows=flows,
-        is_dense=max(len(side.ends) for side in sides) > _MOST_WIDE_ROWS,
+        is_dense=max(len(side.ends) for side in sides) > _MAX_WIDE_ROWS,
         most=most,
         least=min((pair.messages for pair in pairs), default=0),
     )

@@ -19,12 +19,12 @@ from ..shown.hidden_characters import HIDDEN
 
 COLOURS = 8
 # How many agents a line names before it says how many more there are.
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 def list_first(names: Sequence[str]) -> Sequence[str]:
     """The names that a line has room for; one more takes no more of it than saying that there is one."""
-    return names[: MOST_NAMED + (len(names) == MOST_NAMED + 1)]
+    return names[: MAX_NAMED + (len(names) == MAX_NAMED + 1)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ from inspector.threads.tasks.outcomes import Outcome
 from ..shown.told import name_dialect
 from .marks import AgentMark, find_colour, make_monogram, say_basis
 
-MOST_ABILITIES = 4
+MAX_ABILITIES = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,8 +134,8 @@ class Gallery:
             received=row.received,
             failures=row.failures,
             outcome=outcome,
-            abilities=abilities[:MOST_ABILITIES],
-            more_abilities=max(0, len(abilities) - MOST_ABILITIES),
+            abilities=abilities[:MAX_ABILITIES],
+            more_abilities=max(0, len(abilities) - MAX_ABILITIES),
             first_at=row.first_at,
             last_at=row.last_at,
             doubts=list_doubts(confusables, row.every),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,
@@ -33,16 +33,16 @@ from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
-from ..shell import render_page, within_workspace
+from ..shell import cut_page, render_page, within_workspace
 from ..shown.told import name_dialect, name_opened, shorten, write_elapsed
 from .forms import JoinForm, NameForm
 from .frame import frame_agents, read_narrowing
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
 PAGE_ROWS = 50
-MOST_PAIRS = 30
+MAX_PAIRS = 30
 MOST_CONVERSATIONS = 8
-MOST_WORDS = 50
+MAX_WORDS = 50
 _LIST = "agents"
 
 
@@ -61,9 +61,9 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
         is_by_id=narrowing.walk.is_rest,
         since=narrowing.since,
     )
-    page = found[:PAGE_ROWS]
+    page, last = cut_page(found, PAGE_ROWS)
     totals = AgentTotal.objects.filter(workspace=workspace)
-    rest_url = narrowing.walk.find_rest(totals, has_more=len(found) > PAGE_ROWS)
+    rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
     outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
@@ -88,7 +88,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
             current="agents",
             of=_LIST,
             is_empty=not page,
-            last=[page[-1].total, str(page[-1].agent.pk)] if len(found) > PAGE_ROWS else None,
+            last=[last.total, str(last.agent.pk)] if last else None,
             rest_url=rest_url,
         ),
     }
@@ -150,7 +150,7 @@ def answer_agent(
     """The page of one agent, its forms as they were filled in where they were refused."""
     workspace, agent = membership.workspace, summed.agent
     every = [each.pk for each in summed.every]
-    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MOST_PAIRS)
+    survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MAX_PAIRS)
     gallery = Gallery(workspace, (), customs=survey.customs)
     outcomes = count_asked_between(
         workspace=workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
@@ -192,7 +192,7 @@ def answer_agent(
             for name in list_candidates(confusables.names, agent=agent, label=gallery.find(agent).label)
             for label in [label_by_convention(name, CONVENTIONS)]
         ],
-        "words": list_words(agent=agent, limit=MOST_WORDS),
+        "words": list_words(agent=agent, limit=MAX_WORDS),
         "has_several_channels": len(channels) > 1,
         "sent_query": write_term("from", agent.name),
         "heard_query": write_term("to", agent.name),

@@ -10,7 +10,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount, Telling, count_open_in, find_related, tell_findings
+from inspector.audit.findings.selectors import OpenCount, Telling, count_open_in, find_related, tell_findings
 from inspector.audit.models import Finding
 from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
@@ -28,7 +28,7 @@ from .ghosts import make_ghost_anchor
 from .transcript import make_anchor
 
 # The sentence of the first request, as the summary has it.
-LONGEST_REQUEST: Final = 200
+MAX_REQUEST_LENGTH: Final = 200
 # The views of a conversation in the order of their tabs: (name of the address, what it is called).
 TABS: Final = (
     ("conversation", "Transcript"),
@@ -154,7 +154,7 @@ def _make_answers(
         "asked": {
             "url": reverse("pages:message", args=[slug, digest.asked.pk]),
             "anchor": make_anchor(digest.asked.pk),
-            "sentence": shorten(digest.asked.english, LONGEST_REQUEST),
+            "sentence": shorten(digest.asked.english, MAX_REQUEST_LENGTH),
             "more": digest.tally.asked_count - 1,
         }
         if digest.asked

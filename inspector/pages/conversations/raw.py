@@ -29,7 +29,7 @@ from ..shown.budgets import share_out, shorten_name
 from ..shown.fields import has_secret
 from ..shown.markup import Stretch
 from ..shown.told import Line, make_line, name_dialect
-from ..shown.wires import LONGEST_RECORD_BYTES, MAX_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .frame import frame_conversation, open_conversation
 from .windows import make_pager, read_jump, read_start
 
@@ -95,7 +95,7 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
 
 
 def _make_rows(messages: Sequence[Message], cast: Cast, membership: Membership) -> list[RecordRow]:
-    left_out = load_records(messages=messages, most_bytes=LONGEST_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES)
+    left_out = load_records(messages=messages, most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
     made = [
         _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast, membership)

@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import tell_findings
+from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
@@ -37,14 +37,14 @@ from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import STANDING, Step
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
-from ..shell import render_page, within_workspace, write_query
+from ..shell import cut_page, render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
 from ..walks import Walk, read_walk
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25
 # A task without a topic is called by its request: of a longer sentence the beginning.
-LONGEST_NAME: Final = 200
+MAX_NAME_LENGTH: Final = 200
 # By an end and the one that reversed it: the first in words.
 _REVERSED: Final[Mapping[tuple[str, str], str]] = {
     ("refused", "done"): "refusing",
@@ -54,7 +54,7 @@ _REVERSED: Final[Mapping[tuple[str, str], str]] = {
 # A proposal that was turned down has its answer, and is not done as work is.
 TURNED_DOWN: Final = "turned-down"
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
-MOST_STEPS: Final = 10
+MAX_STEPS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,8 +131,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         is_by_id=walk.is_rest,
         within=walk.written if walk.is_rest else EVERY,
     )
-    page = found[:PAGE_TASKS]
-    last = page[-1] if len(found) > PAGE_TASKS else None
+    page, last = cut_page(found, PAGE_TASKS)
     rest_url = walk.find_rest(Task.objects.filter(conversation=conversation), has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
@@ -241,7 +240,7 @@ def _make_lines(
 
 
 def _choose_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step]]:
-    return (steps, ()) if len(steps) <= 2 * MOST_STEPS else (steps[:MOST_STEPS], steps[-MOST_STEPS:])
+    return (steps, ()) if len(steps) <= 2 * MAX_STEPS else (steps[:MAX_STEPS], steps[-MAX_STEPS:])
 
 
 class _Maker:
@@ -301,7 +300,7 @@ class _Maker:
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
-        return shorten(asked.topic or asked.english, LONGEST_NAME) if asked else ""
+        return shorten(asked.topic or asked.english, MAX_NAME_LENGTH) if asked else ""
 
     def _say_outcome(self, stands: str, steps: Sequence[Step]) -> str:
         """An end that is not what its state alone says; empty where it is: turned down, or reversed, and how much

@@ -18,7 +18,7 @@ from inspector.audit.models import Finding
 from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import SEVERAL, count_bearers, write_bearers
+from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 from inspector.threads.transcripts import tell_lines
@@ -39,15 +39,15 @@ from ..shown.told import (
     shorten,
     write_elapsed,
 )
-from ..shown.wires import LONGEST_RECORD_BYTES, MAX_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .disclosures import NOTHING_DISCLOSED, Disclosed
 from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
 
 # Findings and notes of one message; of the findings at most so many.
-MOST_REMARKS = 4
-LONGEST_ASIDE = 160
-LONGEST_PLACE = 400
-MOST_FINDINGS = 3
+MAX_REMARKS = 4
+MAX_ASIDE_LENGTH = 160
+MAX_PLACE_LENGTH = 400
+MAX_FINDINGS = 3
 FINDING_BYTES = 200
 # What every message of its dialect carries, and the row or the page says beside the sentence.
 _USUAL: Final = re.compile(r"CLowl version [\d.]+|turn \d+")
@@ -55,7 +55,7 @@ _SENT: Final = re.compile(r"sent \d{1,2} \w+ \d{4}, [\d:.]+ UTC")
 # Another message, in the program's words: what stands in quotation marks is an agent's.
 _QUOTED: Final = re.compile("“[^”]*”")
 _NUMBERED: Final = re.compile(r"\b[Mm]essage (\d{1,9})\b")
-MOST_OTHERS: Final = 5
+MAX_OTHERS: Final = 5
 _CAUTION: Final = "Caution: "
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
@@ -254,7 +254,7 @@ class _Builder:
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
         self._left_out = load_records(
-            messages=list(self._here.values()), most_bytes=LONGEST_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES
+            messages=list(self._here.values()), most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES
         )
         self._is_tree = is_tree
         ordered = sorted(self._here.values(), key=lambda message: message.number)
@@ -276,14 +276,14 @@ class _Builder:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
         check_effort()
         findings = self._findings.get(message.pk, ())
-        told = {_fold(finding.text) for finding in findings[:MOST_FINDINGS]}
+        told = {_fold(finding.text) for finding in findings[:MAX_FINDINGS]}
         notes = [
             note
             for note in list_notes(message, row.body)
             if _fold(note.text) not in told and note.code not in self._told_once
         ]
         self._told_once |= {note.code for note in notes} & TOLD_ONCE
-        most_notes = max(1, MOST_REMARKS - len(findings))
+        most_notes = max(1, MAX_REMARKS - len(findings))
         first = notes[:most_notes]
         reply = self.make_reply(message, row.body)
         english = row.body["message"].get("english")
@@ -293,7 +293,9 @@ class _Builder:
             english = [piece for piece in english or () if piece["text"] != answer]
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
-        places = [_make_place(text) for text in self._lines[message.pk].places]
+        told_line = self._lines[message.pk]
+        places = [_make_place(text) for text in told_line.places]
+        meant = told_line.replies if are_here(message.parent_why) else ()
         wire, stretches = cut_wire(message)
         return MessageRow(
             number=message.number,
@@ -316,14 +318,14 @@ class _Builder:
             segments=read_segments(english) or _not_told(message),
             also=read_segments(also, are_apart=True),
             also_count=len(also),
-            findings=describe_findings(findings[:MOST_FINDINGS], self._workspace.slug, FINDING_BYTES),
-            more_findings=max(0, len(findings) - MOST_FINDINGS),
+            findings=describe_findings(findings[:MAX_FINDINGS], self._workspace.slug, FINDING_BYTES),
+            more_findings=max(0, len(findings) - MAX_FINDINGS),
             notes=[note for note in first if note.severity in GRAVE],
             aside=_fold_notes([note for note in first if note.severity not in GRAVE]),
             more_notes=max(0, len(notes) - most_notes),
             places=places,
             others=self._list_others(
-                message, row.body, [*(place.text for place in places), *(note.text for note in notes), *told]
+                message, row.body, [*meant, *(place.text for place in places), *(note.text for note in notes), *told]
             ),
             comments=self._comments.get((message.record_id, message.part), 0),
             wire=wire,
@@ -342,7 +344,7 @@ class _Builder:
         numbers = {each.number for each in self._here.values() if (str(each.record_id), each.part) in cited}
         numbers |= {int(found) for text in texts for found in _NUMBERED.findall(_QUOTED.sub("", text))}
         numbers = {each for each in numbers - {message.number} if 0 < each <= self._conversation.message_count}
-        return [Other(number, self._find_url(number)) for number in sorted(numbers)[:MOST_OTHERS]]
+        return [Other(number, self._find_url(number)) for number in sorted(numbers)[:MAX_OTHERS]]
 
     def _find_url(self, number: int) -> str:
         if number in self._numbers:
@@ -408,12 +410,12 @@ def is_own(message: Message, parent: Message) -> bool:
 def _fold_notes(notes: Sequence[NoteLine]) -> Aside | None:
     if not notes:
         return None
-    return Aside(shorten_name(shorten(notes[0].text, LONGEST_ASIDE), LONGEST_ASIDE), notes)
+    return Aside(shorten_name(shorten(notes[0].text, MAX_ASIDE_LENGTH), MAX_ASIDE_LENGTH), notes)
 
 
 def _make_place(text: str) -> Place:
     said = text.removeprefix(_CAUTION)
-    return Place("info" if said == text else "warning", shorten(said[:1].upper() + said[1:], LONGEST_PLACE))
+    return Place("info" if said == text else "warning", shorten(said[:1].upper() + said[1:], MAX_PLACE_LENGTH))
 
 
 def _fold(text: str) -> str:

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
-from inspector.audit.findings.listing import OpenCount, survey_conversations, tell_findings
+from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
-from inspector.audit.reviews.listing import list_queues_around
+from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.services import give_verdict
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
@@ -43,7 +43,7 @@ from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
 from ..scope import read_scope
-from ..shell import read_number, read_place, render_page, within_workspace
+from ..shell import cut_page, read_number, read_place, render_page, within_workspace
 from ..shown.told import name_conversations, name_dialect, shorten
 from ..traces.links import link_traces
 from ..walks import Walk, read_walk
@@ -55,7 +55,7 @@ from .windows import Pager, make_pager, read_jump, read_start
 PAGE_ROWS = 50
 PATIENCE_MS = 2500
 AT_ONCE_MS = 300
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 WINDOW_ROWS = 50
 
 
@@ -84,9 +84,7 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
     # Those of a delivery may all be old: everything newer would have to be gone through for them.
     listed = fetch(rows[: PAGE_ROWS + 1], PATIENCE_MS) if delivery else list(rows[: PAGE_ROWS + 1])
-    found = listed or []
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+    page, last = cut_page(listed or [], PAGE_ROWS)
     rest_url = walk.find_rest(every, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
@@ -140,7 +138,7 @@ def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool,
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
     """How many conversations there are, at most one more than is counted; None where that takes too long."""
     rows = filter_conversations(workspace=workspace, **filters).order_by().values_list("pk")
-    counted = fetch(rows[: MOST_COUNTED + 1], AT_ONCE_MS)
+    counted = fetch(rows[: MAX_COUNTED + 1], AT_ONCE_MS)
     return None if counted is None else len(counted)
 
 

@@ -15,9 +15,8 @@ from inspector.accounts.models import Membership
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.intake.selectors import find_delivery, list_given_up, list_letters
-from inspector.search.cursors import write_cursor
 
-from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
 from .progress import name_delivery
 
 PAGE_ROWS = 50
@@ -42,10 +41,9 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
     workspace = membership.workspace
     delivery = _read_delivery(request, membership)
     before = read_place(request, membership)
-    found = list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
-    has_more = len(found) > PAGE_ROWS
-    cursor = write_cursor((page[-1].created_at, page[-1].pk), workspace.pk) if has_more else None
+    page, last = cut_page(
+        list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS
+    )
     given_up = [] if delivery or before else list_given_up(workspace=workspace)
     rows = [_describe(letter, membership) for letter in page]
     context = {
@@ -53,8 +51,7 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
         "rows": rows,
         "delivery": {"name": name_delivery(delivery), "id": delivery.pk} if delivery else None,
         "may_retry": membership.is_auditor and bool(given_up or any(row["is_dead"] for row in rows)),
-        "older_url": write_query(request, before=cursor) if cursor else None,
-        "newest_url": write_query(request, before=None) if before else None,
+        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
 

@@ -16,14 +16,14 @@ from inspector.intake.staging import Choices
 
 from ..forms import INPUT, SELECT
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 CHANNEL_HELP = (
     "Message and conversation ids are unique only within a channel. Keep both sides of a conversation in one; "
     "name another where two systems could use the same ids."
 )
 PREFIX_HELP = "Example: “09:00:01 A -> B: …”. The prefix is split off if the rest decodes better."
 WHO = (("unknown", "Nobody knows"), ("one", "One agent"), ("two", "Two, in turns"))
-_NAME = {**INPUT, "spellcheck": "false", "autocomplete": "off", "maxlength": str(LONGEST_NAME)}
+_NAME = {**INPUT, "spellcheck": "false", "autocomplete": "off", "maxlength": str(MAX_NAME_LENGTH)}
 
 
 class ManyFilesInput(forms.ClearableFileInput):
@@ -98,13 +98,13 @@ class ReadingForm(forms.Form):
     who = forms.ChoiceField(label="Who speaks?", choices=WHO, widget=forms.RadioSelect, required=False)
     first = forms.CharField(
         required=False,
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         label="Name",
         widget=forms.TextInput(attrs={**_NAME, "placeholder": "oscar"}),
     )
     second = forms.CharField(
         required=False,
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         label="The other’s name",
         widget=forms.TextInput(attrs={**_NAME, "placeholder": "radar"}),
     )

@@ -25,7 +25,7 @@ from ..shown.told import NoteLine, Segments, name_dialect
 from .forms import ReadingForm
 
 MOST_NOTES = 3
-MOST_PARTS = 3
+MAX_PARTS = 3
 
 TIME_WORDS = {"wire": "in the message", "envelope": "before the text"}
 
@@ -126,8 +126,8 @@ def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
         time_words=TIME_WORDS.get(line.time_basis, ""),
         dialect=name_dialect(reading.dialect, reading.version) if reading else "",
         why=candidate.why if candidate else "",
-        sayings=[_make_saying(message, cast) for message in messages[:MOST_PARTS]],
-        more_parts=max(0, len(messages) - MOST_PARTS),
+        sayings=[_make_saying(message, cast) for message in messages[:MAX_PARTS]],
+        more_parts=max(0, len(messages) - MAX_PARTS),
         notes=notes[:MOST_NOTES],
         more_notes=max(0, len(notes) - MOST_NOTES),
         is_malformed=bool(reading and reading.error),

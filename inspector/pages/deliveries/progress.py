@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.api.backlog import estimate_told
-from inspector.audit.findings.dueness import is_noted
-from inspector.audit.findings.listing import count_open_by_severity, of_delivery
+from inspector.audit.findings.due import is_noted
+from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing

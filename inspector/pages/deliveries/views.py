@@ -18,10 +18,9 @@ from inspector.intake.selectors import find_delivery, has_dead_letters, list_del
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
-from inspector.search.cursors import write_cursor
 from inspector.threads.selectors import list_conversations_of
 
-from ..shell import read_number, read_place, render_page, within_workspace, write_query
+from ..shell import cut_page, read_number, read_place, render_page, turn_pages, within_workspace, write_query
 from ..shown.told import name_dialect, name_opened, shorten
 from .progress import link_messages, make_progress, name_delivery
 
@@ -36,15 +35,11 @@ def show_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
     """The list of deliveries, newest first, by keyset."""
     workspace = membership.workspace
     before = read_place(request, membership)
-    found = list_deliveries(workspace=workspace, before=before, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
-    has_more = len(found) > PAGE_ROWS
-    cursor = write_cursor((page[-1].received_at, page[-1].pk), workspace.pk) if has_more else None
+    page, last = cut_page(list_deliveries(workspace=workspace, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
     withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
     context = {
         "rows": [_make_row(delivery, workspace.slug, withdrawn) for delivery in page],
-        "older_url": write_query(request, before=cursor) if cursor else None,
-        "newest_url": write_query(request, before=None) if before else None,
+        **turn_pages(request, membership, (last.received_at, last.pk) if last else None),
         "has_dead_letters": has_dead_letters(workspace=workspace),
     }
     return render_page(request, membership, "deliveries/deliveries.html", context, section="deliveries")

@@ -16,7 +16,7 @@ from inspector.audit.samples.drawing import find_sample
 from inspector.exports.manifests import say_secrets
 from inspector.exports.models import Export
 from inspector.intake.selectors import find_delivery
-from inspector.search.language import MOST_CHARACTERS
+from inspector.search.language import MAX_CHARACTERS
 from inspector.threads.selectors import find_conversation
 
 from ..findings.narrowing import name_state, read_filters
@@ -91,7 +91,7 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
             kind="Every message of",
             hidden=(("conversations", "1"), *filters.items()),
         )
-    query = said.get("q", "").strip()[:MOST_CHARACTERS]
+    query = said.get("q", "").strip()[:MAX_CHARACTERS]
     return Meant(
         given={"query": query},
         title=query or "Every message of the workspace",

@@ -30,15 +30,14 @@ from inspector.exports.services import (
     note_download,
     stop_export,
 )
-from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError
 
-from ..shell import read_place, render_page, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, turn_pages, within_workspace
 from ..shown.told import shorten
 from .forms import ExportForm, Meant, read_meant
 
 PAGE_ROWS = 50
-LONGEST_TITLE = 40
+MAX_TITLE_LENGTH = 40
 MEDIA_TYPES = {
     Export.Form.JSONL: "application/jsonl; charset=utf-8",
     Export.Form.CSV: "text/csv; charset=utf-8",
@@ -52,16 +51,13 @@ def show_exports(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The exports of the workspace, newest first, by keyset; above them those under way."""
     workspace = membership.workspace
     before = read_place(request, membership)
-    found = list_exports(workspace=workspace, before=before, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
-    cursor = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > PAGE_ROWS else None
+    page, last = cut_page(list_exports(workspace=workspace, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
     progresses = find_progresses(exports=page)
     rows = [describe(export, progresses[export.pk], membership) for export in page]
     context = {
         "rows": rows,
         "under_way": [row for row in rows if row["is_under_way"]],
-        "older_url": write_query(request, before=cursor) if cursor else None,
-        "newest_url": write_query(request, before=None) if before else None,
+        **turn_pages(request, membership, (last.asked_at, last.pk) if last else None),
     }
     return render_page(request, membership, "exports/exports.html", context, section="exports")
 
@@ -227,7 +223,7 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
     return {
         "id": export.pk,
         "title": export.title or "Everything",
-        "short": shorten(export.title, LONGEST_TITLE) or "Everything",
+        "short": shorten(export.title, MAX_TITLE_LENGTH) or "Everything",
         "kind": export.get_subject_display(),
         "form": export.get_form_display(),
         # It stays on one line of a narrow table.

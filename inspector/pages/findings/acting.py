@@ -17,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership, User
-from inspector.audit.findings.life import assign, judge, list_assignable, list_open, snooze
+from inspector.audit.findings.services import assign, judge, list_assignable, list_open, snooze
 from inspector.audit.models import Finding
 
 from ..shell import render_page, require_auditor, within_workspace

@@ -16,12 +16,19 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
-from inspector.audit.alerts.tables import Alert, Webhook
+from inspector.audit.models.alerts import Alert, Webhook
 from inspector.audit.rules import RULES
-from inspector.search.cursors import write_cursor
 from inspector.threads.models import Message
 
-from ..shell import read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+from ..shell import (
+    cut_page,
+    read_place,
+    render_page,
+    require_auditor,
+    require_owner,
+    turn_pages,
+    within_workspace,
+)
 
 PAGE_ALERTS: Final = 30
 
@@ -126,16 +133,13 @@ def _answer(
     if place is not None:
         at, pk = place
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
-    found = list(rows.order_by("-created_at", "-id")[: PAGE_ALERTS + 1])
-    alerts = found[:PAGE_ALERTS]
-    more = write_cursor((alerts[-1].created_at, alerts[-1].pk), workspace.pk) if len(found) > PAGE_ALERTS else None
+    alerts, last = cut_page(rows.order_by("-created_at", "-id")[: PAGE_ALERTS + 1], PAGE_ALERTS)
     context = {
         "webhook": _describe_webhook(webhook, membership) if webhook else None,
         "form": (form or _make_form(webhook)) if membership.is_owner else None,
         "secret": secret,
         "alerts": [_describe(alert, workspace.slug) for alert in alerts],
-        "older_url": write_query(request, before=more) if more else None,
-        "newest_url": write_query(request, before=None) if place is not None else None,
+        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "alerts/alerts.html", context, section="settings", status=status)
 

@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import list_acts, list_assignable
-from inspector.audit.findings.listing import SNOOZED, find_finding, find_messages, find_neighbours, find_related
+from inspector.audit.findings.selectors import SNOOZED, find_finding, find_messages, find_neighbours, find_related
+from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
-from inspector.audit.reviews.listing import list_queues_around, list_settled
+from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
@@ -28,7 +28,7 @@ from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
-from ..shown.wires import LONGEST_RECORD_BYTES, cut_wire
+from ..shown.wires import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
 _VERBS: Final = {
@@ -109,7 +109,7 @@ def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
 
 
 def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:
-    load_records(messages=[message], most_bytes=LONGEST_RECORD_BYTES)
+    load_records(messages=[message], most_bytes=MAX_SHOWN_RECORD_BYTES)
     body = read_body(message)
     wire, stretches = cut_wire(message)
     return {

@@ -9,7 +9,7 @@ from typing import Final
 from django.db.models import Q
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import CLOSED, EVERYWHERE, SNOOZED, SUPPRESSED, of_assignee
+from inspector.audit.findings.selectors import CLOSED, EVERYWHERE, SNOOZED, SUPPRESSED, of_assignee
 from inspector.audit.models import Finding
 from inspector.threads.models import Message
 from inspector.threads.selectors import WORST

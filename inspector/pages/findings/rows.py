@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import CLOSED, SNOOZED, SUPPRESSED, find_messages
+from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.threads.agents.names import load_labels
@@ -28,7 +28,7 @@ from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 
 LONGEST_SENTENCE: Final = 240
-LONGEST_ENGLISH: Final = 160
+MAX_ENGLISH_LENGTH: Final = 160
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
 # A note of a decoder begins in the middle of a sentence, often with one of these; anything else may be of the message.
@@ -104,7 +104,7 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
 
 
 def _quote(message: Message) -> str:
-    return shorten_name(shorten(message.english, LONGEST_ENGLISH), SENTENCE_BYTES)
+    return shorten_name(shorten(message.english, MAX_ENGLISH_LENGTH), SENTENCE_BYTES)
 
 
 def begin_sentence(text: str) -> str:

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import lift, set_rule, suppress
-from inspector.audit.findings.listing import find_finding
+from inspector.audit.findings.selectors import find_finding
+from inspector.audit.findings.services import lift, set_rule, suppress
 from inspector.audit.findings.settings import find_suppression
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES

@@ -14,10 +14,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, User
-from inspector.audit.findings.life import list_assignable
-from inspector.audit.findings.listing import (
+from inspector.audit.findings.selectors import (
     EVERYWHERE,
-    MOST_GRAVE,
+    MAX_GRAVE,
     SNOOZED,
     count_by_rule,
     count_open_by_severity,
@@ -26,6 +25,7 @@ from inspector.audit.findings.listing import (
     list_findings,
     list_latest,
 )
+from inspector.audit.findings.services import list_assignable
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.search.cursors import write_cursor
@@ -34,7 +34,7 @@ from inspector.threads.selectors import WORST, sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
-from ..shell import read_number, read_place, render_page, within_workspace
+from ..shell import cut_page, read_number, read_place, render_page, within_workspace
 from ..walks import Walk, read_walk
 from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
 from .rows import make_finding_rows, offer_acts
@@ -207,11 +207,9 @@ def _list_page(
     if walk.is_rest:
         rows = choose().filter(walk.written, **({"pk__gt": walk.after[0]} if walk.after else {})).order_by("pk")
     else:
-        grade = read_number(request, "grade", default=MOST_GRAVE)
+        grade = read_number(request, "grade", default=MAX_GRAVE)
         rows = choose(after=before, is_worst_first=is_worst_first, grade=grade)
-    found: Sequence[Finding] = list(rows[: PAGE_ROWS + 1])
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+    page, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
     return {
         **({"scope": scope} if scope else {}),
         "rows": make_finding_rows(page, workspace),

@@ -24,15 +24,15 @@ from ..deliveries.progress import name_delivery
 from ..shell import within_workspace
 from ..shown.fields import cut_layers, has_secret
 
-MOST_SIGHTINGS = 10
+MAX_SIGHTINGS = 10
 # Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
-LONGEST_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
+MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 
 
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
     slug = membership.workspace.slug
-    sightings = list(list_sightings(record=record)[: MOST_SIGHTINGS + 1])
+    sightings = list(list_sightings(record=record)[: MAX_SIGHTINGS + 1])
     return {
         "record_id": record.pk,
         "sha256": measure_source(record=record)[1],
@@ -48,9 +48,9 @@ def make_evidence(record: Record, membership: Membership, *, is_masked: bool) ->
                 "outcome": sighting.get_outcome_display().lower(),
                 "is_withdrawn": getattr(sighting, "is_withdrawn", False),
             }
-            for sighting in sightings[:MOST_SIGHTINGS]
+            for sighting in sightings[:MAX_SIGHTINGS]
         ],
-        "has_more": len(sightings) > MOST_SIGHTINGS,
+        "has_more": len(sightings) > MAX_SIGHTINGS,
     }
 
 
@@ -93,7 +93,7 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
 
 
 def _is_free_of_secrets(record: Record) -> bool:
-    if not has_bytes(record) or len(record.source) > LONGEST_UNFOLDED_BYTES or has_tokens(record):
+    if not has_bytes(record) or len(record.source) > MAX_UNFOLDED_BYTES or has_tokens(record):
         return False
     messages = list_messages_of(record=record)
     return bool(messages) and not any(has_secret(cut_layers(unfold(message=message))) for message in messages)

@@ -18,8 +18,8 @@ from inspector.threads.rendering.wordings import list_wordings, read_words
 from ..shown.told import name_dialect
 
 # A longer sentence is shown whole, without the difference: to find it would take too long.
-LONGEST_COMPARED: Final = 4000
-MOST_SHOWN: Final = 10
+MAX_COMPARED_LENGTH: Final = 4000
+MAX_SHOWN: Final = 10
 
 _KINDS: Final = {
     "def": "Definition",
@@ -122,7 +122,7 @@ def show_wordings(message: Message, slug: str) -> dict[str, Any]:
     earlier = list_wordings(message=message)
     following = [*((each.english, each.also) for each in earlier[1:]), read_words(message.body)]
     lines = [_compare(each, english, also, slug) for each, (english, also) in zip(earlier, following, strict=False)]
-    return {"wordings": lines[::-1][:MOST_SHOWN], "more_wordings": max(0, len(lines) - MOST_SHOWN)}
+    return {"wordings": lines[::-1][:MAX_SHOWN], "more_wordings": max(0, len(lines) - MAX_SHOWN)}
 
 
 def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> WordingLine:
@@ -141,7 +141,7 @@ def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> 
 
 def find_difference(before: str, after: str) -> list[tuple[str, str]]:
     """What two sentences share and what differs, word by word: pieces (`same`, `gone` or `new`, text), in order."""
-    if max(len(before), len(after)) > LONGEST_COMPARED:
+    if max(len(before), len(after)) > MAX_COMPARED_LENGTH:
         return [("gone", before), ("new", after)]
     old, new = _WORD.findall(before), _WORD.findall(after)
     pieces: list[tuple[str, str]] = []

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.utils.safestring import SafeString
 
-from ..shown.dumps import MOST_BYTES, dump_bytes, escape_text
+from ..shown.dumps import MAX_BYTES, dump_bytes, escape_text
 from ..shown.fields import LayerText
 from ..shown.markup import Span, write_wire
 
@@ -31,7 +31,7 @@ class LayerView:
 
 def show_layers(layers: Sequence[LayerText], view: str, light: Sequence[Span]) -> list[LayerView]:
     """The layers in one of `VIEWS`. A dump has a budget of bytes for all of them."""
-    left = MOST_BYTES
+    left = MAX_BYTES
     found = []
     for layer in layers:
         shown = ""

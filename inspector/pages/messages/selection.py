@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
+from inspector.search.lexer import quote
 from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
-from inspector.search.tokens import quote
 from inspector.threads.models import Message
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.masks import mask_layers
@@ -24,11 +24,11 @@ from ..shown.dumps import escape_character
 from ..shown.fields import write_offsets
 from ..shown.markup import Span, name_spans
 
-LONGEST_SHOWN: Final = 200
-LONGEST_FILTER: Final = 80
-MOST_BYTES: Final = 16
-MOST_MAPPED: Final = 40
-LONGEST_CHOSEN: Final = 2000
+MAX_SHOWN_LENGTH: Final = 200
+MAX_FILTER_LENGTH: Final = 80
+MAX_BYTES: Final = 16
+MAX_MAPPED: Final = 40
+MAX_CHOSEN_LENGTH: Final = 2000
 _WORD: Final = re.compile(r"[a-z]+")
 _NAMES: Final = {term.atom: term.name for term in SEARCHABLE}
 
@@ -69,13 +69,13 @@ def select(message: Message, reading: Reading, light: Sequence[Span], slug: str)
     return Selection(
         label=field.label if field else "",
         meaning=(field.meaning or "") if field else "",
-        raw="" if is_masked else raw[:LONGEST_SHOWN],
+        raw="" if is_masked else raw[:MAX_SHOWN_LENGTH],
         is_masked=is_masked,
         characters=end - start,
         offsets=write_offsets((layer, start, end)),
-        hexadecimal=encoded[:MOST_BYTES].hex(" "),
-        more_bytes=max(0, len(encoded) - MOST_BYTES),
-        escaped="".join(map(escape_character, raw[:LONGEST_SHOWN])) if not (is_masked or _is_plain(raw)) else "",
+        hexadecimal=encoded[:MAX_BYTES].hex(" "),
+        more_bytes=max(0, len(encoded) - MAX_BYTES),
+        escaped="".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
         span=name_spans(light),
         query=query,
         query_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
@@ -88,7 +88,7 @@ def find_on_wire(reading: Reading, spans: Sequence[Span]) -> tuple[int, int] | N
     outer = {layer.id: layer.of for layer in reading.layers}
     length = len(reading.wire)
     found = []
-    for span in spans[:MOST_MAPPED]:
+    for span in spans[:MAX_MAPPED]:
         layer, start, end = span
         for _ in reading.layers:
             above = outer.get(layer)
@@ -105,7 +105,7 @@ def narrow(reading: Reading, light: Sequence[Span], chosen: str) -> Sequence[Spa
 
     A browser counts otherwise than the server: it says which pieces it touched, and what was chosen in them.
     """
-    if not light or not chosen or len(chosen) > LONGEST_CHOSEN:
+    if not light or not chosen or len(chosen) > MAX_CHOSEN_LENGTH:
         return light
     layer = light[0][0]
     texts = dict(zip((each.id for each in reading.layers), mask_layers(reading), strict=True))
@@ -160,7 +160,7 @@ def find_query(message: Message, field: Field | None, raw: str) -> str:
     best = max(_list_matches(message, field), key=lambda match: match[2], default=None)
     if best is not None:
         return write_term(best[0], (best[1],))
-    if not raw.strip() or len(raw) > LONGEST_FILTER or not _is_plain(raw):
+    if not raw.strip() or len(raw) > MAX_FILTER_LENGTH or not _is_plain(raw):
         return ""
     return f"raw:{quote(raw)}"
 
@@ -185,7 +185,7 @@ def _list_matches(message: Message, field: Field | None) -> Iterator[tuple[str, 
 def _find_value(field: Field) -> Any:
     values = [child.value for child in field.children if child.name == "value"]
     value = values[0] if len(values) == 1 else field.value
-    return value if isinstance(value, (str, int, float, bool)) and len(str(value)) <= LONGEST_FILTER else None
+    return value if isinstance(value, (str, int, float, bool)) and len(str(value)) <= MAX_FILTER_LENGTH else None
 
 
 def _name(atom: str) -> str | None:

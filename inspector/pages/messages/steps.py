@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.search.beside import find_beside
-from inspector.search.language import MOST_CHARACTERS, QueryError
+from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.threads.models import Message
 
 
@@ -32,7 +32,7 @@ class SearchSteps:
 
 def find_steps(request: HttpRequest, membership: Membership, message: Message) -> SearchSteps | None:
     """The steps of the search in the address; None where it names none."""
-    query = request.GET.get("q", "").strip()[: MOST_CHARACTERS + 1]
+    query = request.GET.get("q", "").strip()[: MAX_CHARACTERS + 1]
     if not query:
         return None
     slug = membership.workspace.slug

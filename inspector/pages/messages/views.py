@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import list_of_message
+from inspector.audit.findings.selectors import list_of_message
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
@@ -31,7 +31,7 @@ from ..shown.markup import Span
 from ..shown.readings import show_pieces
 from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
 from ..traces.links import link_trace
-from .evidence import LONGEST_UNFOLDED_BYTES, list_withdrawals, make_evidence
+from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
 from .lights import read_light
 from .raw_views import VIEWS, show_layers
@@ -39,10 +39,10 @@ from .readings import find_doubts, list_choices, read_choice, read_otherwise
 from .selection import narrow, select
 from .steps import find_steps
 
-MOST_ANSWERS = 20
+MAX_ANSWERS = 20
 MOST_NOTES = 200
-LONGEST_HEADING: Final = 240
-MOST_FINDINGS = 50
+MAX_HEADING_LENGTH: Final = 240
+MAX_FINDINGS = 50
 
 ORDERS = {
     "wire": "",
@@ -104,7 +104,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         else [],
         "trail_url": f"{reverse('pages:trail', args=[membership.workspace.slug])}?about={message.pk}",
         "json_url": reverse("pages:message-json", args=[slug, message.pk]),
-        "findings": describe_findings(list_of_message(message=message)[:MOST_FINDINGS], slug),
+        "findings": describe_findings(list_of_message(message=message)[:MAX_FINDINGS], slug),
         "notes": notes[:MOST_NOTES],
         "more_notes": max(0, len(notes) - MOST_NOTES),
         "evidence": evidence,
@@ -164,7 +164,7 @@ def _answer_selection(
 
 def _unfold(message: Message, keys: Keys | None) -> Reading | None:
     """The record read anew; None of one too large for that: what is not unfolded cannot be masked either."""
-    return None if vars(message)["record_bytes"] > LONGEST_UNFOLDED_BYTES else unfold(message=message, keys=keys)
+    return None if vars(message)["record_bytes"] > MAX_UNFOLDED_BYTES else unfold(message=message, keys=keys)
 
 
 def _link(slug: str, message_id: uuid.UUID | None) -> str | None:
@@ -214,7 +214,7 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[
 def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, Any]:
     opening = disclosed.openings.get(message.pk)
     return {
-        "title": shorten(opening.english if opening else message.english, LONGEST_HEADING)
+        "title": shorten(opening.english if opening else message.english, MAX_HEADING_LENGTH)
         or "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect(message.dialect, body["record"].get("version")),
@@ -224,9 +224,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "order_words": ORDERS.get(message.order_basis, ""),
         "channel": message.channel.name,
         # A text that is not unfolded is not loaded to be counted.
-        "characters": len(message.record.wire_text)
-        if vars(message)["record_bytes"] <= LONGEST_UNFOLDED_BYTES
-        else None,
+        "characters": len(message.record.wire_text) if vars(message)["record_bytes"] <= MAX_UNFOLDED_BYTES else None,
         "bytes": vars(message)["wire_bytes"],
         "part": message.part,
         "parts": getattr(message, "parts", 1),
@@ -244,7 +242,7 @@ def _name_conversation(message: Message) -> str:
 
 def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
     slug = membership.workspace.slug
-    parent, answers = list_beside(message=message, limit=MOST_ANSWERS + 1)
+    parent, answers = list_beside(message=message, limit=MAX_ANSWERS + 1)
     return {
         "parent": _describe_parent(message, parent, body, slug),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
@@ -258,9 +256,9 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
                 "basis": "inferred" if answer.parent_basis == "turn" else "explicit",
                 "why": answer.parent_why,
             }
-            for answer in answers[:MOST_ANSWERS]
+            for answer in answers[:MAX_ANSWERS]
         ],
-        "has_more": len(answers) > MOST_ANSWERS,
+        "has_more": len(answers) > MAX_ANSWERS,
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenCount
+from inspector.audit.findings.selectors import OpenCount
 from inspector.audit.models import ReviewItem
-from inspector.audit.reviews.listing import MINE, SECOND
+from inspector.audit.reviews.selectors import MINE, SECOND
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_openings
 

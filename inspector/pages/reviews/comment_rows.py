@@ -13,8 +13,8 @@ from django.urls import reverse
 from dialects import Reading
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import OTHER_BYTES, Quote, Thread, is_open_to_all, list_threads, quote_of
-from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, digest_english, may_withdraw
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, digest_english, may_withdraw
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.threads.models import Message
 from inspector.threads.rendering.masks import mask_layers
 
@@ -22,7 +22,7 @@ from ..messages.selection import find_on_wire
 from ..shown.fields import write_offsets
 from ..shown.markup import Span, name_spans
 
-MOST_THREADS: Final = 50
+MAX_THREADS: Final = 50
 _VERBS: Final = {
     CommentTurn.Kind.RESOLVED.value: "resolved it",
     CommentTurn.Kind.REOPENED.value: "opened it again",
@@ -79,17 +79,17 @@ def show_threads(
         sha256: of the record's exact bytes, as they are now.
         light: the lit spans, which the form is about at first.
     """
-    threads = list_threads(message=message, limit=MOST_THREADS + 1)
+    threads = list_threads(message=message, limit=MAX_THREADS + 1)
     # What is too large is not loaded, neither to be quoted nor to be counted.
     wire = message.record.wire_text if reading else ""
     masked = mask_layers(reading)[0] if reading else None
     rows = [
         _make_row(thread, membership, quote=quote_of(thread.comment, wire, masked), message=message, sha256=sha256)
-        for thread in threads[:MOST_THREADS]
+        for thread in threads[:MAX_THREADS]
     ]
     return {
         "threads": rows,
-        "has_more_threads": len(threads) > MOST_THREADS,
+        "has_more_threads": len(threads) > MAX_THREADS,
         "open_threads": sum(row.state == Comment.State.OPEN for row in rows),
         "comment_form": _make_form(message, reading, membership, light) if membership.is_auditor else None,
     }
@@ -99,14 +99,14 @@ def _make_form(
     message: Message, reading: Reading | None, membership: Membership, light: Sequence[Span]
 ) -> dict[str, Any]:
     length = len(message.record.wire_text) if reading else vars(message)["wire_bytes"]
-    start, end = (find_on_wire(reading, light) if reading and light else None) or (0, min(length, MOST_QUOTED))
+    start, end = (find_on_wire(reading, light) if reading and light else None) or (0, min(length, MAX_QUOTED))
     return {
         "url": reverse("pages:write-comment", args=[membership.workspace.slug, message.pk]),
         "start": start,
         "end": end,
         "length": length,
-        "longest": LONGEST_WORDS,
-        "most": MOST_QUOTED,
+        "longest": MAX_WORDS_LENGTH,
+        "most": MAX_QUOTED,
     }
 
 

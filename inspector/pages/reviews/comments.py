@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.life import LONGEST_WORDS, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment
-from inspector.search.cursors import write_cursor
+from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.masks import mask_layers
@@ -25,15 +24,15 @@ from inspector.threads.selectors import find_conversation, find_openings
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
-from ..shell import read_place, render_page, require_auditor, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
 from ..shown.told import is_named, shorten
-from ..shown.wires import LONGEST_RECORD_BYTES
+from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
 PAGE_ROWS: Final = 25
-LONGEST_LINE: Final = 240
+MAX_LINE_LENGTH: Final = 240
 ALL: Final = "all"
 STATES: Final = {
     Comment.State.OPEN.value: "open",
@@ -60,8 +59,7 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         after=before,
         limit=PAGE_ROWS + 1,
     )
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+    page, last = cut_page(found, PAGE_ROWS)
     context = {
         "rows": _make_rows(page, membership),
         "state": state,
@@ -73,10 +71,7 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         }
         if conversation
         else None,
-        "older_url": write_query(request, before=write_cursor((last.created_at, last.pk), workspace.pk))
-        if last
-        else "",
-        "newest_url": write_query(request, before=None) if before else "",
+        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "comments/comments.html", context, section="comments")
 
@@ -96,7 +91,7 @@ def _read_conversation(request: HttpRequest, membership: Membership) -> Conversa
 
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=LONGEST_RECORD_BYTES)
+    load_records(messages=list(messages.values()), most_bytes=MAX_SHOWN_RECORD_BYTES)
     conversations = {message.conversation_id: message.conversation for message in messages.values()}
     unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
     openings = find_openings(conversation_ids=unnamed) if unnamed else {}
@@ -124,7 +119,7 @@ def _make_row(
         **row,
         "url": link_comment(comment, message, slug),
         "quote": quote,
-        "words": shorten_name(shorten(comment.words, LONGEST_LINE), 2 * LONGEST_LINE) if may_see else "",
+        "words": shorten_name(shorten(comment.words, MAX_LINE_LENGTH), 2 * MAX_LINE_LENGTH) if may_see else "",
         "is_withheld": not may_see,
         "conversation": {
             "title": title_conversation(message.conversation, openings),
@@ -159,7 +154,7 @@ def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -
             "start": request.POST.get("start", "")[:16],
             "end": request.POST.get("end", "")[:16],
             "length": len(message.record.wire_text),
-            "longest": LONGEST_WORDS,
+            "longest": MAX_WORDS_LENGTH,
             "words": request.POST.get("words", ""),
         }
         context = {

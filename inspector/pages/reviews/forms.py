@@ -8,10 +8,10 @@ from django import forms
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import ReviewQueue
-from inspector.audit.reviews.queues import LONGEST_ABOUT, MOST_CRITERIA
-from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
+from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_CRITERIA
 from inspector.audit.rules import RULES
-from inspector.search.language import MOST_CHARACTERS
+from inspector.search.language import MAX_CHARACTERS
 from inspector.search.models import SavedSearch
 from inspector.search.saved import list_saved
 from inspector.threads.models import Message
@@ -23,12 +23,12 @@ class QueueForm(forms.Form):
     """A new queue. What does not belong to its source is left aside."""
 
     name = forms.CharField(
-        max_length=LONGEST_NAME, widget=forms.TextInput(attrs=INPUT), error_messages={"required": "Give it a name."}
+        max_length=MAX_NAME_LENGTH, widget=forms.TextInput(attrs=INPUT), error_messages={"required": "Give it a name."}
     )
     about = forms.CharField(
         label="Purpose",
         required=False,
-        max_length=LONGEST_ABOUT,
+        max_length=MAX_ABOUT_LENGTH,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
     )
     reviewers = forms.TypedChoiceField(
@@ -45,7 +45,7 @@ class QueueForm(forms.Form):
         label="Rubric",
         required=False,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 4}),
-        help_text=f"One criterion a line, at most {MOST_CRITERIA}. Each is answered with pass, fail or not applicable.",
+        help_text=f"One criterion a line, at most {MAX_CRITERIA}. Each is answered with pass, fail or not applicable.",
     )
     source = forms.ChoiceField(
         label="Source",
@@ -75,7 +75,7 @@ class QueueForm(forms.Form):
     query = forms.CharField(
         label="Or a new search",
         required=False,
-        max_length=MOST_CHARACTERS,
+        max_length=MAX_CHARACTERS,
         widget=forms.TextInput(attrs={**INPUT, "placeholder": "finding:>=warning -reviewed:yes"}),
     )
 

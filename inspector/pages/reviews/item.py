@@ -14,12 +14,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
-from inspector.audit.findings.listing import sort_by_message, survey_open
+from inspector.audit.findings.selectors import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews.bindings import find_standings, list_item_reviews
-from inspector.audit.reviews.listing import list_beside, survey_item
 from inspector.audit.reviews.queues import find_rubric
-from inspector.audit.reviews.verdicts import LONGEST_COMMENT
+from inspector.audit.reviews.selectors import list_beside, survey_item
+from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later
@@ -34,7 +34,7 @@ from .rows import describe_lease
 from .words import describe_verdicts
 
 WINDOW_ROWS: Final = 50
-MOST_FINDINGS: Final = 8
+MAX_FINDINGS: Final = 8
 _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
     "claim": (services.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
     "renew": (services.renew, "You hold it for another half hour."),
@@ -188,8 +188,8 @@ def _answer(
         "unsent": _find_unsent(request) if errors and form is None else None,
         "rubric": item.rubric or find_rubric(queue=item.queue),
         "errors": errors,
-        "findings": describe_findings(findings[:MOST_FINDINGS], workspace.slug),
-        "more_findings": max(0, counts[conversation.pk].count - MOST_FINDINGS) if findings else 0,
+        "findings": describe_findings(findings[:MAX_FINDINGS], workspace.slug),
+        "more_findings": max(0, counts[conversation.pk].count - MAX_FINDINGS) if findings else 0,
         "rows": make_rows(
             rows,
             workspace=workspace,
@@ -229,4 +229,4 @@ def _find_unsent(request: HttpRequest) -> dict[str, str] | None:
     """What was filled in where it can no longer be sent, so that it is not lost; None where nothing was written."""
     verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment", "").strip()
     named = Review.Verdict(verdict).label if verdict in Review.Verdict.values else ""
-    return {"verdict": named, "comment": comment[:LONGEST_COMMENT]} if named or comment else None
+    return {"verdict": named, "comment": comment[:MAX_COMMENT_LENGTH]} if named or comment else None

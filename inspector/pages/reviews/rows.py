@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace
-from inspector.audit.findings.listing import OpenCount, count_open_in
+from inspector.audit.findings.selectors import OpenCount, count_open_in
 from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.threads.selectors import find_openings
@@ -22,7 +22,7 @@ from .words import list_reasons, name_standing
 
 
 def make_item_rows(items: Sequence[ReviewItem], workspace: Workspace, reader: User) -> list[dict[str, Any]]:
-    """The lines of items, each loaded with its conversation and holder as `listing.list_items` does."""
+    """The lines of items, each loaded with its conversation and holder as `selectors.list_items` does."""
     conversations = {item.conversation_id: item.conversation for item in items}
     unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
     openings = find_openings(conversation_ids=unnamed) if unnamed else {}

@@ -17,10 +17,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
-from inspector.audit.reviews.queues import MOST_AT_ONCE, MOST_CRITERIA
-from inspector.audit.reviews.tables import LONGEST_NAME
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
+from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA
 from inspector.audit.samples.drawing import (
-    LONGEST_SEED,
+    MAX_SEED_LENGTH,
     draw_sample,
     find_items,
     find_sample,
@@ -28,17 +28,25 @@ from inspector.audit.samples.drawing import (
     list_samples,
     say_stratum,
 )
-from inspector.search.cursors import write_cursor
 from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation
 from ..forms import INPUT, SELECT
-from ..shell import read_number, read_place, render_page, require_auditor, within_workspace, write_query
+from ..shell import (
+    cut_page,
+    read_number,
+    read_place,
+    render_page,
+    require_auditor,
+    turn_pages,
+    within_workspace,
+    write_query,
+)
 from ..shown.told import is_named
 
 PAGE_ROWS: Final = 50
 # So many strata are printed; of the others how many they are, and what was drawn of them.
-MOST_STRATA: Final = 200
+MAX_STRATA: Final = 200
 _DATE: Final = {**INPUT, "type": "date"}
 
 
@@ -47,7 +55,7 @@ class SampleForm(forms.Form):
 
     name = forms.CharField(
         label="Name",
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         widget=forms.TextInput(attrs=INPUT),
         error_messages={"required": "Give it a name."},
         help_text="Of the sample and of its review queue.",
@@ -55,9 +63,9 @@ class SampleForm(forms.Form):
     wanted = forms.IntegerField(
         label="Number of conversations",
         min_value=1,
-        max_value=MOST_AT_ONCE,
+        max_value=MAX_AT_ONCE,
         initial=25,
-        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MOST_AT_ONCE}),
+        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MAX_AT_ONCE}),
     )
     stratum = forms.ChoiceField(
         label="Divided by",
@@ -76,7 +84,7 @@ class SampleForm(forms.Form):
     seed = forms.CharField(
         label="Seed",
         required=False,
-        max_length=LONGEST_SEED,
+        max_length=MAX_SEED_LENGTH,
         widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
         help_text="Leave empty for a new seed. The same seed over the same records draws the same conversations.",
     )
@@ -91,7 +99,7 @@ class SampleForm(forms.Form):
         label="Rubric",
         required=False,
         widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
-        help_text=f"One criterion a line, at most {MOST_CRITERIA}.",
+        help_text=f"One criterion a line, at most {MAX_CRITERIA}.",
     )
 
     def read(self) -> dict[str, Any]:
@@ -112,13 +120,10 @@ def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The samples of the workspace, newest first, by keyset."""
     workspace = membership.workspace
     before = read_place(request, membership)
-    found = list_samples(workspace=workspace, after=before, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+    page, last = cut_page(list_samples(workspace=workspace, after=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {
         "rows": [_describe(sample) for sample in page],
-        "older_url": write_query(request, before=write_cursor((last.made_at, last.pk), workspace.pk)) if last else "",
-        "newest_url": write_query(request, before=None) if before else "",
+        **turn_pages(request, membership, (last.made_at, last.pk) if last else None),
     }
     return render_page(request, membership, "samples/samples.html", context, section="reviews")
 
@@ -151,16 +156,15 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
     if sample is None:
         raise Http404
     after = read_number(request, "after")
-    found = list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1)
-    page = found[:PAGE_ROWS]
+    page, last = cut_page(list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {
         "sample": _describe(sample),
-        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MOST_STRATA]],
-        "more_strata": max(0, len(sample.strata) - MOST_STRATA),
-        "more_population": sum(population for _, population, _ in sample.strata[MOST_STRATA:]),
-        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MOST_STRATA:]),
+        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MAX_STRATA]],
+        "more_strata": max(0, len(sample.strata) - MAX_STRATA),
+        "more_population": sum(population for _, population, _ in sample.strata[MAX_STRATA:]),
+        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MAX_STRATA:]),
         "rows": _make_rows(sample, page, workspace.slug),
-        "next_url": write_query(request, after=str(page[-1].place)) if len(found) > PAGE_ROWS else "",
+        "next_url": write_query(request, after=str(last.place)) if last else "",
         "first_url": write_query(request, after=None) if after else "",
     }
     return render_page(request, membership, "samples/sample.html", context, section="reviews")

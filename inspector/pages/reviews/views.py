@@ -18,7 +18,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from inspector.accounts.models import Membership
 from inspector.audit import services
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews.listing import (
+from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
+from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
     MINE,
@@ -38,7 +39,6 @@ from inspector.audit.reviews.listing import (
     walk_queues,
     write_queue_key,
 )
-from inspector.audit.reviews.queues import MOST_CRITERIA, Filled
 from inspector.audit.rules import RULES
 from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
 from inspector.threads.models import Message
@@ -46,7 +46,7 @@ from inspector.threads.models import Message
 from ..conversations.frame import open_conversation
 from ..findings.acting import find_way_back
 from ..scope import read_scope
-from ..shell import read_place, render_page, require_auditor, within_workspace
+from ..shell import cut_page, read_place, render_page, require_auditor, within_workspace
 from ..walks import Walk, read_walk
 from .forms import QueueForm
 from .rows import make_item_rows
@@ -86,8 +86,7 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         found = walk_queues(after=begun, within=walk.written, **narrowed)
     else:
         found = list_queues(after=after, **narrowed)
-    page = found[:QUEUES_AT_ONCE]
-    last = page[-1].queue if len(found) > len(page) else None
+    page, last = cut_page(found, QUEUES_AT_ONCE)
     rest_url = walk.find_rest(ReviewQueue.objects.filter(workspace=workspace), has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
@@ -97,7 +96,7 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         "open": sum(count.open for count in page),
         "is_stale": is_stale,
         "is_part": last is not None or not walk.is_first,
-        "next_url": _write_next(walk, last) if last else "",
+        "next_url": _write_next(walk, last.queue) if last else "",
         "rest_url": rest_url,
         "is_rest": walk.is_rest,
         "first_url": walk.write_first(),
@@ -231,8 +230,7 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         within=scope.conversations & Q(walk.written) if walk.is_rest else scope.conversations,
         is_by_id=walk.is_rest,
     )
-    page = items[:PAGE_ROWS]
-    last = page[-1] if len(items) > PAGE_ROWS else None
+    page, last = cut_page(items, PAGE_ROWS)
     rest_url = walk.find_rest(ReviewItem.objects.filter(queue=queue), has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
@@ -257,7 +255,7 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         "rubrics": rubrics,
         "rubric_number": rubrics[0].number if rubrics else 0,
         "criteria": request.POST.get("criteria") if error else "\n".join(rubrics[0].criteria if rubrics else []),
-        "most_criteria": MOST_CRITERIA,
+        "most_criteria": MAX_CRITERIA,
         "error": error,
         "next_url": _write_further(walk, last, show) if last else "",
         "rest_url": rest_url,

@@ -17,7 +17,7 @@ from inspector.threads.models import Message
 from ..shown.told import name_dialect
 
 # How many messages of a kind are linked to.
-MOST_LINKED: Final = 5
+MAX_LINKED: Final = 5
 _WORDS: Final = {
     "bytes": ("{} has different raw bytes", "{} have different raw bytes"),
     "decoder": ("{} was decoded by another decoder", "{} were decoded by another decoder"),
@@ -57,7 +57,7 @@ def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: 
         return StandingWords(HOLDS) if standing.is_known else StandingWords(UNKNOWN, hint=_UNKNOWN)
     lines = []
     for kind, change in standing.changes.items():
-        messages = [found[place] for place in change.places if place in found][:MOST_LINKED]
+        messages = [found[place] for place in change.places if place in found][:MAX_LINKED]
         urls = tuple(reverse("pages:message", args=[workspace.slug, message.pk]) for message in messages)
         lines.append((write_change(kind, change), urls, max(0, change.count - len(urls)) if urls else 0))
     return StandingWords(STALE, tuple(lines), "" if standing.is_known else _UNKNOWN)
@@ -74,8 +74,8 @@ def write_change(kind: str, change: Change) -> str:
 
 def _name_decoders(decoders: Sequence[tuple[str, str]]) -> str:
     """Which decoders it was then, and which it is now."""
-    named = [f"{_name_decoder(then)} then, {_name_decoder(now)} now" for then, now in decoders[:MOST_LINKED]]
-    return "; ".join([*named, *(["and others"] if len(decoders) > MOST_LINKED else [])])
+    named = [f"{_name_decoder(then)} then, {_name_decoder(now)} now" for then, now in decoders[:MAX_LINKED]]
+    return "; ".join([*named, *(["and others"] if len(decoders) > MAX_LINKED else [])])
 
 
 def _name_decoder(decoder: str) -> str:

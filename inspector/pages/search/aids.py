@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
 from inspector.search.facets import Facet, count_facets
-from inspector.search.language import MOST_CHARACTERS, QueryError
+from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.loosening import find_droppable
 from inspector.search.parts import Part, can_be_asked, choose, cut_parts, take_away, unchoose
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
@@ -29,7 +29,7 @@ from ..shell import render_page, within_workspace
 from ..shown.told import make_line, name_dialect
 
 # Of so many who are only called by a name the facets say who they are.
-MOST_CALLED: Final = 3
+MAX_CALLED: Final = 3
 
 
 @require_GET
@@ -80,9 +80,9 @@ def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
                 else "",
                 "called": [
                     {"name": name, "dialect": name_dialect(dialect), "count": number}
-                    for name, dialect, number in count.called[:MOST_CALLED]
+                    for name, dialect, number in count.called[:MAX_CALLED]
                 ],
-                "more_called": sum(number for _, _, number in count.called[MOST_CALLED:]),
+                "more_called": sum(number for _, _, number in count.called[MAX_CALLED:]),
             }
             for count in facet.values
         ],
@@ -131,7 +131,7 @@ def _write_url(address: str, query: str) -> str:
 @within_workspace
 def suggest_terms(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What may be meant by the end of a query, as JSON: where it begins, and what may stand there."""
-    found = suggest(workspace=membership.workspace, text=request.GET.get("q", "")[:MOST_CHARACTERS])
+    found = suggest(workspace=membership.workspace, text=request.GET.get("q", "")[:MAX_CHARACTERS])
     items = [{"text": item.text, "about": item.about} for item in found.items]
     response = JsonResponse({"start": found.start, "items": items})
     response["Cache-Control"] = "no-store, private"

@@ -30,9 +30,9 @@ from ..shell import within_workspace
 from ..shown.hidden_characters import spell_hidden
 from ..shown.told import is_named, name_conversation, shorten
 
-MOST_CHARACTERS: Final = 200
-MOST_ITEMS: Final = 20
-MOST_DELIVERIES: Final = 20
+MAX_CHARACTERS: Final = 200
+MAX_ITEMS: Final = 20
+MAX_DELIVERIES: Final = 20
 _HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 # Who may see a page: everybody, or owners and auditors.
@@ -72,8 +72,8 @@ class Item:
 @within_workspace
 def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse:
     """Places to go for some letters, the best first, as JSON; for none the pages and what moved last."""
-    typed = request.GET.get("q", "").strip()[:MOST_CHARACTERS]
-    items = [*_find_named(membership, typed), *rank_items(typed, _list_places(membership))][:MOST_ITEMS]
+    typed = request.GET.get("q", "").strip()[:MAX_CHARACTERS]
+    items = [*_find_named(membership, typed), *rank_items(typed, _list_places(membership))][:MAX_ITEMS]
     if typed:
         search = reverse("pages:search", args=[membership.workspace.slug])
         items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
@@ -105,7 +105,7 @@ def _list_places(membership: Membership) -> Iterator[Item]:
         yield Item(shorten(title, 80), f"agent in {channel}", reverse("pages:agent", args=[slug, agent_id]))
     for rule in RULES.values():
         yield Item(rule.title, "rule", link_rule(slug, rule))
-    for delivery in list_deliveries(workspace=workspace, limit=MOST_DELIVERIES):
+    for delivery in list_deliveries(workspace=workspace, limit=MAX_DELIVERIES):
         title = shorten(name_delivery(delivery), 80)
         kind = f"delivery of {delivery.received_at:%Y-%m-%d %H:%M} UTC"
         yield Item(title, kind, reverse("pages:delivery", args=[slug, delivery.pk]))

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.listing import OpenRule, list_open_about
+from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
@@ -29,7 +29,7 @@ from inspector.threads.models import Message
 from ..addresses import address_each
 from ..agents.marks import Casts
 from ..live import watch
-from ..shell import read_place, render_page, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten
@@ -39,7 +39,7 @@ from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
 # To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
-LONGEST_WIRE_BYTES = 8_000
+MAX_WIRE_BYTES = 8_000
 
 # What is asked by each name, for instance; a name whose values are of the reader's own making has none.
 EXAMPLES: Final = {
@@ -118,8 +118,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             context["error"], status = _describe_error(error, query, address), 400
         else:
             context["parts"] = describe_parts(query, address)
-            page = found[:PAGE_ROWS]
-            last = page[-1] if len(found) > PAGE_ROWS else None
+            page, last = cut_page(found, PAGE_ROWS)
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(
                 workspace=workspace, query=query, may_see_secrets=membership.is_auditor
@@ -181,7 +180,7 @@ class _Links:
 def _make_hits(
     messages: Sequence[Message], terms: Sequence[Term], workspace: Workspace, query: str
 ) -> list[dict[str, Any]]:
-    load_records(messages=messages, most_bytes=LONGEST_WIRE_BYTES)
+    load_records(messages=messages, most_bytes=MAX_WIRE_BYTES)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)

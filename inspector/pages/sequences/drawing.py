@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from inspector.audit.findings.listing import OpenRule
+from inspector.audit.findings.selectors import OpenRule
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
@@ -29,14 +29,14 @@ from .lanes import Lanes
 ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54, 32, 44
 # What a line below an arrow takes that names what rules found of it.
 ALARM_HEIGHT: Final = 16
-MOST_ALARMS: Final = 2
+MAX_ALARMS: Final = 2
 # As much of it as fits over two columns of the least width.
 ALARM_WIDTH: Final = 30
 # How much of a text a label holds: at least, and over each column that its arrow spans. The whole stands in its title.
-LONGEST_LABEL: Final = 34
+MAX_LABEL_LENGTH: Final = 34
 LABEL_OF_A_COLUMN: Final = 14
-LONGEST_NAME: Final = 48
-LONGEST_SPELLED: Final = 500
+MAX_NAME_LENGTH: Final = 48
+MAX_SPELLED_LENGTH: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
 # Whose clock it is, where that changes: without and with none but that of receipt.
@@ -183,7 +183,7 @@ class _Pen:
             yield f"{write_elapsed(-arrow.since)} back in time: the turns decide the order here"
 
     def _draw_ghost(self, step: Step) -> Ghost:
-        name = cut(spell_hidden(step.missing_name), LONGEST_LABEL - 8) if step.missing_name else "A cited message"
+        name = cut(spell_hidden(step.missing_name), MAX_LABEL_LENGTH - 8) if step.missing_name else "A cited message"
         source, targets = self._find_ends(step)
         return Ghost(
             y=self._go(GHOST_HEIGHT),
@@ -199,7 +199,7 @@ class _Pen:
         source, targets = self._find_ends(step)
         form = "direct" if targets else "loop" if step.receivers else "stub"
         act = "not readable" if step.performative is None else step.performative
-        room = max(LONGEST_LABEL, LABEL_OF_A_COLUMN * abs(targets[0] - source)) if targets else LONGEST_LABEL
+        room = max(MAX_LABEL_LENGTH, LABEL_OF_A_COLUMN * abs(targets[0] - source)) if targets else MAX_LABEL_LENGTH
         height = BUCKET_HEIGHT if arrow.is_bucket else LOOP_HEIGHT if form == "loop" else ARROW_HEIGHT
         rules = sorted(
             {rule for each in arrow.steps for rule in self._findings.get(each.id, ())},
@@ -207,8 +207,8 @@ class _Pen:
         )
         alarms = [(SEVERITIES[rule.severity], f"{SEVERITIES[rule.severity]}: {rule.title}") for rule in rules]
         alarm = "; ".join(words for _, words in alarms)
-        if len(alarms) > MOST_ALARMS:
-            alarms[MOST_ALARMS - 1 :] = [(alarms[MOST_ALARMS - 1][0], f"{len(rules) - MOST_ALARMS + 1} more findings")]
+        if len(alarms) > MAX_ALARMS:
+            alarms[MAX_ALARMS - 1 :] = [(alarms[MAX_ALARMS - 1][0], f"{len(rules) - MAX_ALARMS + 1} more findings")]
         lines = [wrap(words, ALARM_WIDTH) for _, words in alarms]
         height += ALARM_HEIGHT * sum(map(len, lines))
         return Shape(
@@ -271,10 +271,10 @@ def cut(text: str, length: int) -> str:
 
 def cut_name(name: str) -> str:
     """An agent's name for a line of text, its hidden characters spelled out."""
-    return cut(spell_hidden(name[: 2 * LONGEST_NAME]), LONGEST_NAME)
+    return cut(spell_hidden(name[: 2 * MAX_NAME_LENGTH]), MAX_NAME_LENGTH)
 
 
-def write_about(step: Step, length: int = LONGEST_LABEL) -> str:
+def write_about(step: Step, length: int = MAX_LABEL_LENGTH) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
     if step.topic:
         return cut(step.topic, length)
@@ -299,7 +299,7 @@ def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> st
         names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
     if alarm:
         names.insert(1, f"findings: {alarm}")
-    return cut(spell_hidden(". ".join(names)), LONGEST_SPELLED)
+    return cut(spell_hidden(". ".join(names)), MAX_SPELLED_LENGTH)
 
 
 def name_agent(name: str, cast: Cast) -> str:

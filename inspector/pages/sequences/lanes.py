@@ -17,7 +17,7 @@ FEW_LANES: Final = 6
 # So many of its names on the wire stand at the head of an agent that is known by several.
 MOST_NAMES: Final = 4
 # More columns than this cannot be told apart; what is beyond stands in one column together.
-MOST_LANES: Final = 24
+MAX_LANES: Final = 24
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +69,7 @@ def choose_lanes(*, steps: Sequence[Step], agents: Sequence[str], cast: Cast, is
     present = (name for step in steps for name in (step.sender, *step.receivers) if name)
     named = gather_names((*present, *(agents if is_whole else ())), cast)
     # The last column is kept for the others where there are too many.
-    shown = named if len(named) <= MOST_LANES else named[: MOST_LANES - 1]
+    shown = named if len(named) <= MAX_LANES else named[: MAX_LANES - 1]
     others = named[len(shown) :]
     lanes = [_make_lane(names, sent, cast) for names in shown]
     if sent[""] or not lanes:

@@ -16,11 +16,11 @@ from inspector.threads.sequence import Arrow, Step
 from ..agents.marks import Cast
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
-from .drawing import LONGEST_LABEL, LONGEST_NAME, cut, write_about
+from .drawing import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, cut, write_about
 from .lanes import MOST_NAMES, gather_names
 
 # An arrow to more receivers than these is drawn to the first, and says how many there are.
-MOST_RECEIVERS = 4
+MAX_RECEIVERS = 4
 
 _PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 # Words that Mermaid reads as keywords wherever they stand.
@@ -50,10 +50,10 @@ def write_mermaid(arrows: Sequence[Arrow], *, cast: Cast, zone: ZoneInfo, headin
 def _name_participant(names: Sequence[str], cast: Cast) -> str:
     """What an agent is known by, and what it is called on the wire where that is another name or several."""
     shown = cast.find(names[0]).shown
-    called = escape(shown, LONGEST_NAME) or "someone"
+    called = escape(shown, MAX_NAME_LENGTH) or "someone"
     if list(names) == [shown] or not shown:
         return called
-    others = [escape(name, LONGEST_NAME) for name in names[:MOST_NAMES]]
+    others = [escape(name, MAX_NAME_LENGTH) for name in names[:MOST_NAMES]]
     more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
     return f"{called} #40;{'#44; '.join([*others, *more])}#41;"
 
@@ -61,22 +61,22 @@ def _name_participant(names: Sequence[str], cast: Cast) -> str:
 def _list_names(arrows: Sequence[Arrow]) -> Iterator[str]:
     for arrow in arrows:
         yield arrow.first.sender
-        yield from (name for name in arrow.first.receivers[:MOST_RECEIVERS] if name)
+        yield from (name for name in arrow.first.receivers[:MAX_RECEIVERS] if name)
 
 
 def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterator[str]:
     step = arrow.first
     source = ids[step.sender]
     if step.missing:
-        name = escape(step.missing_name, LONGEST_LABEL) or "a cited message"
+        name = escape(step.missing_name, MAX_LABEL_LENGTH) or "a cited message"
         yield f"Note over {source}: {name} {say_fate(step.bearers)}"
     text = " ".join(filter(None, _describe(arrow, zone)))
-    targets = list(dict.fromkeys(ids[name] for name in step.receivers[:MOST_RECEIVERS]))
+    targets = list(dict.fromkeys(ids[name] for name in step.receivers[:MAX_RECEIVERS]))
     if not targets and not step.is_broadcast:
         yield f"Note over {source}: {text} to nobody named"
         return
     if not targets:
-        targets = [name for name in ids.values() if name != source][:MOST_RECEIVERS] or [source]
+        targets = [name for name in ids.values() if name != source][:MAX_RECEIVERS] or [source]
     for target in targets:
         yield f"{source}{_choose_line(step)}{target}: {text}"
 
@@ -85,7 +85,7 @@ def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
     step = arrow.first
     yield escape(_write_clock(step.at, zone))
     yield escape("not readable" if step.performative is None else step.performative)
-    yield escape(write_about(step), LONGEST_LABEL)
+    yield escape(write_about(step), MAX_LABEL_LENGTH)
     if arrow.is_bucket:
         yield escape(f"×{arrow.count}")
     if step.is_sealed:
@@ -94,7 +94,7 @@ def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
         yield escape("(inferred)")
     if step.is_broadcast and not step.receivers:
         yield "to everyone"
-    if len(step.receivers) > MOST_RECEIVERS:
+    if len(step.receivers) > MAX_RECEIVERS:
         yield f"to {len(step.receivers)} receivers"
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import OpenRule, list_open_about
+from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.threads.selectors import sum_up
 from inspector.threads.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.threads.timeline import Start
@@ -31,11 +31,11 @@ from .lanes import choose_lanes
 from .mermaid import write_mermaid
 
 # How many messages one Mermaid text is made of at most, and how many buckets an address can open.
-MOST_EXPORTED: Final = 2_000
-MOST_OPENED: Final = 50
-LONGEST_ENGLISH: Final = 240
+MAX_EXPORTED: Final = 2_000
+MAX_OPENED: Final = 50
+MAX_ENGLISH_LENGTH: Final = 240
 # A longer text is for a download alone.
-LONGEST_MERMAID: Final = 50_000
+MAX_MERMAID_LENGTH: Final = 50_000
 NOBODY: Final = uuid.UUID(int=0)
 
 
@@ -101,9 +101,9 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
         "table": _make_table(arrows, cast, slug, findings),
-        "mermaid": mermaid if len(mermaid) <= LONGEST_MERMAID else "",
+        "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
-        "most_exported": MOST_EXPORTED,
+        "most_exported": MAX_EXPORTED,
         "start": max(0, window.first - 1),
         "pager": pager,
         "shown": len(window.rows),
@@ -114,9 +114,9 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
 @require_GET
 @within_workspace
 def download_mermaid(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
-    """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MOST_EXPORTED` messages."""
+    """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MAX_EXPORTED` messages."""
     conversation = open_conversation(membership, conversation_id)
-    size = MOST_EXPORTED if "all" in request.GET else WINDOW_STEPS
+    size = MAX_EXPORTED if "all" in request.GET else WINDOW_STEPS
     offset = read_number(request, "offset")
     arrows, window = read_sequence(conversation=conversation, start=Start(offset=offset), size=size)
     last = f"{window.last:,}" if window.rows else "none"
@@ -136,7 +136,7 @@ def _read_opened(request: HttpRequest) -> tuple[frozenset[int], bool]:
     said = request.GET.get("open", "")
     if said == "all":
         return frozenset(), True
-    numbers = [piece for piece in said.split(",")[:MOST_OPENED] if piece.isascii() and piece.isdigit()]
+    numbers = [piece for piece in said.split(",")[:MAX_OPENED] if piece.isascii() and piece.isdigit()]
     # In the address messages are numbered from 1, as everywhere a person sees them.
     return frozenset(int(number) - 1 for number in numbers if len(number) < 16), False
 
@@ -170,7 +170,7 @@ def _make_table(
 
 
 def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]) -> TableRow:
-    english = shorten_name(cut(step.english, LONGEST_ENGLISH), 400)
+    english = shorten_name(cut(step.english, MAX_ENGLISH_LENGTH), 400)
     return TableRow(
         number=step.position + 1,
         step=step,
@@ -182,6 +182,6 @@ def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str, finding
         alike_count=alike_count,
         missing_name=shorten_name(step.missing_name),
         fate=say_fate(step.bearers) if step.missing else "",
-        why=cut(spell_hidden(step.parent_why), LONGEST_ENGLISH),
+        why=cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
         findings=findings,
     )

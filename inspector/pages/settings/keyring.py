@@ -22,7 +22,7 @@ from inspector.search.cursors import write_cursor
 from inspector.threads.decryption import escrow_keys
 from inspector.threads.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
 
-from ..shell import read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_auditor, require_owner, within_workspace, write_query
 from ..templatetags.marks import plural
 from .keyring_forms import EscrowForm
 
@@ -59,8 +59,8 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     opened = count_opened(workspace=workspace)
     uses = find_last_uses(workspace=workspace, key_ids=[key.pk for key in keys])
     found = list_events(workspace=workspace, before=read_place(request, membership), limit=PAGE_EVENTS + 1)
-    events = found[:PAGE_EVENTS]
-    more = write_cursor((events[-1].at, events[-1].pk), workspace.pk) if len(found) > PAGE_EVENTS else None
+    events, last = cut_page(found, PAGE_EVENTS)
+    more = write_cursor((last.at, last.pk), workspace.pk) if last else None
     context = {
         "keys": [
             {

@@ -7,8 +7,8 @@ from typing import Any
 from django import forms
 
 from inspector.keyring.models import EscrowedKey
-from inspector.keyring.services import LONGEST_LABEL
-from inspector.keyring.spellings import LONGEST_SESSION, MOST_BYTES, PlainKey, SpellingError, read_keys
+from inspector.keyring.services import MAX_LABEL_LENGTH
+from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, PlainKey, SpellingError, read_keys
 
 from ..forms import INPUT, SELECT
 
@@ -28,13 +28,13 @@ class EscrowForm(forms.Form):
 
     label = forms.CharField(
         required=False,
-        max_length=LONGEST_LABEL,
+        max_length=MAX_LABEL_LENGTH,
         widget=forms.TextInput(attrs=_PLAIN),
         help_text="Owner and purpose of the key. A file may have its own label.",
     )
     key = forms.CharField(
         required=False,
-        max_length=MOST_BYTES,
+        max_length=MAX_BYTES,
         strip=False,
         widget=SecretTextarea(attrs={"class": "textarea", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
         help_text="Base64, hex, PEM, a JWK, or the JSON that the codecs take.",
@@ -66,7 +66,7 @@ class EscrowForm(forms.Form):
     )
     session = forms.CharField(
         required=False,
-        max_length=LONGEST_SESSION,
+        max_length=MAX_SESSION_LENGTH,
         widget=forms.TextInput(attrs=_PLAIN),
         help_text="Left empty, it is tried on every session.",
     )
@@ -81,7 +81,7 @@ class EscrowForm(forms.Form):
             self.add_error("key", "Either paste a key or choose a file, not both.")
             return said
         try:
-            data = file.read(MOST_BYTES + 1) if file is not None else text.encode("utf-8", "surrogatepass")
+            data = file.read(MAX_BYTES + 1) if file is not None else text.encode("utf-8", "surrogatepass")
             said["keys"] = read_keys(
                 data,
                 kind=said["kind"],

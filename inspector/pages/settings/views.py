@@ -24,7 +24,7 @@ from ..forms import KeyForm, MemberForm, RenameForm, WorkspaceForm
 from ..shell import render_page, require_owner, within_workspace
 
 # So many channels are listed, by name.
-MOST_CHANNELS: Final = 100
+MAX_CHANNELS: Final = 100
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -99,15 +99,15 @@ def render_settings(
 ) -> HttpResponse:
     """The page, with the forms as they were filled in, and what is shown this once: a token or an invitation."""
     workspace = membership.workspace
-    channels = list_channels(workspace=workspace)[: MOST_CHANNELS + 1]
+    channels = list_channels(workspace=workspace)[: MAX_CHANNELS + 1]
     context = {
         "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
         "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
         "invitations": [_describe_invitation(each, membership) for each in list_invitations(workspace=workspace)]
         if membership.is_owner
         else [],
-        "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MOST_CHANNELS]],
-        "has_more_channels": len(channels) > MOST_CHANNELS,
+        "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MAX_CHANNELS]],
+        "has_more_channels": len(channels) > MAX_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
         "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
         "rename_form": rename_form or RenameForm(prefix="rename", initial={"name": workspace.name}),

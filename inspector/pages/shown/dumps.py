@@ -19,11 +19,11 @@ ROW_BYTES: Final = 8
 # Where there is room two rows stand in one line: a dump begins at the first of two.
 LINE_BYTES: Final = 2 * ROW_BYTES
 # A byte is shown twice and may be a piece of its own: more of them than this make a page too heavy.
-MOST_BYTES: Final = 1536
+MAX_BYTES: Final = 1536
 # A view that begins at a lit piece shows so many lines before it.
 LINES_BEFORE: Final = 1
 # Of a text of many megabytes only so many characters are looked at.
-LONGEST_DUMPED: Final = 200_000
+MAX_DUMPED_LENGTH: Final = 200_000
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
 
@@ -48,16 +48,16 @@ class _Byte:
 
 
 def dump_bytes(
-    text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MOST_BYTES, layer: int = 0
+    text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MAX_BYTES, layer: int = 0
 ) -> Dump:
     """The bytes of a text in UTF-8 by rows of eight, each row with its offset and its signs; from the lit piece on.
 
     A masked byte is two marks: neither its value nor its sign reaches the page.
     """
     begins = min((start for of, start, _ in light if of == layer), default=0)
-    skipped = len(text[: min(begins, LONGEST_DUMPED)].encode("utf-8", "surrogatepass"))
+    skipped = len(text[: min(begins, MAX_DUMPED_LENGTH)].encode("utf-8", "surrogatepass"))
     first = max(0, skipped // LINE_BYTES - LINES_BEFORE) * LINE_BYTES
-    every = list(_list_bytes(text[:LONGEST_DUMPED], stretches))
+    every = list(_list_bytes(text[:MAX_DUMPED_LENGTH], stretches))
     total = len(text.encode("utf-8", "surrogatepass"))
     shown = every[first : first + most]
     rows = (
@@ -120,7 +120,7 @@ def _link(stretch: Stretch, text: str, light: Sequence[Span], *, is_stop: bool) 
 
 def escape_text(text: str, stretches: Sequence[Stretch]) -> tuple[str, list[Stretch]]:
     r"""The text in printable ASCII, with `\n`, `\\` and `\u{1F47D}` for the rest; its pieces at their new places."""
-    shown = text[:LONGEST_DUMPED]
+    shown = text[:MAX_DUMPED_LENGTH]
     places, pieces = [0], []
     for character in shown:
         written = escape_character(character)

@@ -14,8 +14,8 @@ from inspector.intake.concealing import may_be_masked
 from .markup import Span, Stretch
 
 DEEPEST = 8
-MOST_ROWS = 500
-MOST_LAYERS = 20
+MAX_ROWS = 500
+MAX_LAYERS = 20
 
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
 
@@ -64,7 +64,7 @@ def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
     Separators are left to `measure_syntax`.
     """
     pairs = _walk(_without_lone_root(reading.fields))
-    rows = [_make_row(field, depth, reading.dialect) for field, depth in islice(pairs, MOST_ROWS)]
+    rows = [_make_row(field, depth, reading.dialect) for field, depth in islice(pairs, MAX_ROWS)]
     return rows, sum(1 for _ in pairs)
 
 
@@ -146,7 +146,7 @@ def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
 
 
 def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[LayerText]:
-    """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MOST_LAYERS`."""
+    """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MAX_LAYERS`."""
     return [
         LayerText(
             id=layer.id,
@@ -155,7 +155,7 @@ def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) ->
             stretches=tuple(stretches.get(layer.id, ())),
             of=(layer.of,) if layer.of else (),
         )
-        for layer in reading.layers[:MOST_LAYERS]
+        for layer in reading.layers[:MAX_LAYERS]
     ]
 
 

@@ -27,9 +27,9 @@ PAGE_CHARACTERS = 50_000
 SENTENCE_CHARACTERS = 20_000
 HIT_CHARACTERS = 4_000
 # So many equal hidden characters in a row are shown by their number.
-LONGEST_RUN = 4
+MAX_RUN_LENGTH = 4
 # So many kinds of hidden characters in a row are named one by one.
-MOST_RUNS = 12
+MAX_RUNS = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,7 +96,7 @@ def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
     for block in HIDDEN_BLOCK.finditer(text, start, end):
         yield text[at : block.start()]
         for count, run in enumerate(HIDDEN_RUN.finditer(text, block.start(), block.end())):
-            if count == MOST_RUNS:
+            if count == MAX_RUNS:
                 yield fill(
                     '<span class="hidden-character" title="hidden characters of several kinds">{} more</span>',
                     f"{block.end() - run.start():,}",
@@ -112,7 +112,7 @@ def _split_hidden(text: str, start: int, end: int) -> Iterator[str]:
 
 def _write_badges(character: str, count: int) -> Iterator[SafeString]:
     code, name = code_of(character), name_of(character)
-    if count > LONGEST_RUN:
+    if count > MAX_RUN_LENGTH:
         yield fill('<span class="hidden-character" title="{0} {1}">{0} × {2}</span>', code, name, f"{count:,}")
         return
     for _ in range(count):

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from dialects import Message, Reading
 
-from .fields import MOST_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
+from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
 from .told import NoteLine, Segments, read_notes, read_segments
 
-MOST_PARTS: Final = 10
+MAX_PARTS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,8 +28,8 @@ class PartLine:
 def show_parts(reading: Reading) -> dict[str, Any]:
     """The first messages of a reading as `parts`, and how many more there are."""
     return {
-        "parts": [_make_part(message) for message in reading.messages[:MOST_PARTS]],
-        "more_parts": max(0, len(reading.messages) - MOST_PARTS),
+        "parts": [_make_part(message) for message in reading.messages[:MAX_PARTS]],
+        "more_parts": max(0, len(reading.messages) - MAX_PARTS),
     }
 
 
@@ -54,7 +54,7 @@ def show_pieces(reading: Reading) -> dict[str, Any]:
         "more_fields": more_fields,
         "syntax": measure_syntax(stretches.get(0, ())),
         "layers": list_layers(reading, stretches),
-        "more_layers": max(0, len(reading.layers) - MOST_LAYERS),
+        "more_layers": max(0, len(reading.layers) - MAX_LAYERS),
         "is_masked": has_secret(stretches),
     }
 

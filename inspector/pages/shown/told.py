@@ -19,15 +19,15 @@ from .markup import Segment, Span
 
 Segments = Sequence[Segment]
 
-LONGEST_TITLE = 90
+MAX_TITLE_LENGTH = 90
 # No id at all is the shortest of them.
 _NUMBER: Final = re.compile(r"[\W\d_]*")
 # So many receivers of a message are named in a line; of the rest their number.
-MOST_RECEIVERS = 5
+MAX_RECEIVERS = 5
 _VERB: Final = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 # The receiver stands within so many characters behind the sender.
-_LONGEST_VERB: Final = 40
+_MAX_VERB_LENGTH: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +65,8 @@ def make_line(message: Message, cast: Cast) -> Line:
     return Line(
         at=message.order_time,
         sender=cast.find(message.sender, **where) if message.sender else None,
-        receivers=[] if is_to_itself else cast.find_all(receivers[:MOST_RECEIVERS], **where),
-        more_receivers=max(0, len(receivers) - MOST_RECEIVERS),
+        receivers=[] if is_to_itself else cast.find_all(receivers[:MAX_RECEIVERS], **where),
+        more_receivers=max(0, len(receivers) - MAX_RECEIVERS),
         is_broadcast=message.is_broadcast,
         is_to_itself=is_to_itself,
         performative=message.performative,
@@ -139,7 +139,7 @@ def name_conversations(conversations: Iterable[Conversation]) -> dict[uuid.UUID,
     return {each.pk: openings.get(each.pk) or name_conversation(each) for each in listed}
 
 
-def shorten(text: str, length: int = LONGEST_TITLE) -> str:
+def shorten(text: str, length: int = MAX_TITLE_LENGTH) -> str:
     """A sentence for a heading: one line, cut at a word with an ellipsis. The whole stands below it."""
     line = " ".join(text.split())
     if len(line) <= length:
@@ -165,7 +165,7 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
     if rest.startswith(_PLAIN_TEXT):
         return rest.removeprefix(_PLAIN_TEXT).removesuffix(".")
     for name in _spell_names(receivers):
-        at = rest.find(name, 0, _LONGEST_VERB + len(name))
+        at = rest.find(name, 0, _MAX_VERB_LENGTH + len(name))
         said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
         if said.strip("."):
             return said

@@ -18,7 +18,7 @@ WIRE_CHARACTERS: Final = 5_000
 # What the mark of a field costs in a wire.
 MARK_BYTES: Final = 12
 # A longer record is shown on its own page only: in a list it would cost more than all the others together.
-LONGEST_RECORD_BYTES: Final = 100_000
+MAX_SHOWN_RECORD_BYTES: Final = 100_000
 # And a window of a conversation shows so much together: each is read anew, a megabyte of fields in six seconds.
 MAX_RECORD_BYTES: Final = 500_000
 

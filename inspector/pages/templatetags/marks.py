@@ -85,10 +85,10 @@ STATES = {
 }
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.
-LONGEST_NAME = 48
+MAX_NAME_LENGTH = 48
 # With more than a few hidden characters the badges of a name would outweigh its line.
-LONGEST_NAME_BYTES = 200
-LONGEST_TITLE = 200
+MAX_NAME_BYTES = 200
+MAX_TITLE_LENGTH = 200
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
 
@@ -163,7 +163,9 @@ def agent(mark: AgentMark | None) -> SafeString:
     return fill(
         '<span class="agent" data-agent="{}"{}><i class="tile" aria-hidden="true">{}</i>{}</span>',
         mark.number,
-        fill(' title="{}"', say_mark(mark)[:LONGEST_TITLE]) if mark.label or len(mark.name) > LONGEST_NAME else "",
+        fill(' title="{}"', say_mark(mark)[:MAX_TITLE_LENGTH])
+        if mark.label or len(mark.name) > MAX_NAME_LENGTH
+        else "",
         mark.monogram,
         agent_name(mark),
     )
@@ -203,7 +205,7 @@ def pair(line: Pair) -> SafeString:
 @register.simple_tag
 def agent_name(mark: AgentMark) -> SafeString:
     """What people call an agent, and its name in the raw message beside it; cut where it is very long."""
-    end = fit(mark.name, LONGEST_NAME_BYTES, LONGEST_NAME)
+    end = fit(mark.name, MAX_NAME_BYTES, MAX_NAME_LENGTH)
     shown = name = write_visible(mark.name, 0, end)
     if end < len(mark.name):
         name = fill('{}… <span class="quiet">({} characters)</span>', shown, f"{len(mark.name):,}")

@@ -13,7 +13,7 @@ from inspector.threads.trees.traces import find_traces_of
 
 from ..shown.told import shorten
 
-MOST_TRACES: Final = 5
+MAX_TRACES: Final = 5
 
 
 def link_traces(workspace: Workspace, messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -24,7 +24,7 @@ def link_traces(workspace: Workspace, messages: Sequence[Message]) -> list[dict[
             "name": shorten(trace["name"], 40),
             "id": trace["name"],
         }
-        for trace in find_traces_of(messages=messages)[:MOST_TRACES]
+        for trace in find_traces_of(messages=messages)[:MAX_TRACES]
     ]
 
 

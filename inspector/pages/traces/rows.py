@@ -16,7 +16,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from inspector.audit.findings.listing import OpenRule
+from inspector.audit.findings.selectors import OpenRule
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line
@@ -34,10 +34,10 @@ from .bars import Axis, draw_bar, draw_ghost
 
 # Deeper rows are indented no further, and say how deep they are.
 DEEPEST: Final = 12
-MOST_RECEIVERS: Final = 3
+MAX_RECEIVERS: Final = 3
 # So many rows alike one after another are one row behind the first.
 MIN_ALIKE: Final = 5
-LONGEST_SUBJECT: Final = 160
+MAX_SUBJECT_LENGTH: Final = 160
 _NOBODY: Final = uuid.UUID(int=0)
 _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 
@@ -174,7 +174,7 @@ class Painter:
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
         sentence = said.sentence or said.topic or "not processed yet"
-        shown = shorten(self._strip_names(said, sentence), LONGEST_SUBJECT)
+        shown = shorten(self._strip_names(said, sentence), MAX_SUBJECT_LENGTH)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
@@ -229,8 +229,8 @@ class Painter:
         if said.is_broadcast:
             to = '<span class="quiet small">everyone</span>'
         else:
-            to = "".join(self._write_tile(said, name) for name in receivers[:MOST_RECEIVERS])
-            more = len(receivers) - MOST_RECEIVERS
+            to = "".join(self._write_tile(said, name) for name in receivers[:MAX_RECEIVERS])
+            more = len(receivers) - MAX_RECEIVERS
             to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
         return f'<span class="agents">{sender}{TO + to if to else ""}</span>'
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.listing import list_open_about, tell_findings
+from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.placing.places import count_microseconds, read_instant
@@ -29,7 +29,7 @@ from .bars import Axis, draw_map, find_axis, find_reach
 from .rows import Painter, write_token
 
 WINDOW_ROWS: Final = 200
-LONGEST_FIND: Final = 200
+MAX_FIND_LENGTH: Final = 200
 # (value of the address, how it is called, the depth down to which rows are open)
 LEVELS: Final[tuple[tuple[str, str, int | None], ...]] = (
     ("0", "Collapse all", 0),
@@ -82,7 +82,7 @@ def read_wish(request: HttpRequest) -> Wish:
         time=_read_time(request.GET.get("time", "")),
         level=level if level in {name for name, *_ in LEVELS} else "all",
         tokens=tuple(dict.fromkeys(tokens))[:MAX_TOGGLED],
-        find=make_storable(" ".join(request.GET.get("find", "").split()))[:LONGEST_FIND],
+        find=make_storable(" ".join(request.GET.get("find", "").split()))[:MAX_FIND_LENGTH],
         hit=read_number(request, "hit"),
         message=_read_id(request.GET.get("message", "")),
         scale=(int(scale[1]), int(scale[2])) if scale else None,

@@ -20,7 +20,7 @@ from inspector.threads.trees.traces import filter_traces, find_trace, list_names
 from ..agents.marks import Casts, list_first
 from ..conversations.frame import frame_conversation, open_conversation
 from ..forms import TraceFilter
-from ..shell import read_place, render_page, within_workspace
+from ..shell import cut_page, read_place, render_page, within_workspace
 from ..shown.told import name_dialect, shorten, write_elapsed
 from ..walks import Walk, read_walk
 from .trees import make_tree_context
@@ -39,11 +39,10 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     walk = read_walk(request, membership, places=("before",))
     every = filter_traces(workspace=workspace, **filters).order_by("-pk")
     if walk.is_rest:
-        found = list(every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))[: PAGE_ROWS + 1])
+        rows = every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))
     else:
-        found = list(select_traces(workspace=workspace, before=before, **filters)[: PAGE_ROWS + 1])
-    page = found[:PAGE_ROWS]
-    last = page[-1] if len(found) > PAGE_ROWS else None
+        rows = select_traces(workspace=workspace, before=before, **filters)
+    page, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
     rest_url = walk.find_rest(every, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)

@@ -51,7 +51,7 @@ TOLD: Final = ("severity", "is_sealed", "english", "body", "words", "atoms", "to
 HUNG: Final = ("above", "trace_above")
 MESSAGE_COLUMNS: Final = (*OWN, *PLACED, *LEANED, *TOLD, *HUNG)
 
-LARGEST_TURN = 2**63 - 1
+MAX_TURN = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
 
 def _list_own(arrival: Arrival, message: Message, conversation_id: uuid.UUID, links: Links) -> tuple[object, ...]:
     record = arrival.record
-    turn = message.turn if message.turn is not None and 0 <= message.turn <= LARGEST_TURN else None
+    turn = message.turn if message.turn is not None and 0 <= message.turn <= MAX_TURN else None
     return (
         make_id(),
         record.workspace_id,

@@ -47,18 +47,25 @@ class Elsewhere:
 MAX_BEARERS: Final = 10
 # What a reason holds where several bear the id, in whatever else it says, for conditions of SQL.
 SEVERAL: Final = "messages bear that id"
-_SAID: Final = re.compile(rf"; (more than )?([0-9]+) {SEVERAL}")
+HERE: Final = "in this conversation "
+_SAID: Final = re.compile(rf"; ({HERE})?(more than )?([0-9]+) {SEVERAL}")
 
 
-def say_several(why: str, count: int) -> str:
-    """The reason of a link whose id so many messages bear; `count` is not exact above `MAX_BEARERS`."""
-    return f"{why}; {write_bearers(count)} {SEVERAL}"
+def say_several(why: str, count: int, *, is_here: bool = False) -> str:
+    """The reason of a link whose id so many messages bear, here or elsewhere; not exact above `MAX_BEARERS`."""
+    return f"{why}; {HERE if is_here else ''}{write_bearers(count)} {SEVERAL}"
+
+
+def are_here(why: str) -> bool:
+    """Whether those that a reason counts are messages of the conversation itself."""
+    said = _SAID.search(why)
+    return bool(said and said[1])
 
 
 def count_bearers(why: str) -> int:
-    """How many messages elsewhere bear the id, as a reason says it: one above `MAX_BEARERS` for more, 0 for none."""
+    """How many messages bear an id that stands for none, as a reason says it: one above `MAX_BEARERS` for more."""
     said = _SAID.search(why)
-    return int(said[2]) + bool(said[1]) if said else 0
+    return int(said[3]) + bool(said[2]) if said else 0
 
 
 def write_bearers(count: int) -> str:

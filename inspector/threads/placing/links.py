@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dialects import Context, Entry, Message, Reading, Reply, choose_dialect, get_dialect
+from dialects import Context, Dialect, Entry, Message, Reading, Reply, choose_dialect, get_dialect, write_content
 from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
 from .keys import key_of_id
 
-MAX_DECLARED, LONGEST_DECLARED = 100, 300
+MAX_DECLARED, MAX_DECLARED_LENGTH = 100, 300
 # What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
 _OF_WORK = frozenset({"deadline", "delegation", "parent_task_id", "result_id", "progress"})
-LONGEST_SAID = 300
+MAX_SAID_LENGTH = 300
 # Domains of agent-lingua in which a request puts something up for everyone.
 _PLATFORMS = frozenset({"MBK", "SOC"})
 
@@ -75,7 +75,7 @@ class Links(NamedTuple):
 
     `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
     the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
-    dialect counts turns: a turn may be repeated, or said again in other bytes.
+    dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used again.
     """
 
     key: bytes | None = None
@@ -107,9 +107,15 @@ def links_of(
         guess=guess,
         size_bytes=size_bytes,
         declared=find_declared(message, dialect=dialect),
-        said=digest_texts(str(message.part), wire)[:16] if spoken.orders_by_turn and wire else b"",
+        said=_digest_said(message, spoken, wire),
         work=_read_work(message),
     )
+
+
+def _digest_said(message: Message, spoken: Dialect, wire: str) -> bytes:
+    if spoken.orders_by_turn and wire:
+        return digest_texts(str(message.part), wire)[:16]
+    return digest_texts(write_content(message))[:16] if spoken.numbers(message) else b""
 
 
 def _read_work(message: Message) -> Work:
@@ -119,10 +125,10 @@ def _read_work(message: Message) -> Work:
         return NO_WORK
     deadline = message.deadline
     return Work(
-        deadline=make_storable(deadline.raw)[:LONGEST_SAID] if deadline else "",
+        deadline=make_storable(deadline.raw)[:MAX_SAID_LENGTH] if deadline else "",
         instant=deadline.instant if deadline else None,
         seconds=deadline.seconds if deadline else None,
-        mode=make_storable(message.delegation or "")[:LONGEST_SAID],
+        mode=make_storable(message.delegation or "")[:MAX_SAID_LENGTH],
         within=make_storable(message.parent_task_id or ""),
         has_result=message.result_id is not None,
         has_progress=message.progress is not None,
@@ -147,12 +153,12 @@ def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
     """
     if not message.sender:
         return ()
-    found = [Declared("ability", make_storable(value)[:LONGEST_DECLARED]) for value in message.capabilities if value]
+    found = [Declared("ability", make_storable(value)[:MAX_DECLARED_LENGTH]) for value in message.capabilities if value]
     if isinstance(message.content, Mapping):
         for name in get_dialect(dialect).key_names:
             value = message.content.get(name)
             if isinstance(value, str) and value:
-                found.insert(0, Declared("key", make_storable(value)[:LONGEST_DECLARED], name))
+                found.insert(0, Declared("key", make_storable(value)[:MAX_DECLARED_LENGTH], name))
     kept = list(dict.fromkeys(found))
     if len(kept) > MAX_DECLARED:
         kept[MAX_DECLARED:] = [Declared("more", str(len(kept) - MAX_DECLARED))]

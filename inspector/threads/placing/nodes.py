@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from django.db.models import Case, Q, QuerySet, Value, When
 
@@ -72,6 +72,48 @@ def take_latest(refs: Iterable[Ref | None]) -> Ref | None:
         if ref is not None and (latest is None or is_after(ref, latest)):
             latest = ref
     return latest
+
+
+# A number is given to no more statements that are told apart; one that was given to more is nobody's.
+MAX_MEANT: Final = 16
+# What is said to more than these by name is said to everybody.
+MAX_NAMED: Final = 20
+
+
+class Bearer(NamedTuple):
+    """A statement that bears an id by which answers name it; `content` stands for what it says under a number."""
+
+    ref: Ref
+    receivers: tuple[str, ...]
+    content: str
+
+    @property
+    def sender(self) -> str | None:
+        """Who said it."""
+        return self.ref.sender
+
+    @classmethod
+    def read(cls, written: list[Any]) -> Bearer:
+        """What JSON made of one."""
+        ref, receivers, content = written
+        return cls(Ref.read(ref), tuple(receivers), content)
+
+
+def make_bearer(node: StoredNode, ref: Ref, name: bytes) -> Bearer:
+    """A statement as it bears a name; under its message's own id it is what its record is."""
+    receivers = node.receivers if len(node.receivers) <= MAX_NAMED else ()
+    return Bearer(ref, receivers, (node.identity if name == node.key else node.said).hex())
+
+
+def read_bearers(written: list[list[Any]]) -> list[Bearer]:
+    """Bearers as they were stored."""
+    return [Bearer.read(each) for each in written]
+
+
+def add_bearer(bearers: Sequence[Bearer], bearer: Bearer) -> list[Bearer]:
+    """The bearers of an id once one more has come: of what is said again the latest, and no more than `MAX_MEANT`."""
+    kept = [each for each in bearers if (each.sender, *each[1:]) != (bearer.sender, *bearer[1:])]
+    return [*kept, bearer] if len(kept) <= MAX_MEANT else kept
 
 
 # The latest message of some, and the latest of anyone but its sender; or of a turn before its.

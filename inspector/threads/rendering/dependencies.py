@@ -104,9 +104,9 @@ def has_established(told_in: str) -> bool:
 
 # So many messages that establish something are looked back over, none with more text than this.
 MAX_LOOKED_AT: Final = 300
-LONGEST_ESTABLISHED: Final = 20_000
+MAX_ESTABLISHED_LENGTH: Final = 20_000
 MAX_DEPENDENCIES: Final = 20
-LONGEST_VALUE: Final = 300
+MAX_VALUE_LENGTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependenc
         .filter(conversation_id=message.conversation_id, place__lt=message.place)
         .exclude(established="")
         .annotate(size=Length("established"))
-        .filter(size__lte=LONGEST_ESTABLISHED)
+        .filter(size__lte=MAX_ESTABLISHED_LENGTH)
         .order_by("-place")
         .values_list("id", "record_id", "part", "sender", "place", "established")[:MAX_LOOKED_AT]
     )
@@ -167,7 +167,7 @@ def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependenc
                 Dependency(
                     kind=kind,
                     name=name,
-                    value=_write(value)[:LONGEST_VALUE],
+                    value=_write(value)[:MAX_VALUE_LENGTH],
                     speaker=speaker or sender,
                     message_id=message_id,
                     number=places.find_position(place) + 1,

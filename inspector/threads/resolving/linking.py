@@ -6,7 +6,7 @@ that stands by its time, and says so.
 
 A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
 latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
-earlier messages. Whoever says to whom it speaks means those; else anyone else, first of all who spoke to its sender.
+earlier X
 """
 
 from __future__ import annotations
@@ -14,24 +14,31 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from django.db.models import Q
 
-from dialects import get_dialect
+from dialects import find_meant, get_dialect
 
 from ..models import Conversation
 from ..placing.citations import Citation, Elsewhere, say_several
 from ..placing.links import Way
 from ..placing.nodes import (
-    Pair,
+    MAX_MEANT,
+    Bearer,
+    Rank,
     Ref,
     StoredNode,
+    add_bearer,
     before_turn,
     follow,
     load_nodes,
+    make_bearer,
     make_ref,
     of_other,
+    read_bearers,
     read_pair,
     sort_nodes,
     take_latest,
@@ -120,14 +127,13 @@ class Linker:
             if node.key:
                 self._bearers[node.key].append(node)
         # Statements by the ids that answers may name them with, those yet to come among them.
-        self._named_later: dict[bytes, StoredNode] = {}
+        self._named_here: dict[bytes, list[StoredNode]] = defaultdict(list)
         self._held = {node.id: node for node in nodes}
         for node in nodes:
             if node.correlation and not is_answer(node):
                 for name in node.correlation:
-                    self._named_later.setdefault(name, node)
+                    self._named_here[name].append(node)
         self._by_node: dict[uuid.UUID, Ref] = {}
-        self._correlated: dict[bytes, Pair] = {}
         self._answered: set[uuid.UUID] = set()
         # What was found in earlier blocks, to be loaded together.
         self._distant: dict[uuid.UUID, list[StoredNode]] = defaultdict(list)
@@ -163,7 +169,7 @@ class Linker:
                 elif way.whom == "previous":
                     keys.append(("previous", node.dialect, node.run))
                 elif way.whom == "latest-of-other":
-                    keys += [("said-to", node.sender or ""), ("said-to", ANYONE), ("said",)]
+                    keys += [("said-to", node.sender or ""), ("said-to", ANYONE)]
                     keys += [pair for other in node.receivers for pair in _pairs(other, node.sender or "")]
                 elif way.whom == "correlation-id" and way.key is not None:
                     keys.append(("named", way.key.hex()))
@@ -178,11 +184,9 @@ class Linker:
         self._follow_turn(("previous", node.dialect, node.run), ref)
         self._say(node, ref)
         if node.correlation and not is_answer(node):
-            for name in node.correlation:
-                self._correlated[name] = follow(self._correlated.get(name), ref, by="sender")
-                if name != node.key:
-                    named: Key = ("named", name.hex())
-                    view.put(named, follow(view.get(named, read_pair), ref, by="sender"))
+            for name in node.handles:
+                named: Key = ("named", name.hex())
+                view.put(named, add_bearer(view.get(named, read_bearers) or (), make_bearer(node, ref, name)))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
             view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
 
@@ -193,16 +197,23 @@ class Linker:
     def _say(self, node: StoredNode, ref: Ref) -> None:
         """Keep who said something to whom last."""
         own, view = self._view.own, self._view
-        for key in [("said",), *(("said-to", each) for each in node.receivers or (ANYONE,))]:
-            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
-            own[key] = follow(own.get(key), ref, by="sender")
         for receiver in node.receivers or (ANYONE,):
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            own["said-to", receiver] = follow(own.get(("said-to", receiver)), ref, by="sender")
             view.put(("said-between", node.sender, receiver), ref)
 
     def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
         if way.whom == "message-id":
             return self._cite(node, way)
-        found = self._find(node, ref, way)
+        if way.whom == "correlation-id" and way.key is not None:
+            meant = self._find_correlated(node, way.key)
+            if len(meant) > 1:
+                node.basis, node.cited, node.ghost = way.basis, way.key, way.key
+                node.why = say_several(way.why, len(meant), is_here=True)
+                return True
+            found = meant[0].ref if meant else None
+        else:
+            found = self._find(node, ref, way)
         # The way by a correlation id, where it names one, is tried before the turns.
         named = (each for each in node.ways if each.whom == "correlation-id" and each.key is not None)
         sought = next(named, None) if way.basis == "turn" else None
@@ -274,8 +285,6 @@ class Linker:
 
     def _find(self, node: StoredNode, ref: Ref, way: Way) -> Ref | None:
         view = self._view
-        if way.whom == "correlation-id":
-            return self._find_correlated(node, way.key) if way.key is not None else None
         if way.whom == "latest-to-me":
             if not node.sender:
                 return None
@@ -286,29 +295,36 @@ class Linker:
             return self._find_unanswered(node)
         return before_turn(view.get(("previous", node.dialect, node.run), read_pair), ref)
 
-    def _find_correlated(self, node: StoredNode, name: bytes) -> Ref | None:
-        """The latest statement of anyone else that bears an id, else its sender's own; else the first to come."""
+    def _find_correlated(self, node: StoredNode, name: bytes) -> Sequence[Bearer]:
+        """The statement that an answer means by an id, or all that it may mean; else the first to come."""
         self._view.note_everywhere(("id", name.hex()))
-        bearers = [each for each in self._bearers.get(name, ()) if not is_answer(each)]
-        held: Pair | None = None
-        for bearer in bearers:
-            if bearer.position < 0:
-                held = follow(held, Ref(bearer.id, (bearer.instant, "", 0, 0), bearer.sender, None), by="sender")
-        stored = self._view.get(("named", name.hex()), read_pair)
-        pairs = [pair for pair in (held, stored, self._correlated.get(name)) if pair is not None]
-        found = take_latest(of_other(pair, node.sender) for pair in pairs) or take_latest(pair[0] for pair in pairs)
-        if found is not None:
-            return found
-        behind = (each for each in bearers if each.position >= len(self._nodes))
-        later = self._named_later.get(name) or next(behind, None)
-        if later is not None:
-            return Ref(later.id, (0, "", 0, 0), later.sender, None, later)
-        named: Key = ("named", name.hex())
-        for each in self._view.list_everywhere([named])[named]:
-            if each.border > self._view.border:
-                # The first of a later block: of those that block says only the latest, which is as good.
-                return Ref.read(each.value[1] or each.value[0])
-        return None
+        own = [each for each in self._bearers.get(name, ()) if not is_answer(each)]
+        earlier = [each for each in own if each.position < node.position]
+        bearers = [*map(partial(self._make_bearer, name), earlier), *self._list_named(name)]
+        bearers.sort(key=self._rank_bearer)
+        if not bearers:
+            behind = (each for each in own if each.position >= len(self._nodes))
+            later = {each.id: each for each in (*self._named_here.get(name, ()), *behind) if each is not node}
+            bearers = [self._make_bearer(name, each) for each in reversed(later.values())]
+        if not bearers:
+            named: Key = ("named", name.hex())
+            stored = [each for each in self._view.list_everywhere([named])[named] if each.border > self._view.border]
+            # A later block has those of all blocks before it, too.
+            bearers = read_bearers(stored[-1].value)[::-1] if stored else []
+        if len(bearers) > MAX_MEANT:
+            return bearers
+        return find_meant(bearers, sender=node.sender, receivers=node.receivers, get_content=attrgetter("content"))
+
+    def _list_named(self, name: bytes) -> Sequence[Bearer]:
+        return self._view.get(("named", name.hex()), read_bearers) or ()
+
+    def _rank_bearer(self, bearer: Bearer) -> tuple[bool, Rank | int]:
+        node = self._held.get(bearer.ref.id)
+        return (False, bearer.ref.rank) if node is None else (True, node.position)
+
+    def _make_bearer(self, name: bytes, node: StoredNode) -> Bearer:
+        ref = self._by_node.get(node.id) or Ref(node.id, (node.instant, "", 0, 0), node.sender, None, node)
+        return make_bearer(node, ref, name)
 
     def _find_latest(self, node: StoredNode) -> Ref | None:
         me, view = node.sender, self._view
@@ -318,8 +334,7 @@ class Linker:
         told = take_latest(view.get(pair, Ref.read) for pair in pairs)
         if told is not None:
             return told
-        found = take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
-        return found if found is not None else self._find_said(("said",), me)
+        return take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
 
     def _find_said(self, key: Key, me: str) -> Ref | None:
         """The latest of these that somebody else sent, in this block or before it."""
@@ -336,13 +351,12 @@ class Linker:
         return None
 
     def _find_unanswered(self, node: StoredNode) -> Ref | None:
-        """The latest statement that waits: by one whom it speaks to, else said to its sender or to nobody, else any."""
+        """The latest statement to its sender or to nobody that waits: by one whom it speaks to, else by anyone else."""
         me = node.sender
         if not me:
             return None
         others = {other for other in node.receivers if other != me}
         to_me: Ref | None = None
-        anyone: Ref | None = None
         looked_at = 0
         for entries in self._view.walk(("waiting", node.dialect)):
             self._view.expect(("answered", held[0]) for held, _ in entries[-MAX_WAITING:] if not isinstance(held, Ref))
@@ -350,18 +364,15 @@ class Linker:
                 ref = held if isinstance(held, Ref) else Ref.read(held)
                 looked_at += 1
                 if looked_at > MAX_WAITING:
-                    return to_me or anyone
+                    return to_me
                 if ref.sender == me or ref.id in self._answered or self._view.get(("answered", ref.id.hex)):
                     continue
-                is_to_me = me in receivers or not receivers
-                if ref.sender in others and is_to_me:
+                if receivers and me not in receivers:
+                    continue
+                if ref.sender in others or not others:
                     return ref
-                if to_me is None and is_to_me:
-                    to_me = ref
-                anyone = anyone or ref
-            if to_me is not None and not others:
-                return to_me
-        return to_me or anyone
+                to_me = to_me or ref
+        return to_me
 
     # Circles.
 

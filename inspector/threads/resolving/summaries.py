@@ -249,7 +249,7 @@ def _write_words(basis: str, why: str) -> bytes:
     return f"{basis}\0{why}".encode("utf-8", "surrogatepass")
 
 
-LONGEST_SUBJECT: Final = 500
+MAX_SUBJECT_LENGTH: Final = 500
 _COLUMNS: Final = ("id", "settled_generation", "settled_at", "state", "subject", *ADDED_UP)
 
 
@@ -261,7 +261,14 @@ def write_rows(totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tupl
     states = _read_states([each.pk for each, _ in totals])
     now = timezone.now()
     rows = [
-        (each.pk, each.generation, now, derive_state(*states[each.pk]), topics.get(subject, "")[:LONGEST_SUBJECT], *row)
+        (
+            each.pk,
+            each.generation,
+            now,
+            derive_state(*states[each.pk]),
+            topics.get(subject, "")[:MAX_SUBJECT_LENGTH],
+            *row,
+        )
         for each, (subject, row) in totals
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)

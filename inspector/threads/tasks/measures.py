@@ -260,7 +260,7 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
     """The requests without a readable reply for an hour, up to the moment of their channel.
 
-    That moment is the one of `audit.findings.dueness`: the time of the channel's latest message, and now where that one
+    That moment is the one of `audit.findings.due`: the time of the channel's latest message, and now where that one
     was posted within an hour of its time. So a request counts here when it would be a finding, were nothing sealed.
     """
     sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)

@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.services import create_api_key
-from inspector.audit.comments.life import reply, withdraw, write_comment
-from inspector.audit.comments.tables import Comment
+from inspector.audit.comments.services import reply, withdraw, write_comment
+from inspector.audit.models.comments import Comment
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 import dialects
-from inspector.api.decoding import MOST_RECORDS
+from inspector.api.decoding import MAX_RECORDS
 from inspector.api.shapes import DECODED, describe_type, describe_value
 from inspector.intake.models import Delivery, Record
 from tests.codecs.test_shell import run_here
@@ -102,7 +102,7 @@ def test_packed_text_is_unfolded(token: str) -> None:
     ("address", "body", "kind", "status"),
     [
         ("decode", b"x" * 300_000, "text/plain", 413),
-        ("decode", b"x\n" * (MOST_RECORDS + 1), "text/plain", 413),
+        ("decode", b"x\n" * (MAX_RECORDS + 1), "text/plain", 413),
         ("decode", b"x", "image/png", 415),
         ("decode", b"", "text/plain", 400),
         ("decode?format=english", b"x", "text/plain", 400),

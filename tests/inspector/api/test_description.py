@@ -44,9 +44,9 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.problems import CONTENT_TYPE, TITLES
 from inspector.api.urls import urlpatterns
-from inspector.audit.comments.life import write_comment
-from inspector.audit.comments.tables import Comment
+from inspector.audit.comments.services import write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
+from inspector.audit.models.comments import Comment
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export

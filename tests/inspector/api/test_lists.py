@@ -15,7 +15,7 @@ from inspector.accounts.services import create_api_key, ensure_channel, remove_m
 from inspector.api import sums
 from inspector.api.endpoints import Endpoint
 from inspector.api.urls import urlpatterns
-from inspector.audit.findings.listing import list_holding
+from inspector.audit.findings.selectors import list_holding
 from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
 from inspector.intake.services import withdraw_delivery
@@ -193,7 +193,7 @@ def test_totals_are_what_there_is(cast: Cast, token: str, monkeypatch: pytest.Mo
         name: count for name, count in count_sections(workspace=cast.workspace).items() if name in lists
     }
     assert told["conversations"] == {"count": Conversation.objects.count(), "is_exact": True}
-    monkeypatch.setattr(sums, "MOST_COUNTED", 1)
+    monkeypatch.setattr(sums, "MAX_COUNTED", 1)
     assert get("totals", token)["conversations"] == {"count": 1, "is_exact": False}
     monkeypatch.setattr(sums, "fetch", lambda rows, patience_ms: None)
     assert (get("totals", token)["records"], get("totals", token)["messages"]) == (None, None)

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.services import create_api_key
-from inspector.audit.findings.life import set_rule
+from inspector.audit.findings.services import set_rule
 from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery
 from inspector.intake.withdrawals import take_back

@@ -87,7 +87,7 @@ def test_a_replay_may_wait_too(token: str, work_meanwhile: list[int]) -> None:
 
 
 def test_messages_are_cut_at_a_number(token: str, work_meanwhile: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "MOST_MESSAGES", 2)
+    monkeypatch.setattr(waiting, "MAX_MESSAGES", 2)
     said = post(token, b"one\ntwo\nthree\n", "text/plain", Prefer="wait=5").json()
     assert [message["english"] for message in said["messages"]] == [
         "Someone writes plain text: “one”.",
@@ -97,8 +97,8 @@ def test_messages_are_cut_at_a_number(token: str, work_meanwhile: list[int], mon
 
 
 def test_a_third_waiter_is_answered_at_once(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_seats", threading.BoundedSemaphore(waiting.MOST_WAITERS))
-    for _ in range(waiting.MOST_WAITERS):
+    monkeypatch.setattr(waiting, "_seats", threading.BoundedSemaphore(waiting.MAX_WAITERS))
+    for _ in range(waiting.MAX_WAITERS):
         assert waiting._seats.acquire(blocking=False)
     started = time.monotonic()
     response = post(token, b"hello\n", "text/plain", Prefer="wait=20")

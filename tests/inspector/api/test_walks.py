@@ -14,8 +14,8 @@ from django.urls import URLPattern
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key, ensure_channel
 from inspector.api.urls import urlpatterns
-from inspector.audit.comments.life import write_comment
-from inspector.audit.findings.life import judge
+from inspector.audit.comments.services import write_comment
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem, ReviewQueue
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, close_queue, create_queue, fill_queue, judge_item

@@ -21,7 +21,7 @@ from django.utils import timezone
 from inspector.accounts.models import Membership
 from inspector.audit.alerts import calls, sending
 from inspector.audit.alerts.outbox import ask_for_test, renew_secret, set_webhook, switch_webhook
-from inspector.audit.findings.life import ask_to_examine_all
+from inspector.audit.findings.services import ask_to_examine_all
 from inspector.audit.models import Alert, Finding, Webhook
 from inspector.intake.models import Job
 from inspector.trail.models import Deed
@@ -153,7 +153,7 @@ def test_a_failure_pauses_all_and_is_given_up_in_the_end(cast: Cast, receiver: R
     alert = ask_for_finding(cast)
     receiver.status, receiver.said = 500, b"<b>no</b>" + b"x" * 5000
     pauses = []
-    for _ in range(sending.MOST_TRIES):
+    for _ in range(sending.MAX_TRIES):
         Webhook.objects.update(paused_until=None)
         pauses.append(sending.try_alert(alert_id=alert.pk))
     assert pauses == [5, 30, 120, 600, 1800, 3600, 3600, None]
@@ -173,14 +173,14 @@ def test_what_fails_for_long_is_switched_off_in_sight(cast: Cast, receiver: Rece
     set_up(cast, receiver.url)
     receiver.status = 503
     alert = ask_for_test(membership=cast.owner)
-    long_ago = timezone.now() - sending.LONGEST_FAILURE - timedelta(minutes=1)
-    Webhook.objects.update(failures=sending.MOST_FAILURES - 1, failing_since=long_ago)
+    long_ago = timezone.now() - sending.MAX_FAILURE_LENGTH - timedelta(minutes=1)
+    Webhook.objects.update(failures=sending.MAX_FAILURES - 1, failing_since=long_ago)
     assert sending.try_alert(alert_id=alert.pk) is None
     page = sign_in(cast.owner).get("/w/acme/settings/alerts/").content.decode()
     assert "Alerts were switched off" in page
     deed = Deed.objects.get(code="alerts.switched-off")
     assert (deed.actor_kind, deed.object_label) == ("product", "127.0.0.1")
-    assert deed.details["because"].startswith(f"it failed {sending.MOST_FAILURES} times")
+    assert deed.details["because"].startswith(f"it failed {sending.MAX_FAILURES} times")
     with pytest.raises(ValidationError, match="switched off"):
         ask_for_test(membership=cast.owner)
     deliver(cast, LOG)
@@ -205,7 +205,7 @@ def test_a_redirect_is_not_followed(cast: Cast, receiver: Receiver) -> None:
 
 def test_a_slow_answer_is_cut_off(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.ALERT_PRIVATE_ADDRESSES = True
-    monkeypatch.setattr(calls, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "MAX_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(calls.CallError):
         calls.post(address=f"http://127.0.0.1:{silent.getsockname()[1]}/", body=b"{}", headers={})
 

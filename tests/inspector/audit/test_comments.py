@@ -9,8 +9,8 @@ import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
 from inspector.audit.comments.discussions import count_comments, find_commented, list_comments, list_threads
-from inspector.audit.comments.life import LONGEST_WORDS, MOST_QUOTED, reply, turn, withdraw, write_comment
-from inspector.audit.comments.tables import Comment, CommentTurn
+from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
+from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
@@ -66,10 +66,10 @@ def test_what_is_refused(cast: Cast, message: Message) -> None:
     for start, end in ((0, 0), (5, 4), (-1, 3), (0, length + 1)):
         with pytest.raises(ValidationError, match="the record has the characters"):
             write_comment(membership=cast.auditor, message=message, start=start, end=end, words="w")
-    for words in ("  ", "w" * (LONGEST_WORDS + 1)):
+    for words in ("  ", "w" * (MAX_WORDS_LENGTH + 1)):
         with pytest.raises(ValidationError):
             write_comment(membership=cast.auditor, message=message, start=0, end=1, words=words)
-    assert length < MOST_QUOTED
+    assert length < MAX_QUOTED
     for membership in (cast.viewer, cast.stranger):
         with pytest.raises(PermissionDenied):
             write_comment(membership=membership, message=message, start=0, end=1, words="w")

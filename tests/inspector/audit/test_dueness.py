@@ -15,7 +15,7 @@ from inspector import pipeline
 from inspector.accounts.sessions import BACKEND
 from inspector.audit.alerts import sending
 from inspector.audit.alerts.outbox import set_webhook
-from inspector.audit.findings.listing import count_by_rule, count_open_by_severity, list_findings, list_here
+from inspector.audit.findings.selectors import count_by_rule, count_open_by_severity, list_findings, list_here
 from inspector.audit.findings.sweeping import note_all_due
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.overview import count_standing

@@ -11,14 +11,23 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils import timezone
 
 from inspector.audit.findings import examining
-from inspector.audit.findings.life import assign, judge, lift, list_acts, list_assignable, set_rule, snooze, suppress
-from inspector.audit.findings.listing import (
+from inspector.audit.findings.selectors import (
     SNOOZED,
     count_by_rule,
     count_open_by_severity,
     count_snoozed,
     list_findings,
     of_assignee,
+)
+from inspector.audit.findings.services import (
+    assign,
+    judge,
+    lift,
+    list_acts,
+    list_assignable,
+    set_rule,
+    snooze,
+    suppress,
 )
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing

@@ -22,7 +22,7 @@ from inspector.audit.reviews.bindings import (
     list_reviews,
     read_changes,
 )
-from inspector.audit.reviews.listing import count_queue, count_reviewers
+from inspector.audit.reviews.selectors import count_queue, count_reviewers
 from inspector.audit.services import give_verdict
 from inspector.intake.models import Record
 from inspector.search.language import QueryError

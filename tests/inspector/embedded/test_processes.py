@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inspector.embedded.errors import ProcessFailedError
-from inspector.embedded.processes import LARGEST_LOG_BYTES, Program, Supervisor, open_log, read_last_lines, trim_log
+from inspector.embedded.processes import MAX_LOG_BYTES, Program, Supervisor, open_log, read_last_lines, trim_log
 from inspector.embedded.watchdog import is_alive
 from tests.inspector.embedded.conftest import find_processes
 
@@ -232,12 +232,12 @@ def test_a_process_that_only_waits_to_be_noticed_is_not_alive() -> None:
 def test_a_log_that_grows_too_large_is_put_aside_while_it_is_written(tmp_path: Path) -> None:
     log = tmp_path / "child.log"
     with open_log(log) as file:
-        file.truncate(LARGEST_LOG_BYTES + 1)
+        file.truncate(MAX_LOG_BYTES + 1)
         trim_log(log)
         file.write(b"new\n")
     assert log.read_text() == "new\n"
     assert log.stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "child.log.1").stat().st_size == LARGEST_LOG_BYTES + 1
+    assert (tmp_path / "child.log.1").stat().st_size == MAX_LOG_BYTES + 1
     assert (tmp_path / "child.log.1").stat().st_mode & 0o777 == 0o600
     trim_log(log)
     assert log.read_text() == "new\n", "a small log stays as it is"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector.audit.findings.life import assign, judge, snooze
-from inspector.audit.findings.listing import select_findings
+from inspector.audit.findings.selectors import select_findings
+from inspector.audit.findings.services import assign, judge, snooze
 from inspector.audit.models import Finding
-from inspector.exports.findings import COLUMNS, LONGEST_BYTES
+from inspector.exports.findings import COLUMNS, MAX_BYTES
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery
@@ -120,7 +120,7 @@ def test_the_filters_of_the_list_narrow_it(cast: Cast, delivery: Delivery) -> No
 
 
 def test_the_text_of_a_long_message_is_not_in_each_row_about_it(cast: Cast) -> None:
-    deliver(cast, say("m1", "oscar", "x" * LONGEST_BYTES, pid="gone"))
+    deliver(cast, say("m1", "oscar", "x" * MAX_BYTES, pid="gone"))
     settle_all()
     row = next(row for row in rows_of(export_findings(cast, is_masked="no")) if row["rule"] == "missing-message")
     assert (row["raw"], row["english"]) == (None, None)

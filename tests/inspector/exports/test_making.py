@@ -55,7 +55,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of five records, steps of some fifty bytes, packed from the first message on."""
     monkeypatch.setattr(listing, "BLOCK_RECORDS", 5)
     monkeypatch.setattr(making, "STEP_BYTES", 20)
-    monkeypatch.setattr(making, "MOST_PLAIN_MESSAGES", 0)
+    monkeypatch.setattr(making, "MAX_PLAIN_MESSAGES", 0)
 
 
 def test_a_line_is_the_record_and_what_the_inspector_makes_of_it(cast: Cast) -> None:
@@ -272,7 +272,7 @@ def test_what_is_too_large_is_refused_with_the_way_out(cast: Cast, settings: Any
     export = make(ask(cast))
     assert export.state == Export.State.REFUSED
     assert "narrow the search down" in find_progresses(exports=[export])[export.pk].failure
-    monkeypatch.setattr(making, "MOST_MESSAGES", 11)
+    monkeypatch.setattr(making, "MAX_MESSAGES", 11)
     export = make(ask(cast))
     assert "More than 11 messages" in export.failure
     assert not Piece.objects.exists()

@@ -17,8 +17,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector import pipeline
-from inspector.audit.comments.life import reply, turn, withdraw, write_comment
-from inspector.audit.findings.life import assign, judge
+from inspector.audit.comments.services import reply, turn, withdraw, write_comment
+from inspector.audit.findings.services import assign, judge
 from inspector.audit.models import Binding, Finding, Review
 from inspector.audit.services import give_verdict
 from inspector.exports import making

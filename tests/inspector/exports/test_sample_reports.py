@@ -10,8 +10,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from inspector.audit.models import ReviewItem
+from inspector.audit.models.samples import AuditSample
 from inspector.audit.samples.drawing import draw_sample, list_drawn
-from inspector.audit.samples.tables import AuditSample
 from inspector.audit.services import claim, judge_item
 from inspector.exports import making
 from inspector.exports.models import Export

@@ -31,7 +31,7 @@ NOW = timezone.now().replace(microsecond=1)
 def are_copied(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether even one row is copied."""
     if request.param == "copied":
-        monkeypatch.setattr(bulk, "MOST_VALUES", 0)
+        monkeypatch.setattr(bulk, "MAX_VALUES", 0)
     return bool(request.param == "copied")
 
 
@@ -126,7 +126,7 @@ def test_nothing_takes_no_statement() -> None:
     "enlarge",
     [
         lambda cast: [write_job(cast, number) for number in range(MANY)],
-        lambda cast: [write_job(cast, 1), write_job(cast, 2, failure="x" * bulk.MOST_VALUES_BYTES)],
+        lambda cast: [write_job(cast, 1), write_job(cast, 2, failure="x" * bulk.MAX_VALUES_BYTES)],
     ],
     ids=["many", "large"],
 )

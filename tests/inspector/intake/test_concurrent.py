@@ -95,7 +95,7 @@ def test_framing_and_reading_one_delivery_lock_in_one_order(cast: Cast, monkeypa
     batch = Beside(lambda: pipeline.ingest_batch(job))
     framer.feed(b"two\n")
     assert is_reading.wait(10)
-    monkeypatch.setattr("inspector.intake.framing.MOST_TRIES", 1)  # A deadlock must not happen at all.
+    monkeypatch.setattr("inspector.intake.framing.MAX_TRIES", 1)  # A deadlock must not happen at all.
     framer.close()
     batch.join()
 
@@ -184,7 +184,7 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
 def test_two_deliveries_that_move_the_same_records_do_not_deadlock(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"m{number}" for number in range(300)]
     deliver(cast, *(line("Go.", id=name, at="2026-11-21T10:00:00Z") for name in names))
-    monkeypatch.setattr("inspector.intake.framing.MOST_TRIES", 1)
+    monkeypatch.setattr("inspector.intake.framing.MAX_TRIES", 1)
     for hour in range(9, 3, -1):
         both = [
             Beside(

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from inspector.intake.containers import (
-    MOST_MEMBERS,
+    MAX_MEMBERS,
     Archive,
     Arrival,
     ContainerError,
@@ -237,7 +237,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a device": (make_device, "no ordinary file"),
     "encrypted": (make_encrypted, "is encrypted"),
     "another method": (lambda: make_zip(("a", b"x"), method=zipfile.ZIP_LZMA), "a method other than deflate"),
-    "too many": (lambda: make_zip(*((f"{n}.log", b"") for n in range(MOST_MEMBERS + 1))), "at most 1,000"),
+    "too many": (lambda: make_zip(*((f"{n}.log", b"") for n in range(MAX_MEMBERS + 1))), "at most 1,000"),
     "too many by its own count": (lambda: claim_entries(60_000), "at most 1,000"),
     "a directory beyond reason": (make_large_directory, "at most 1,000"),
     "overlapping": (make_overlap, "overlap"),

@@ -205,7 +205,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log of a few records is written as one of many is: by way of a table of its own, with COPY."""
-    monkeypatch.setattr(bulk, "MOST_VALUES", 0)
+    monkeypatch.setattr(bulk, "MAX_VALUES", 0)
 
 
 @pytest.mark.parametrize(("failure", "stride", "batch"), WAYS_OF_WORK)

@@ -142,7 +142,7 @@ def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: 
 
 def test_what_hangs_loses_its_lease_in_the_end(cast: Cast, settings: object, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.JOB_LEASE_SECONDS = 1  # type: ignore[attr-defined]
-    monkeypatch.setattr(jobs, "LONGEST_SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "MAX_SILENCE_SECONDS", 0.0)
     deliver(cast, b"one\n")
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None

@@ -16,10 +16,10 @@ from django.urls.resolvers import URLPattern
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
-from inspector.audit.comments.life import write_comment
-from inspector.audit.comments.tables import Comment
-from inspector.audit.findings.life import suppress
+from inspector.audit.comments.services import write_comment
+from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review
+from inspector.audit.models.comments import Comment
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record, Withdrawal

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from inspector.audit.findings.listing import count_open_in, survey_conversations, survey_open, tell_findings
+from inspector.audit.findings.selectors import count_open_in, survey_conversations, survey_open, tell_findings
 from inspector.exports.models import Export
 from inspector.pages.conversations import views
 from inspector.threads.models import Conversation

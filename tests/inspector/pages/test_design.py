@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import product
 
 from django.conf import settings
@@ -65,6 +67,30 @@ def test_colours_stand_in_the_tokens_alone() -> None:
         if sheet.name != "tokens.css":
             colours = re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[;,\s)])|\brgb\(|\bhsl\(", sheet.read_text())
             assert colours == [], sheet.name
+
+
+def list_blocks(sheet: str) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Each rule as the condition it stands under (media, container), its selector and its declarations."""
+    around: list[str] = []
+    held = ""
+    for part in re.split(r"([{}])", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)):
+        if part == "{":
+            around.append(" ".join(held.rpartition(";")[2].split()))
+        elif part == "}":
+            selector = around.pop()
+            outside = " ".join(each for each in around if not each.startswith("@layer"))
+            yield outside, selector, frozenset(" ".join(each.split()) for each in held.split(";") if each.strip())
+        held = part if part not in "{}" else ""
+
+
+def test_no_block_of_declarations_stands_twice() -> None:
+    seen: dict[tuple[str, frozenset[str]], list[str]] = defaultdict(list)
+    for path in sorted((STATIC / "css").glob("*.css")):
+        for condition, selector, declarations in list_blocks(path.read_text("utf-8")):
+            if len(declarations) >= 4:
+                seen[condition, declarations].append(f"{path.name} {selector}")
+    assert len(seen) > 150
+    assert [places for places in seen.values() if len(places) > 1] == []
 
 
 def test_vendored_files_are_what_the_list_says() -> None:

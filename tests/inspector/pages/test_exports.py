@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding
 from inspector.audit.samples.drawing import draw_sample
 from inspector.exports.making import drop_expired
@@ -281,5 +281,5 @@ def test_every_export_says_how_many_secrets_it_may_include(
         ask_of(auditor)
     assert len([each for each in captured.captured_queries if "token-in-clear" in each["sql"]]) == 1
     for module in ("selectors", "manifests"):
-        monkeypatch.setattr(f"inspector.exports.{module}.MOST_COUNTED", 2)
+        monkeypatch.setattr(f"inspector.exports.{module}.MAX_COUNTED", 2)
     assert ask_of(auditor) == "Include secrets: found in 2+ messages"

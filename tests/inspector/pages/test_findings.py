@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.life import judge, suppress
+from inspector.audit.findings.services import judge, suppress
 from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.rules.rule import clowl, say
 from inspector.audit.services import claim, create_queue, judge_item

@@ -128,7 +128,7 @@ def test_no_count_tells_what_is_masked(cast: Cast, viewer: Client, auditor: Clie
 
 
 def test_a_thousand_are_enough(cast: Cast, viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MOST_COUNTED", 3)
+    monkeypatch.setattr(news, "MAX_COUNTED", 3)
     address = open_page(viewer, "overview")
     announce(messages=list(Message.objects.values_list("pk", flat=True)), workspace_id=cast.workspace.pk)
     answer = viewer.get(address)

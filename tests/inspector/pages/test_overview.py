@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.audit import overview as standing_counts
-from inspector.audit.findings.life import judge
+from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.overview import count_standing
 from inspector.audit.services import create_queue, fill_queue
@@ -140,7 +140,7 @@ def test_open_findings_stand_by_rule_the_gravest_first(viewer: Client, cast: Cas
 def test_more_rules_than_have_room_are_said(
     viewer: Client, cast: Cast, story: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overview, "MOST_RULES", 1)
+    monkeypatch.setattr(overview, "MAX_RULES", 1)
     rules = count_standing(workspace=cast.workspace).rules
     more = len(rules) - 1
     assert f"{more} more rule{'s' if more > 1 else ''}</a>" in viewer.get(ADDRESS).content.decode()
@@ -180,7 +180,7 @@ def test_no_count_of_the_navigation_walks_on_for_ever(
     viewer: Client, cast: Cast, story: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (standing_counts, counts):
-        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+        monkeypatch.setattr(module, "MAX_COUNTED", 2)
     with CaptureQueriesContext(connection) as asked:
         found = viewer.get(reverse("pages:counts", args=["acme"])).json()
     assert (found["conversations"], found["traces"]) == ("2+", "2")

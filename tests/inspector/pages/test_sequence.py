@@ -17,7 +17,7 @@ from django.urls import reverse
 from inspector.pages.agents.marks import Cast as Marks
 from inspector.pages.agents.marks import cast_conversation
 from inspector.pages.sequences.drawing import Shape, draw
-from inspector.pages.sequences.lanes import MOST_LANES, choose_lanes
+from inspector.pages.sequences.lanes import MAX_LANES, choose_lanes
 from inspector.pages.sequences.mermaid import write_mermaid
 from inspector.threads.agents.names import join_agents
 from inspector.threads.models import Agent, Conversation, Message
@@ -185,11 +185,11 @@ def test_columns_stand_in_the_order_of_first_appearance_and_the_rest_is_counted(
     assert [lane.mark.name for lane in lanes.lanes if lane.mark] == ["agent3", "agent900"]
     assert lanes.folded_count == 1998
     whole = choose_lanes(steps=few, agents=agents, cast=Marks(agents), is_everyone_shown=True)
-    assert len(whole.lanes) == MOST_LANES
-    assert whole.lanes[-1].agent_count == 2000 - MOST_LANES + 1
-    assert whole.find("agent900") == MOST_LANES - 1
+    assert len(whole.lanes) == MAX_LANES
+    assert whole.lanes[-1].agent_count == 2000 - MAX_LANES + 1
+    assert whole.find("agent900") == MAX_LANES - 1
     everyone = draw_steps(step(0, receivers=agents), agents=agents)
-    assert len(everyone[0].heads) <= MOST_LANES
+    assert len(everyone[0].heads) <= MAX_LANES
 
 
 EVIL = (

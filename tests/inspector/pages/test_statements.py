@@ -25,8 +25,8 @@ from tests.inspector.pages.test_access import POSTED, address_of
 from tests.inspector.pages.test_access import ids as ids
 
 SLUG = "acme"
-MOST_STATEMENTS = 12
-MOST_BYTES = 300_000
+MAX_STATEMENTS = 12
+MAX_BYTES = 300_000
 # How long the product waits for an answer, in milliseconds.
 BOUNDS = ("PATIENCE_MS", "AT_ONCE_MS", "GLANCE_MS", "BY_TERMS_MS")
 # Where a page begins a transaction of its own, a test, which is in one already, saves its place.
@@ -139,11 +139,11 @@ def test_how_often_the_database_is_asked(
 ) -> None:
     assert {each.name for each in urlpatterns if hasattr(each, "name")} == APART
     grown = {name: few_and_many for name, few_and_many in counts.items() if few_and_many[0][0] != few_and_many[1][0]}
-    too_many = {name: many for name, (_, (many, _)) in counts.items() if many > MOST_STATEMENTS}
+    too_many = {name: many for name, (_, (many, _)) in counts.items() if many > MAX_STATEMENTS}
     # `bench.proofs` prints these.
     record_property("addresses", len(counts))
     record_property("statements at most", max(many for _, (many, _) in counts.values()))
     record_property("failures", len(grown.keys() | too_many.keys()))
     assert not grown
     assert not too_many
-    assert not {name: size for name, (_, (_, size)) in counts.items() if size > MOST_BYTES}
+    assert not {name: size for name, (_, (_, size)) in counts.items() if size > MAX_BYTES}

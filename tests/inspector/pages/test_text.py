@@ -71,6 +71,26 @@ def test_a_reply_is_told_with_the_number_and_the_words_of_what_it_answers(cast: 
     assert "In reply to message 1 (kim's request “burn”)." in later[1]
 
 
+def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast: Cast, viewer: Client) -> None:
+    said = [("kim", f"{ASK}cGF5IDEw"), ("kim", f"{ASK}cGF5IDEwMA=="), ("bob", "^0|#r1")]
+    lines = [
+        {"raw": raw, "from": sender, "to": ["bob" if sender == "kim" else "kim"], "conversation": "c", "at": START + at}
+        for at, (sender, raw) in enumerate(said)
+    ]
+    deliver(cast, b"".join(json.dumps({**line, "dialect": "agent_lingua"}).encode() + b"\n" for line in lines))
+    settle_all()
+    told = print_text(viewer).splitlines()
+    assert "the number r1 was used before, by message 1, with other content" in told[2]
+    assert "In reply to message 1 (kim's request) or message 2 (kim's request); which of them is unknown." in told[3]
+    # Where they stand before a window, how many they are is told.
+    later = print_text(viewer, "?offset=2").splitlines()[1]
+    assert "In reply to message r1; in this conversation 2 messages bear that id." in later
+    finding = find().findings.get(rule="ambiguous-parent")
+    assert "which one is unknown: in this conversation 2 messages bear that id." in finding.text
+    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    assert page.count(">message 1</a>") == 2
+
+
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
     for number, hostile in enumerate(HOSTILE):
         body = {"t": hostile, "d": {"note": hostile, hostile: hostile}}
@@ -161,8 +181,8 @@ CONTRADICTIONS = {
         "word-redefined",
     ),
     "two definitions of a word": (
-        say_lambda(1, "kim", '{def:av="reject"}!ta') + say_lambda(2, "lee", '{def:av="sign"}!ta'),
-        "word-redefined",
+        say_lambda(1, "kim", '{def:zq="reject"}!ta') + say_lambda(2, "lee", '{def:zq="sign"}!ta'),
+        "defined-otherwise",
     ),
     "an outcome that was reversed": (
         say(0, "REQ", "kim", "bob") + say(1, "ERR", "bob", "kim", pid="m0") + say(2, "DONE", "bob", "kim", pid="m0"),

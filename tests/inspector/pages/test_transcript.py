@@ -246,6 +246,6 @@ def test_an_end_that_was_taken_back_is_amber_and_named(
     assert re.search(rf'data-state="waiting">.*?{re.escape(words.partition(" (")[0])}</span>', listed), listed
     assert 'data-state="done"' not in listed
     tasks = auditor.get(reverse("pages:conversation-tasks", args=["acme", conversation.pk])).content.decode()
-    story = tasks[tasks.index('<section class="tasks"') :].partition("<details")[0]
+    story = tasks[tasks.index('<section class="tasks frame"') :].partition("<details")[0]
     assert len(re.findall(rf'data-state="waiting">.*?{re.escape(words)}</span>', story)) == 2, story
     assert 'data-state="done"' not in story

@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 import dialects
 from inspector.intake.models import Record
-from inspector.pages.translator import EXAMPLES, LONGEST_TEXT, MOST_RECORDS
+from inspector.pages.translator import EXAMPLES, MAX_RECORDS, MAX_TEXT_LENGTH
 from inspector.threads.models import Message
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_of_several_records_one_is_chosen(viewer: Client) -> None:
 
 
 def test_a_log_is_cut_and_says_so(viewer: Client) -> None:
-    page = paste(viewer, "?Uk/co\n" * (MOST_RECORDS + 7))
+    page = paste(viewer, "?Uk/co\n" * (MAX_RECORDS + 7))
     assert "7 more are" in page
 
 
@@ -88,7 +88,7 @@ def test_odd_texts_are_answered(viewer: Client, text: str) -> None:
 
 
 def test_what_is_too_long_is_refused_with_a_way_on(viewer: Client) -> None:
-    answer = viewer.post(TRANSLATOR, {"text": "x" * (LONGEST_TEXT + 1)})
+    answer = viewer.post(TRANSLATOR, {"text": "x" * (MAX_TEXT_LENGTH + 1)})
     assert answer.status_code == 400
     assert "Upload a longer log" in answer.content.decode()
 

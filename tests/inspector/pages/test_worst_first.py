@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from inspector.audit.findings.life import judge, lift, set_rule, suppress
-from inspector.audit.findings.listing import count_open_in
+from inspector.audit.findings.selectors import count_open_in
+from inspector.audit.findings.services import judge, lift, set_rule, suppress
 from inspector.audit.models import Finding
 from inspector.pages.conversations import views as conversations
 from inspector.pages.findings import views as findings

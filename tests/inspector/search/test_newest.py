@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import Workspace
 from inspector.search import selectors
 from inspector.search.selectors import narrow, read_query
-from inspector.search.writing import is_of_terms
+from inspector.search.sql import is_of_terms
 from inspector.threads.models import Message, MessageQuerySet
 from inspector.threads.rendering.terms import SIZES, IsWithin, Spans, write_sample, write_spans
 from tests.each import for_each

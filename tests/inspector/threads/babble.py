@@ -47,6 +47,8 @@ _LINGUA = (
     *("👽21|#{}|~=2025-12-05T09:00:00Z", "👽21|#{}|~@2024-02-03T15:00+08", "👽21|~+30m", "👽21|#{}|~soon"),
     "👽21|#{};;👽22|#{};;👽78|@builders",
     f"👽21|#{{}};;^0|#{{}}{FOOT}",
+    # A number that is given to this and that.
+    *("👽13|@builders|#{}|$cGF5IDEw", "👽13|#{}|$cGF5IDEwMA==", "👽135|@bob|#{}|$cGF5IDEw"),
     # What is sealed, for whom nobody may have agreed on anything.
     *("👽727|@bob|#{}|$e:c2VhbGVk", "👽08|#{}"),
 )

@@ -16,7 +16,7 @@ from django.db.models import Max, Min, Sum
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
-from inspector.audit.findings.listing import took_back
+from inspector.audit.findings.selectors import took_back
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages

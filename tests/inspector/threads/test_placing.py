@@ -6,9 +6,11 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 
+import dialects
 from dialects import Message
+from dialects._transcript import find_answer
 from inspector.threads.models import Conversation
-from inspector.threads.placing.citations import Citation, Elsewhere
+from inspector.threads.placing.citations import Citation, Elsewhere, count_bearers
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
 from inspector.threads.placing.nodes import StoredNode
@@ -216,6 +218,31 @@ def test_a_correlation_id_means_the_latest_statement_that_bears_it() -> None:
     assert parents(placed) == [None, 1, None, None, 3]
 
 
+def test_a_number_that_was_used_for_something_else_is_nobody_and_a_repetition_is_the_latest() -> None:
+    name, ten, hundred = (key_of_id("job-1"),), b"pay 10", b"pay 100"
+    asked = {"sender": "a", "receivers": ("b",), "correlation": name}
+    placed = place(
+        node(1, **asked, said=ten),
+        node(2, **asked, said=ten),
+        node(3, sender="b", correlation=name, ways=CORRELATES),
+        node(4, **asked, said=hundred),
+        node(5, sender="b", correlation=name, ways=CORRELATES),
+        node(6, sender="c", receivers=("b",), correlation=name, said=ten),
+        node(7, sender="b", receivers=("c",), correlation=name, ways=CORRELATES),
+    )
+    assert parents(placed) == [None, None, 2, None, None, None, 6]
+    assert placed[4].why == "it carries the id; in this conversation 2 messages bear that id"
+    assert placed[4].ghost == name[0]
+
+
+def test_a_number_of_very_many_statements_is_nobodys() -> None:
+    name = (key_of_id("job-1"),)
+    asked = [node(at, sender=f"a{at}", receivers=("b",), correlation=name, said=b"x") for at in range(40)]
+    placed = place(*asked, node(41, sender="b", receivers=("a3",), correlation=name, ways=CORRELATES))
+    assert placed[-1].parent is None
+    assert placed[-1].why == "it carries the id; in this conversation more than 10 messages bear that id"
+
+
 def test_a_correlation_id_is_found_also_where_clocks_put_the_statement_later() -> None:
     placed = place(node(1, sender="b", ways=CORRELATES), node(2, sender="a", correlation=(key_of_id("job-1"),)))
     assert placed[0].parent == uuid.UUID(int=2)
@@ -250,6 +277,64 @@ def test_an_answer_is_to_whom_it_speaks() -> None:
             node(5, sender="d", ways=answers),
         )
         assert parents(placed[3:]) == [1, 3]
+
+
+def test_what_was_said_to_somebody_else_is_answered_by_an_id_alone() -> None:
+    for whom in ("latest-of-other", "latest-unanswered-of-other"):
+        answers = (Way(whom, "turn", "inferred"),)
+        placed = place(
+            node(1, sender="a", receivers=("c",)),
+            node(2, sender="b", receivers=("a",), ways=answers),
+            node(3, sender="b", ways=answers),
+        )
+        assert parents(placed) == [None, None, None]
+
+
+# What is said in random talks: (dialect, raw message).
+SAID = (
+    ("agent_lingua", "👽24|#/srv/a.gz"),
+    ("agent_lingua", "👽13|@bob|#r1|$cGF5IDEw"),
+    ("agent_lingua", "👽135|@bob|#r1|$cGF5IDEw"),
+    ("agent_lingua", "👽13|@bob|#r1|$cGF5IDEwMA=="),
+    ("agent_lingua", "👽24|#r1"),
+    ("agent_lingua", "👽 hello"),
+    ("agent_lingua", "^0"),
+    ("agent_lingua", "^0|#r1"),
+    ("lambda_lang", "!Ik"),
+    ("lambda_lang", ".rn/ta"),
+    ("lambda_lang", "<+"),
+    ("prose", "Some text."),
+)
+
+
+def test_the_shell_and_the_threads_find_the_same_answers() -> None:
+    """Without addresses on the way, so that the envelope alone says who speaks to whom."""
+    chance = random.Random(20261127)
+    found = set()
+    for _ in range(300):
+        transcript, nodes, shown, talk = dialects.Transcript(), [], [], []
+        for number in range(12):
+            # The threads know what comes later, too, and the shell does not: a number is named once it is given.
+            is_given = any("#r1" in raw and raw[0] != "^" for _, raw in talk)
+            dialect, raw = chance.choice(SAID if is_given else [each for each in SAID if each[1] != "^0|#r1"])
+            talk.append((dialect, raw))
+            names = chance.sample(("ann", "bob", "cid"), chance.choice([0, 1, 1, 2]))
+            sender = chance.choice(("ann", "bob", "cid", None))
+            (read,) = dialects.read(raw, dialects.Envelope(sender=sender), dialect=dialect).messages
+            read = read.replace(receivers=tuple(names))
+            answer = find_answer(read, dialect, transcript.lines)
+            transcript.tell(read, dialect=dialect, wire=raw, answer=answer)
+            shown.append([line.number - 1 for line in answer.lines] if answer else [])
+            made = links_of(read, dialect=dialect)
+            is_statement = read.performative not in (None, "inform")
+            given = {"key": made.key, "correlation": made.correlation, "ways": made.ways, "said": made.said}
+            said = {"sender": read.sender, "receivers": tuple(names), "is_statement": is_statement}
+            nodes.append(node(number, dialect=dialect, **given, **said))
+        for line, each in zip(shown, place(*nodes), strict=True):
+            assert len(line) == (count_bearers(each.why) or each.parent is not None)
+            assert each.parent is None or line == [each.parent.int]
+            found.add(len(line))
+    assert {0, 1, 2} <= found
 
 
 def test_text_beside_a_statement_waits_for_no_answer() -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import Client
 
 from inspector.accounts.models import Membership, User
-from inspector.audit.findings.life import set_rule, suppress
+from inspector.audit.findings.services import set_rule, suppress
 from inspector.audit.rules import RULES
 from inspector.exports.services import ask_for_export, note_download, stop_export
 from inspector.intake.models import Record

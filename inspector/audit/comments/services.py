@@ -1,4 +1,4 @@
-"""The life of a comment: written about a span, answered, resolved, opened again, taken back. Nothing is edited."""
+"""Comments are written about a span, answered, resolved, opened again and taken back; nothing is edited."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.reveals import find_opened_ids
 from inspector.trail.services import Thing, record_deed
 
-from .tables import Comment, CommentTurn
+from ..models.comments import Comment, CommentTurn
 
-LONGEST_WORDS: Final = 5000
-MOST_QUOTED: Final = 10_000
+MAX_WORDS_LENGTH: Final = 5000
+MAX_QUOTED: Final = 10_000
 # A longer record is not unfolded to find out what of it is masked: see `is_delicate`.
-LONGEST_UNFOLDED_BYTES: Final = 2_000_000
+MAX_UNFOLDED_BYTES: Final = 2_000_000
 _TURNS: Final = {
     CommentTurn.Kind.RESOLVED: (Comment.State.OPEN, Comment.State.RESOLVED),
     CommentTurn.Kind.REOPENED: (Comment.State.RESOLVED, Comment.State.OPEN),
@@ -44,7 +44,7 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
         membership: who writes; an owner or an auditor.
         message: with its record.
         start, end: positions in characters of the raw text.
-        words: up to `LONGEST_WORDS` characters.
+        words: up to `MAX_WORDS_LENGTH` characters.
 
     Raises:
         PermissionDenied: for a viewer or a stranger.
@@ -56,8 +56,8 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
         raise ValidationError(
             {"start": f"the record has the characters 0 to {len(wire):,}: choose from a lower one to a higher one"}
         )
-    if end - start > MOST_QUOTED:
-        raise ValidationError({"end": f"a comment is about at most {MOST_QUOTED:,} characters: choose fewer"})
+    if end - start > MAX_QUOTED:
+        raise ValidationError({"end": f"a comment is about at most {MAX_QUOTED:,} characters: choose fewer"})
     digest = hashlib.sha256()
     for piece in read_source(record=message.record):
         digest.update(piece)
@@ -159,7 +159,7 @@ def is_delicate(message: Message, start: int, end: int) -> bool:
     """Whether who comments these characters may have seen what others may not: a secret, or what a key has opened."""
     if message.is_sealed and find_opened_ids(messages=[message]):
         return True
-    if len(message.record.source) > LONGEST_UNFOLDED_BYTES:
+    if len(message.record.source) > MAX_UNFOLDED_BYTES:
         return True
     reading = unfold(message=message)
     return mask_layers(reading)[0][start:end] != reading.wire[start:end]
@@ -200,6 +200,6 @@ def _check_words(words: str) -> str:
     words = make_storable(words.strip())
     if not words:
         raise ValidationError({"words": "write what there is to say about these characters"})
-    if len(words) > LONGEST_WORDS:
-        raise ValidationError({"words": f"a comment has at most {LONGEST_WORDS:,} characters"})
+    if len(words) > MAX_WORDS_LENGTH:
+        raise ValidationError({"words": f"a comment has at most {MAX_WORDS_LENGTH:,} characters"})
     return words

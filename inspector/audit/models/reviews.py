@@ -11,7 +11,7 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 from inspector.threads.models import Conversation, Message
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 
 
 class Verdict(models.TextChoices):
@@ -37,7 +37,7 @@ class ReviewQueue(models.Model):
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
-    name = models.CharField(max_length=LONGEST_NAME)
+    name = models.CharField(max_length=MAX_NAME_LENGTH)
     about = models.TextField(blank=True)
     # How many have to say the same, each without knowing what the other said: 1 or 2.
     reviewers = models.SmallIntegerField(default=1)

@@ -8,9 +8,8 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace, make_id
+from inspector.audit.models.reviews import ReviewQueue
 from inspector.threads.models import Conversation
-
-from ..reviews.tables import ReviewQueue
 
 
 class AuditSample(models.Model):

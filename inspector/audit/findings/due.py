@@ -1,4 +1,4 @@
-"""Dueness: which findings that are a matter of time count already. Decided here, once, for whoever asks.
+"""Which findings that are a matter of time are due, and so count already. Decided here, once, for whoever asks.
 
 Such a finding counts from its moment on. That moment is compared with the latest settled record of its channel, and
 never with a later time than now: a log of last year stands as it stood at its end, whatever order it came in. A

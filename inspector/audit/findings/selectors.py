@@ -1,4 +1,4 @@
-"""Reads of findings: the lists and the counts, of those that are due (`dueness`), also by a query."""
+"""Reads of findings: the lists and the counts, of those that are due (`due`), also by a query."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from inspector.intake.text import make_storable
 from inspector.search.conversations import mean
 from inspector.threads.models import Conversation, Message
 
+from ..models.findings import Finding
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from .dueness import AWAKE, COUNTS, DUE, WAITING
-from .tables import Finding
+from .due import AWAKE, COUNTS, DUE, WAITING
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.
@@ -45,17 +45,17 @@ SUPPRESSED: Final = "suppressed"
 CLOSED: Final = "closed"
 # Open, and left out of lists until a time.
 SNOOZED: Final = "snoozed"
-LONGEST_WORDS: Final = 200
+MAX_WORDS_LENGTH: Final = 200
 # What orders findings, the gravest first: their severity, and within one what matters most.
 GRADE: Final = F("severity") * 100 - Case(
     *(When(rule=code, then=Value(rank)) for code, rank in RANKS.items()), default=Value(MIDDLE_RANK)
 )
 EVERYWHERE: Final = Q()
 # More findings about one window of messages are not counted message by message.
-MOST_TOLD: Final = 2000
+MAX_TOLD: Final = 2000
 
 
-MOST_GRAVE: Final = Message.Severity.ERROR * 100
+MAX_GRAVE: Final = Message.Severity.ERROR * 100
 
 
 def grade_of(rule: str, severity: int) -> int:
@@ -152,7 +152,7 @@ def select_findings(
         elif state:
             rows = rows.filter(state=state)
     rows = rows.filter(within)
-    words = make_storable(words.strip())[:LONGEST_WORDS]
+    words = make_storable(words.strip())[:MAX_WORDS_LENGTH]
     if words:
         low = words.casefold()
         rules = [rule.code for rule in RULES.values() if low in f"{rule.code} {rule.title} {rule.why}".casefold()]
@@ -296,7 +296,7 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(told.annotate(numbers=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MOST_TOLD])
+    found: list[Any] = list(told.annotate(numbers=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MAX_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
     numbers = [(conversation.pk, int(level), count) for level, count in first.numbers.items()] if first else []
     return Telling(
@@ -375,7 +375,7 @@ def list_findings(
     conversation: Conversation | None = None,
     after: Key | None = None,
     is_worst_first: bool = False,
-    grade: int = MOST_GRAVE,
+    grade: int = MAX_GRAVE,
     within: Q = EVERYWHERE,
 ) -> QuerySet[Finding]:
     """Findings, newest first, by keyset, each with its conversation.

@@ -1,4 +1,4 @@
-"""Keeping what examining found: a finding is the same one each time; the gravest open one stands on the conversation.
+"""Storing what examining found: a finding is the same one each time; the gravest open one stands on the conversation.
 
 Only rows that came out otherwise are written.
 """
@@ -22,8 +22,8 @@ from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 
 from ..alerts.outbox import announce
-from .dueness import COUNTS, note_due
-from .tables import Examination, Finding
+from ..models.findings import Examination, Finding
+from .due import COUNTS, note_due
 
 
 def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
@@ -94,7 +94,7 @@ def write_findings(
     ids = [each.pk for each in conversations]
     known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
     fresh, changed = [], []
-    # Whose dueness may have changed; and what waited for its moment, and waits no longer.
+    # What is due may have changed; and what waited for its moment, and waits no longer.
     moved, decided = set(), set()
     for each in {(one.conversation.pk, one.key): one for one in found}.values():
         row = known.pop((each.conversation.pk, each.key), None)

@@ -9,9 +9,8 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace, make_id
+from inspector.audit.models.findings import Finding
 from inspector.threads.models import Message
-
-from ..findings.tables import Finding
 
 
 class Webhook(models.Model):

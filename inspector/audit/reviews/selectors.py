@@ -16,15 +16,15 @@ from inspector.lookups import WrittenSince
 from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
-from ..comments.tables import Comment
+from ..models.comments import Comment
+from ..models.reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 from .bindings import select_stale, select_told, select_told_items
-from .tables import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
 
 # The queues of a page, and those that one of them is chosen from.
 EVERYWHERE: Final = Q()
 QUEUES_AT_ONCE: Final = 100
-MOST_QUEUES: Final = 200
-MOST_REVIEWERS: Final = 100
+MAX_QUEUES: Final = 200
+MAX_REVIEWERS: Final = 100
 # What a list of items can be narrowed to.
 MINE, OPEN, SECOND, DISPUTED, DONE, STALE = "mine", "open", "second", "disputed", "done", "stale"
 Key = tuple[datetime, uuid.UUID]
@@ -167,7 +167,7 @@ def find_queue(*, workspace: Workspace, queue_id: uuid.UUID) -> ReviewQueue | No
 def list_fillable(*, workspace: Workspace) -> list[ReviewQueue]:
     """The queues that conversations can be put into by hand, by name."""
     rows = ReviewQueue.objects.filter(workspace=workspace, is_standing=False, closed_at=None)
-    return list(rows.order_by("name", "pk")[:MOST_QUEUES])
+    return list(rows.order_by("name", "pk")[:MAX_QUEUES])
 
 
 def list_rubrics(*, queue: ReviewQueue, limit: int = 50) -> list[Rubric]:
@@ -200,7 +200,7 @@ def count_reviewers(*, queue: ReviewQueue, reader_id: int | None) -> list[Review
     counts = [
         ReviewerCount(name, verdicts.get(name, {}), holding.get(name, 0)) for name in verdicts.keys() | holding.keys()
     ]
-    return sorted(counts, key=lambda count: (-count.total, count.reviewer))[:MOST_REVIEWERS]
+    return sorted(counts, key=lambda count: (-count.total, count.reviewer))[:MAX_REVIEWERS]
 
 
 def list_items(
@@ -307,7 +307,7 @@ def list_queues_around(*, conversation: Conversation) -> tuple[list[ReviewItem],
     rows = rows.filter(wanted).order_by(F("waiting__added_at").asc(nulls_last=True), "name", "pk")
     items: list[ReviewItem] = []
     fillable: list[ReviewQueue] = []
-    for queue in rows.select_related("waiting__holder")[:MOST_QUEUES]:
+    for queue in rows.select_related("waiting__holder")[:MAX_QUEUES]:
         item = getattr(queue, "waiting", None)
         if item is None:
             fillable.append(queue)

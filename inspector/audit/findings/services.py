@@ -1,4 +1,4 @@
-"""The life of a finding: what people make of it, how a workspace sets its rules, and what it does not want to see.
+"""What people decide about findings, how a workspace sets its rules, and what it does not want to see.
 
 Each act names who, when and why, and is added to those before it. Nothing is deleted.
 """
@@ -24,18 +24,18 @@ from inspector.threads.inserting.marking import hold_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
+from ..models.findings import Finding, FindingAct, RuleChange, Suppression
 from ..rules import RULES
-from .dueness import AWAKE
-from .keeping import grade_conversations
-from .tables import Finding, FindingAct, RuleChange, Suppression
+from .due import AWAKE
+from .storing import grade_conversations
 
-LONGEST_REASON = 2000
+MAX_REASON_LENGTH = 2000
 # So many findings are judged at once.
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 _EXAMINE_AT_ONCE = 5000
-LONGEST_SNOOZE_DAYS = 366
+MAX_SNOOZE_DAYS = 366
 # So many people are offered where a finding is assigned.
-MOST_ASSIGNABLE = 200
+MAX_ASSIGNABLE = 200
 
 
 @transaction.atomic
@@ -92,8 +92,8 @@ def snooze(*, membership: Membership, findings: Collection[uuid.UUID], until: da
     """
     _require_auditor(membership)
     now = timezone.now()
-    if not now < until <= now + timedelta(days=LONGEST_SNOOZE_DAYS):
-        raise ValidationError({"until": f"a finding is snoozed until a time in the next {LONGEST_SNOOZE_DAYS} days"})
+    if not now < until <= now + timedelta(days=MAX_SNOOZE_DAYS):
+        raise ValidationError({"until": f"a finding is snoozed until a time in the next {MAX_SNOOZE_DAYS} days"})
     reason = _check_reason(reason, is_needed=True)
     rows = _select(membership, findings).filter(state=Finding.State.OPEN)
     said = {"until": until.isoformat()}
@@ -104,12 +104,12 @@ def list_assignable(*, workspace: Workspace) -> list[User]:
     """The people whom findings of a workspace can be assigned to, by name."""
     roles = [Role.OWNER, Role.AUDITOR]
     members = Membership.objects.filter(workspace=workspace, role__in=roles, user__is_active=True)
-    return [each.user for each in members.select_related("user").order_by("user__username")[:MOST_ASSIGNABLE]]
+    return [each.user for each in members.select_related("user").order_by("user__username")[:MAX_ASSIGNABLE]]
 
 
 def _select(membership: Membership, findings: Collection[uuid.UUID]) -> QuerySet[Finding]:
-    if len(findings) > MOST_AT_ONCE:
-        raise ValidationError(f"at most {MOST_AT_ONCE} findings are changed at once")
+    if len(findings) > MAX_AT_ONCE:
+        raise ValidationError(f"at most {MAX_AT_ONCE} findings are changed at once")
     return Finding.objects.filter(workspace=membership.workspace_id, pk__in=list(findings))
 
 
@@ -294,7 +294,7 @@ def _find_covered(suppression: Suppression) -> QuerySet[Finding]:
 def list_open(*, workspace: Workspace, findings: Collection[uuid.UUID]) -> list[uuid.UUID]:
     """Which of these findings stand open."""
     found = Finding.objects.filter(workspace=workspace, pk__in=list(findings), state=Finding.State.OPEN)
-    return list(found.order_by("pk").values_list("pk", flat=True)[:MOST_AT_ONCE])
+    return list(found.order_by("pk").values_list("pk", flat=True)[:MAX_AT_ONCE])
 
 
 def list_acts(*, finding: Finding) -> Sequence[FindingAct]:
@@ -322,6 +322,6 @@ def _check_reason(reason: str, *, is_needed: bool) -> str:
     reason = make_storable(reason.strip())
     if is_needed and not reason:
         raise ValidationError({"reason": "give a reason in a few words: later readers will see it"})
-    if len(reason) > LONGEST_REASON:
-        raise ValidationError({"reason": f"a reason has at most {LONGEST_REASON:,} characters"})
+    if len(reason) > MAX_REASON_LENGTH:
+        raise ValidationError({"reason": f"a reason has at most {MAX_REASON_LENGTH:,} characters"})
     return reason

@@ -20,7 +20,7 @@ class Finding(models.Model):
     message and what tells it from others of the same rule there. One that no longer holds is closed as such; should it
     hold again it is the same finding, with what people said of it.
     `due_at` is the moment from which on it counts, where that is a matter of time; `due_since`, when it was noted that
-    the moment has come. See `dueness`. One that is snoozed is open all the same: lists leave it out until that time.
+    the moment has come. See `due`. One that is snoozed is open all the same: lists leave it out until that time.
     """
 
     class State(models.TextChoices):
