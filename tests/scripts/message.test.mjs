@@ -117,7 +117,7 @@ const FORM = `<form id="comment"><input name="start"><input name="end"><textarea
 const place = '<p data-selected="0:2-5"><a href="#" data-comment-from="2" data-comment-to="5">Comment on it</a></p>';
 
 test("characters that are dragged over are found by the server and fill the form in", async () => {
-  const page = open(MESSAGE + FORM, ["comments"], { path: "/m/1?a=b", answers: { "/m/1": place } });
+  const page = open(MESSAGE + FORM, ["comments"], { path: "/m/1?a=b&span=0:9-9", answers: { "/m/1": place } });
   const wire = page.find(".wire");
   page.window.getSelection().setBaseAndExtent(wire.children[1].firstChild, 0, wire.children[2].firstChild, 2);
   page.fire(wire.children[2], "pointerup");
@@ -127,8 +127,10 @@ test("characters that are dragged over are found by the server and fill the form
   assert.equal(page.window.location.search, "?a=b&span=0:2-5");
   const { start, end, words } = page.find("form").elements;
   assert.deepEqual([start.value, end.value], ["2", "5"]);
-  page.click(page.find("[data-comment-from]"));
-  assert.equal(page.document.activeElement, words);
+  start.value = "";
+  assert.equal(page.click(page.find("[data-comment-from]"), { ctrlKey: true }).defaultPrevented, false);
+  assert.equal(page.click(page.find("[data-comment-from]")).defaultPrevented, true);
+  assert.deepEqual([page.document.activeElement, start.value], [words, "2"]);
 });
 
 test("no earlier answer fills the form in, and one that fails is said", async () => {
@@ -160,6 +162,11 @@ test("a click beside the raw text, or a selection across two texts, asks nothing
   const [first, second] = page.list(".wire");
   page.window.getSelection().setBaseAndExtent(first.firstChild.firstChild, 0, second.firstChild.firstChild, 1);
   page.fire(second.firstChild, "pointerup");
+  page.window.getSelection().selectAllChildren(first);
+  page.fire(page.find(".read"), "pointerup");
+  page.window.getSelection().collapse(first.firstChild.firstChild, 1);
+  page.fire(first.firstChild, "pointerup");
+  open(FORM, ["comments"]);
   await settle();
   assert.deepEqual(page.fetched, []);
 });
