@@ -28,7 +28,7 @@ test("the next window is fetched when the last row comes into view, and the end 
   page.intersect(page.find("#t1"));
   assert.deepEqual(page.fetched, []);
   page.intersect(page.find("#t2"));
-  await settle(40);
+  await settle();
   assert.deepEqual(shown(page), ["t1", "t2", "t3", "t4"]);
   assert.match(page.find("[data-pages]").textContent, /End of the tree/);
 });
@@ -47,13 +47,13 @@ test("a window far away gives up its rows and gets them back", async () => {
   const page = open(tree(win(1, line(1), "/t?at=2")), ["tree"], { path: "/t", answers });
   for (const n of [1, 2, 3, 4]) {
     page.intersect(page.find(`#t${n}`));
-    await settle(40);
+    await settle();
   }
   const first = page.find("[data-window]");
   assert.deepEqual(shown(page), ["t2", "t3", "t4", "t5"]);
   assert.ok("empty" in first.dataset && page.observed.has(first));
   page.intersect(first);
-  await settle(40);
+  await settle();
   assert.equal(shown(page)[0], "t1");
   assert.equal(first.querySelector("[role=presentation]"), null);
 });
@@ -61,13 +61,13 @@ test("a window far away gives up its rows and gets them back", async () => {
 test("closing a row stands in the address and fetches its window anew", async () => {
   const page = open(tree(win(1, parent(1) + line(2, 2) + line(3))), ["tree"], { path: "/t?hit=2", answers: { "/t": win(1, parent(1) + line(3)) } });
   page.click(page.find("[data-twist]"));
-  await settle(40);
+  await settle();
   assert.deepEqual(shown(page), ["t1", "t3"]);
   assert.equal(page.window.location.search, "?hit=2&fold=f1");
   assert.equal(page.fetched[0], "/t?fold=f1&at=1", "what is looked for would lead elsewhere");
   assert.equal(page.document.activeElement.id, "t1");
   page.click(page.find("[data-twist]"));
-  await settle(40);
+  await settle();
   assert.equal(page.window.location.search, "?hit=2");
 });
 
@@ -76,7 +76,7 @@ test("an answer that is no window changes nothing, and the map leads to a time",
   const page = open(map + tree(win(1, parent(1) + line(2, 2))), ["tree"], { path: "/t?hit=2&at=9", answers: { "/t": "<p>Sign in</p>" } });
   page.find("#t1").focus();
   page.press("[");
-  await settle(40);
+  await settle();
   assert.deepEqual(shown(page), ["t1", "t2"]);
   assert.equal(page.find("[data-pages]").hidden, false);
   page.find(".minimap").getBoundingClientRect = () => ({ left: 100, width: 200 });
