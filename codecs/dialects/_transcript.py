@@ -39,7 +39,7 @@ _NOUNS: Final = {
 # space stands in quotation marks.
 _IN_HEAD: Final = re.compile(
     r"turn \d+\Z|sent \d{1,2} \w+ \d{4}, |the answered message is not named\Z|it names no version of CLowl\Z"
-    r"|CLowl version |in the form of |has the message id |in conversation |closed by the signature line "
+    r"|CLowl version |in the form of |it has the message id |in conversation |closed by the signature line "
     r"|the whole SHA-256 is |public key in full: |the payload in full: "
 )
 _ASKS: Final = frozenset({"request", "query", "propose", "delegate"})

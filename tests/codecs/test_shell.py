@@ -414,6 +414,16 @@ def test_a_number_that_is_said_again_stays_one_request() -> None:
     assert "In reply to message 2 (kim's request)." in told[3]
 
 
+def test_what_cannot_be_read_begins_with_its_speaker_and_stands_in_quotation_marks() -> None:
+    cut = ("--👽lingua/0.4@agent-lingua", "👽", '{"clowl": "0.2", "p":', "!Ik [", '@a3|f0|S0|d1|T1|t"x')
+    slugs = ("agent_lingua", "agent_lingua", "clowl", "lambda_lang", "nslip")
+    lines = [{"raw": raw, "from": "leo", "dialect": slug} for raw, slug in zip(cut, slugs, strict=True)]
+    given = "\n".join(json.dumps(line) for line in lines).encode()
+    told = run("decode", "--format", "english", given=given, code=1).splitlines()
+    assert [line.partition(": ")[2].split()[0] for line in told] == ["leo", "leo", "leo", "leo", "The"]
+    assert [raw for raw, line in zip(cut, told, strict=True) if f"“{raw}”" not in line] == []
+
+
 def test_what_a_message_carries_beside_its_sentence_is_told_but_for_what_the_line_has() -> None:
     keys = {"sent": 5, "turn": 7, "message": "h-1", "prio": {"a": [1]}}
     told = tell({**ASKED, **keys}, {"raw": "!er:cx", "from": "kim", "conversation": "c"})
