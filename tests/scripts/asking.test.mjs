@@ -74,8 +74,15 @@ test("the palette lists what the page can do before the places, and goes there",
   await settle();
   assert.deepEqual(texts(page), ["Make a report", "Mark as fixed", HOSTILE]);
   assert.equal(page.find("[role=status]").textContent, "3 places");
+  assert.deepEqual(page.list("[role=option] span:last-child").map((each) => each.textContent), ["action", "action", "k"]);
+  const marked = () => [page.find("[aria-selected=true]").id, page.find("dialog input").getAttribute("aria-activedescendant")];
+  assert.deepEqual(marked(), ["place-0", "place-0"]);
   assert.equal(page.find("img"), null);
-  page.press("ArrowUp");
+  assert.equal(page.press("ArrowUp").defaultPrevented, true);
+  assert.deepEqual(marked(), ["place-2", "place-2"]);
+  page.press("Enter", page.find("dialog input"), { isComposing: true });
+  assert.equal(page.press("a", page.find("dialog input")).defaultPrevented, false);
+  assert.deepEqual(page.visited, []);
   page.press("Enter");
   assert.deepEqual(page.visited, ["/there"]);
   page.press("ArrowUp");
@@ -86,9 +93,11 @@ test("the palette lists what the page can do before the places, and goes there",
 
 test("the palette stays closed for who types, and says when the server is away", async () => {
   const page = open(`<textarea></textarea>${PALETTE}`, ["palette"]);
+  page.find("dialog input").value = "what was typed before";
   page.press("k", page.find("textarea"), { ctrlKey: true });
   assert.equal(page.find("dialog").open, false);
-  page.press("K", page.document.body, { metaKey: true });
+  assert.equal(page.press("K", page.document.body, { metaKey: true }).defaultPrevented, true);
+  assert.equal(page.find("dialog input").value, "");
   await settle();
   assert.match(page.find("[role=status]").textContent, /cannot be had now/);
 });
