@@ -20,8 +20,10 @@ test("j and k walk the rows and stop at the ends", () => {
 test("keys do nothing while somebody types, with a modifier, or below a dialog", () => {
   const page = open(LIST, ["keys"]);
   assert.equal(page.press("j", page.find("[data-search]")).defaultPrevented, false);
-  assert.equal(page.press("j", page.document.body, { ctrlKey: true }).defaultPrevented, false);
-  page.press("?");
+  for (const modifier of ["ctrlKey", "metaKey", "altKey"]) {
+    assert.equal(page.press("j", page.document.body, { [modifier]: true }).defaultPrevented, false, modifier);
+  }
+  assert.equal(page.press("?").defaultPrevented, true, "or it would be typed");
   assert.equal(page.find("#keys").open, true);
   assert.equal(page.press("j").defaultPrevented, false);
   assert.equal(page.find("[data-current]"), null);
@@ -72,8 +74,14 @@ test("[ and ] close and open what is folded, and Escape raises what dropped down
   drop.open = true;
   page.click(drop.querySelector("p"));
   assert.equal(drop.open, true, "a click within leaves it");
-  page.press("Escape");
+  page.click(page.find("main"));
   assert.equal(drop.open, false);
+  assert.equal(page.document.activeElement, page.document.body);
+  drop.open = true;
+  drop.insertAdjacentHTML("beforeend", "<button>d</button>");
+  drop.querySelector("button").focus();
+  page.press("Escape");
+  assert.deepEqual([drop.open, page.document.activeElement], [false, drop.querySelector("summary")]);
 });
 
 const FINDINGS = `<label data-choose-all hidden><input type=checkbox><span>Choose all</span></label>
