@@ -632,3 +632,21 @@ def test_a_bare_answer_is_a_candidate_until_its_conversation_speaks_the_dialect(
 
     assert is_candidate()
     assert not is_candidate(prior=[(f"👽00{SIGNATURE}", None)])
+
+
+@for_each(["-0", "0.12345678901234567890", "1e-400", "1e999"])
+def test_a_number_that_no_float_holds_keeps_its_digits(written: str) -> None:
+    payload = '{"v":' + written + "}"
+    wire = f"👽73|@1|$j:{base64.b64encode(payload.encode()).decode()}"
+    (message,) = dialects.decode(wire, dialect="agent_lingua").messages
+    assert message.content == {"v": written}
+    assert [note.code for note in message.notes if note.code.endswith("number-range")]
+    assert f"value = {written}" in message.sentence
+    assert dialects.encode([message], "agent_lingua").wire == wire
+
+
+def test_a_number_that_is_spelled_otherwise_is_a_number_and_keeps_its_spelling() -> None:
+    wire = "👽73|@1|$j:" + base64.b64encode(b'{"v":1.50}').decode()
+    (message,) = dialects.decode(wire, dialect="agent_lingua").messages
+    assert message.content == {"v": 1.5}
+    assert dialects.encode([message], "agent_lingua").wire == wire

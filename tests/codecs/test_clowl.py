@@ -15,9 +15,10 @@ import pytest
 from hypothesis import strategies as st
 
 import dialects
+from dialects import _positions as positions
 from dialects._english import escape, say_name
 from dialects._scan import leaves
-from dialects.clowl import DIALECT, positions, reading
+from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
 from dialects.clowl.telling import say_key
 from tests.lanes import generated

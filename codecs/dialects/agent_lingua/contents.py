@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._english import Sentence, join_words, quote, say_name
+from .._json import skip_space
+from .._positions import Node, place
 from .._record import Segment, Span
 from . import notes as kinds
-from .json_text import Member, first_character, members
 from .labels import meaning_of, say_label
-from .payloads import Payload
+from .payloads import RULES, Payload
 from .sealing import read_public_key
 from .tables import DOMAINS, LEVELS
 
@@ -72,30 +73,25 @@ def tell_shortened(payload: Payload) -> Iterator[Segment]:
         if shorten(None, text) != text:
             yield Segment(text=f"the payload in full: {cite(text)}", spans=(_text_span(payload),))
         return
-    start = first_character(text)
-    if text[start] in "{[":
-        yield from _tell_shortened(_place_of(payload, text), list(members(text, start)), None, 0)
+    at = _place_of(payload, text)
+    yield from _tell_shortened(at, at.root.members, None, 0)
 
 
-def _tell_shortened(place: _Place, held: list[Member], above: str | None, depth: int) -> Iterator[Segment]:
+def _tell_shortened(at: _Place, held: Sequence[Node], above: str | None, depth: int) -> Iterator[Segment]:
     for member in held[:MAX_SAID_MEMBERS]:
-        key = member.key or above
-        if isinstance(member.value, str) and _is_shortened(member):
-            label = " ".join(([_say_name_of_key(key, None)] if key else []) + ([] if member.key else ["item"]))
-            words = f"{label} in full: {cite(member.value)}"
-            yield Segment(text=words, spans=(place.span(member.start, member.end),))
-        elif place.text[member.start] in "{[" and depth < _MAX_SAID_DEPTH:
-            yield from _tell_shortened(place, list(members(place.text, member.start)), key, depth + 1)
+        own = member.key if isinstance(member.key, str) else None
+        key = own or above
+        if member.kind == '"':
+            value = at.read(member)
+            if not is_partial(value) if _is_key(own, value) else shorten(own, value) != value:
+                label = " ".join(([_say_name_of_key(key, None)] if key else []) + ([] if own else ["item"]))
+                yield Segment(text=f"{label} in full: {cite(value)}", spans=(at.span(member.start, member.end),))
+        elif member.kind in "{[" and depth < _MAX_SAID_DEPTH:
+            yield from _tell_shortened(at, member.members, key, depth + 1)
 
 
-def _is_shortened(member: Member) -> bool:
-    if _is_key(member):
-        return not is_partial(member.value)
-    return bool(shorten(member.key, member.value) != member.value)
-
-
-def _is_key(member: Member) -> bool:
-    return member.key == "pubkey" and isinstance(member.value, str) and bool(member.value)
+def _is_key(key: str | int | None, value: Any) -> bool:
+    return key == "pubkey" and isinstance(value, str) and bool(value)
 
 
 def say_payload(
@@ -161,21 +157,21 @@ def is_too_long_to_cite(payload: Payload) -> bool:
 
 def _say_json(sentence: Sentence, payload: Payload, skip: frozenset[str], named: str | None) -> None:
     text = payload.text or ""
-    place = _place_of(payload, text)
-    start = first_character(text)
-    if text[start] not in "{[":
-        said = cite(text.strip()) if text[start] == '"' else text.strip()
-        sentence.say(": ").say(said, place.span(start, len(text.rstrip())))
+    at = _place_of(payload, text)
+    root = at.root
+    if root.kind not in "{[":
+        said = cite(text.strip()) if root.kind == '"' else text.strip()
+        sentence.say(": ").say(said, at.span(root.start, len(text.rstrip())))
         return
-    held = [member for member in members(text, start) if member.key not in skip]
+    held = [member for member in root.members if member.key not in skip]
     if not held:
         if not skip:
-            kind = "object" if text[start] == "{" else "list"
-            sentence.say(f", with an empty JSON {kind}", place.span(0, len(text)))
+            kind = "object" if root.kind == "{" else "list"
+            sentence.say(f", with an empty JSON {kind}", at.span(0, len(text)))
         return
-    is_apart = text[start] == "[" or held[0].key == named
+    is_apart = root.kind == "[" or held[0].key == named
     sentence.say(": " if is_apart else ", with ")
-    _say_members(sentence, place, held, 0, named)
+    _say_members(sentence, at, held, 0, named)
 
 
 class _Place:
@@ -183,6 +179,10 @@ class _Place:
 
     def __init__(self, text: str, layer: int, base: int) -> None:
         self.text, self.layer, self.base = text, layer, base
+        self.root = place(text, skip_space(text), len(text))
+
+    def read(self, node: Node) -> Any:
+        return node.read(self.text, RULES)
 
     def span(self, start: int, end: int) -> Span:
         return (self.layer, self.base + start, self.base + end)
@@ -193,22 +193,20 @@ def _place_of(payload: Payload, text: str) -> _Place:
     return _Place(text, payload.layer, payload.body if is_on_wire else 0)
 
 
-def _say_members(sentence: Sentence, place: _Place, held: list[Member], depth: int, named: str | None = None) -> None:
+def _say_members(sentence: Sentence, at: _Place, held: Sequence[Node], depth: int, named: str | None = None) -> None:
     for index, member in enumerate(held):
         if index == MAX_SAID_MEMBERS:
             sentence.say(f" and {len(held) - index} more, as written: ")
-            sentence.say(cite(place.text[_start(member) : held[-1].end]), place.span(_start(member), held[-1].end))
+            first, last = member.key_start, held[-1].end
+            sentence.say(cite(at.text[first:last]), at.span(first, last))
             return
         if index:
             sentence.say(", ")
         is_named = index == 0 and member.key == named
-        if member.key is not None and member.key_span is not None and not is_named:
-            sentence.say(f"{_say_key(member)} = ", place.span(*member.key_span))
-        _say_value(sentence, place, member, depth)
-
-
-def _say_key(member: Member) -> str:
-    return _say_name_of_key(member.key or "", member.value)
+        if isinstance(member.key, str) and not is_named:
+            said = _say_name_of_key(member.key, at.read(member))
+            sentence.say(f"{said} = ", at.span(member.key_start, member.key_end))
+        _say_value(sentence, at, member, depth)
 
 
 def _say_name_of_key(key: str, value: Any) -> str:
@@ -217,53 +215,49 @@ def _say_name_of_key(key: str, value: Any) -> str:
     return name(label) if label == key else label
 
 
-def _start(member: Member) -> int:
-    return member.key_span[0] if member.key_span else member.start
-
-
-def _say_value(sentence: Sentence, place: _Place, member: Member, depth: int) -> None:
-    text, span = place.text, place.span(member.start, member.end)
-    coded = _say_codes(member.key, member.value)
+def _say_value(sentence: Sentence, at: _Place, member: Node, depth: int) -> None:
+    key = member.key if isinstance(member.key, str) else None
+    value, written, span = at.read(member), at.text[member.start : member.end], at.span(member.start, member.end)
+    coded = _say_codes(key, value)
     if coded is not None:
         sentence.say(coded, span)
-    elif _is_key(member) and is_partial(member.value):
-        sentence.say(cite(member.value), span).say(" (only a part of a key)", span)
-    elif _is_key(member):
-        sentence.say(f"a key with the fingerprint {name_key(member.value)}", span)
-    elif text[member.start] == '"':
-        sentence.say(cite(shorten(member.key, member.value)), span)
-    elif text[member.start] in "{[":
-        inner = list(members(text, member.start)) if depth < _MAX_SAID_DEPTH else []
+    elif _is_key(key, value) and is_partial(value):
+        sentence.say(cite(value), span).say(" (only a part of a key)", span)
+    elif _is_key(key, value):
+        sentence.say(f"a key with the fingerprint {name_key(value)}", span)
+    elif member.kind == '"':
+        sentence.say(cite(shorten(key, value)), span)
+    elif member.kind in "{[":
+        inner = member.members if depth < _MAX_SAID_DEPTH else ()
         if not inner:
-            written = text[member.start : member.end]
             sentence.say(cite(written) if depth >= _MAX_SAID_DEPTH else "".join(written.split()), span)
             return
-        is_plain_list = text[member.start] == "[" and not any(text[each.start] in "{[" for each in inner)
+        is_plain_list = member.kind == "[" and not any(each.kind in "{[" for each in inner)
         if is_plain_list and len(inner) <= MAX_SAID_MEMBERS:
-            _say_list(sentence, place, inner)
+            _say_list(sentence, at, inner)
             return
-        opening, closing = ("(", ")") if text[member.start] == "{" else ("[", "]")
+        opening, closing = ("(", ")") if member.kind == "{" else ("[", "]")
         sentence.say(opening)
-        _say_members(sentence, place, inner, depth + 1)
+        _say_members(sentence, at, inner, depth + 1)
         sentence.say(closing)
     else:
-        sentence.say(_say_plain(member, text[member.start : member.end]), span)
+        sentence.say(_say_plain(key, value, written), span)
 
 
-def _say_plain(member: Member, written: str) -> str:
+def _say_plain(key: str | None, value: Any, written: str) -> str:
     """A number with its meaning, or one of JSON's three words."""
-    meaning = meaning_of(member.key, member.value)
+    meaning = meaning_of(key, value)
     if meaning is None:
         return written
     return meaning if meaning.startswith(f"{written} ") else f"{written} ({meaning})"
 
 
-def _say_list(sentence: Sentence, place: _Place, inner: list[Member]) -> None:
+def _say_list(sentence: Sentence, at: _Place, inner: Sequence[Node]) -> None:
     """Add plain values as a person lists them: `1, 2 and 3`."""
     for index, member in enumerate(inner):
         if index:
             sentence.say(" and " if index == len(inner) - 1 else ", ")
-        _say_value(sentence, place, member, _MAX_SAID_DEPTH)
+        _say_value(sentence, at, member, _MAX_SAID_DEPTH)
 
 
 def _say_codes(key: str | None, value: Any) -> str | None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._errors import EncodeError
+from .._json import write
 from .._record import Encoded, Loss, Message
-from .json_text import write_json
 from .openers import open_answer, open_broken, open_marked
 from .packing import encode_base64, pack
 from .payloads import Layers, read_payload
@@ -191,7 +191,7 @@ def _write_payload(message: Message) -> str | None:
 def _spell(kind: str, content: Any, part: int) -> str:
     try:
         if kind == "json" or not isinstance(content, str):
-            return "j:" + encode_base64(write_json(content).encode())
+            return "j:" + encode_base64(write(content).encode())
         if kind == "raw":
             return f"r:{content}"
         return "z:" + encode_base64(pack(content)) if kind == "zlib" else encode_base64(content.encode())
@@ -237,7 +237,7 @@ def _write_other(message: Message, losses: list[Loss]) -> tuple[set[str], tuple[
 def _write_inform(message: Message, content: Any, losses: list[Loss]) -> tuple[str, str]:
     if content is None:
         raise EncodeError(SLUG, "there is no statement that informs, and no text to write behind a 👽", message.part)
-    text = content if isinstance(content, str) else write_json(content)
+    text = content if isinstance(content, str) else write(content)
     if text != content or text.strip() != text:
         losses.append(Loss(name="content", part=message.part, reason="it becomes human text"))
     return _write_text(text.strip(), message.part, is_marked=True)

@@ -91,7 +91,9 @@ NOT_TEXT = _row("not-text", "warning", "undecoded", "Bytes that are not UTF-8: s
 NOT_JSON = _row("not-json", "warning", "undecoded", "A JSON payload that is not JSON: shown as text.", _PAYLOAD)
 BARE_JSON = _row("bare-json", "warning", "protocol", "JSON written openly where Base64 is required.", _PAYLOAD)
 DUPLICATE_KEY = _row("duplicate-key", "warning", "protocol", "A JSON key given twice: both are shown.", _PAYLOAD)
-NUMBER_RANGE = _row("number-range", "notice", "undecoded", "A number too large to compute with: digits kept.", _PAYLOAD)
+NUMBER_RANGE = _row(
+    "number-range", "notice", "undecoded", "A number kept as text, for the sake of its digits.", _PAYLOAD
+)
 TOO_DEEP = _row("too-deep", "warning", "undecoded", "JSON nested deeper than 64: kept as text.", _PAYLOAD)
 NOT_ZLIB = _row("not-zlib", "warning", "undecoded", "A compressed payload that cannot be unpacked.", _PAYLOAD)
 OTHER_CONTAINER = _row("other-container", "notice", "protocol", "Compressed as gzip or raw deflate.", _PAYLOAD)

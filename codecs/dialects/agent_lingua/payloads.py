@@ -6,17 +6,21 @@ layer of the record, so that a sentence can point into it; what cannot be unwrap
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .._english import quote
+from .._json import JsonError, Rules, load, load_whole, skip_space
 from .._record import Layer, Note, NoteKind, Span
 from . import notes as kinds
-from .json_text import MAX_DEPTH, TooDeepError, first_character, parse_json
 from .packing import Room, Unpacked, decode_base64, unpack
 from .tables import PREFIXES
 
+RULES = Rules(max_depth=64)
+# JSON that a wire writes openly ends where it closes, however deep: whether it is read is seen later.
+_OPEN_RULES = Rules(max_depth=500)
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,15}):")
 _TAG_BYTES = 16
 NONCE_BYTES = 12
@@ -90,6 +94,15 @@ def may_pack(wire: str) -> bool:
     return "$" in wire
 
 
+def find_json_end(text: str, start: int, end: int) -> int | None:
+    """Where a JSON object or array that begins at `start` ends, or None if none does before `end`."""
+    try:
+        stop = load(text, start, _OPEN_RULES).end
+    except JsonError:
+        return None
+    return stop if stop <= end else None
+
+
 def read_payload(written: str, start: int, layers: Layers, *, of: int = 0) -> Payload:
     """Read the characters after `$`, which begin at `start` of the layer `of`."""
     found = _PREFIX.match(written)
@@ -151,29 +164,28 @@ def read_text(payload: Payload, data: bytes) -> str | None:
 def _read_json(payload: Payload, text: str, layer: int, start: int, *, is_bare: bool = False) -> None:
     payload.content, payload.text, payload.layer = text, text, layer
     try:
-        parsed = parse_json(text)
-    except TooDeepError:
+        loaded = load_whole(text, RULES)
+    except JsonError as fault:
         payload.is_kept = True
-        payload.note(kinds.TOO_DEEP, f"the JSON nests deeper than {MAX_DEPTH} levels: kept as text")
-        return
-    except ValueError as problem:
-        payload.is_kept = True
-        if is_bare:
+        if fault.kind == "depth":
+            payload.note(kinds.TOO_DEEP, f"the JSON nests deeper than {RULES.max_depth} levels: kept as text")
+        elif is_bare:
             payload.content, payload.text = None, None
             payload.note(kinds.NOT_BASE64, "it is not Base64: shown as written")
         else:
-            payload.note(kinds.NOT_JSON, f"the text is not JSON ({problem}): shown as text")
+            said = json.JSONDecodeError(fault.reason, text, fault.offset) if fault.kind == "syntax" else fault
+            payload.note(kinds.NOT_JSON, f"the text is not JSON ({said}): shown as text")
         return
-    payload.content, payload.is_json = parsed.value, True
+    payload.content, payload.is_json = loaded.data, True
     if is_bare:
         payload.note(kinds.BARE_JSON, "the JSON is written openly, where Base64 is required")
-    if parsed.duplicates:
+    if loaded.repeated:
         payload.is_kept = True
-        keys = ", ".join(map(quote, parsed.duplicates))
+        keys = ", ".join(map(quote, loaded.repeated))
         payload.note(kinds.DUPLICATE_KEY, f"given twice: {keys}; the last stands in the content")
-    if parsed.has_kept_digits:
+    if loaded.has_exact_numbers:
         payload.is_kept = True
-        payload.note(kinds.NUMBER_RANGE, "a number is too large to compute with: its digits are kept as text")
+        payload.note(kinds.NUMBER_RANGE, "a number is kept as text, with all its digits")
 
 
 def _read_packed(payload: Payload, data: bytes, layers: Layers) -> None:
@@ -220,11 +232,11 @@ def _read_nested(payload: Payload, text: str, layers: Layers) -> None:
 def _see_json(payload: Payload) -> None:
     """Compressed text may be JSON, which the prefix does not say: it is told as JSON, and stays text."""
     text = payload.text or ""
-    if text[first_character(text) : first_character(text) + 1] not in ("{", "["):
+    if not text.startswith(("{", "["), skip_space(text)):
         return
     try:
-        parse_json(text)
-    except (ValueError, TooDeepError):
+        load_whole(text, RULES)
+    except JsonError:
         return
     payload.is_json = True
     payload.note(kinds.INNER_JSON, "the compressed text is JSON, which the prefix $z: does not say")

@@ -7,14 +7,14 @@ Fields of an inner layer hang below the payload they came from.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from .._json import skip_space
+from .._positions import Node, place
 from .._record import Field, Layer
 from .._scan import leaf, tile
-from .json_text import Member, first_character, members
 from .labels import label_of, meaning_of
 from .openers import Signature
-from .payloads import Payload
+from .payloads import RULES, Payload
 from .statements import Part, Statement
 from .tables import (
     ACTIONS,
@@ -204,11 +204,11 @@ def inner_fields(payload: Payload, layers: tuple[Layer, ...]) -> tuple[Field, ..
 
 
 def _json_fields(text: str, layer: int, base: int) -> tuple[Field, ...]:
-    start = first_character(text)
+    start = skip_space(text)
     if text[start] not in "{[":
         value = leaf("value", "value", text, start, len(text.rstrip()), layer=layer, value=text.strip())
         return tile([value], text, syntax=_JSON_SYNTAX, layer=layer)
-    fields = [_member_field(member, place, text, layer, 0) for place, member in enumerate(members(text, start))]
+    fields = [_member_field(member, text, layer, 0) for member in place(text, start, len(text)).members]
     tiled = tile(fields, text, syntax=_JSON_SYNTAX, layer=layer)
     return tuple(_moved(field, base) for field in tiled) if base else tiled
 
@@ -219,23 +219,19 @@ def _moved(field: Field, by: int) -> Field:
     return field.replace(span=(layer, start + by, end + by), children=children)
 
 
-def _member_field(member: Member, place: int, text: str, layer: int, depth: int) -> Field:
-    start = member.key_span[0] if member.key_span else member.start
-    name = member.key if member.key is not None else str(place)
-    label = label_of(member.key) if member.key is not None else f"item {place + 1}"
+def _member_field(member: Node, text: str, layer: int, depth: int) -> Field:
+    key, value = member.key, member.read(text, RULES)
+    label = label_of(key) if isinstance(key, str) else f"item {key + 1}"
+    meaning = meaning_of(key, value) if isinstance(key, str) else None
     children: list[Field] = []
-    if member.key_span:
-        children.append(leaf("key", "key", text, *member.key_span, layer=layer, value=member.key, meaning=label))
-    meaning = meaning_of(member.key, member.value)
-    if text[member.start] in "{[" and depth < _MAX_DEPTH:
-        inner = [
-            _member_field(each, index, text, layer, depth + 1) for index, each in enumerate(members(text, member.start))
-        ]
-        value: Any = None
-        holder = leaf("value", label, text, member.start, member.end, layer=layer, meaning=meaning)
-        children.append(holder.replace(children=tuple(inner)))
+    if isinstance(key, str):
+        at = (member.key_start, member.key_end)
+        children.append(leaf("key", "key", text, *at, layer=layer, value=key, meaning=label))
+    held = leaf("value", label, text, member.start, member.end, layer=layer, meaning=meaning)
+    if member.kind in "{[" and depth < _MAX_DEPTH:
+        value = None
+        held = held.replace(children=tuple(_member_field(inner, text, layer, depth + 1) for inner in member.members))
     else:
-        value = member.value
-        children.append(leaf("value", label, text, member.start, member.end, layer=layer, value=value, meaning=meaning))
-    whole = leaf(name, label, text, start, member.end, layer=layer, value=value, meaning=meaning)
-    return whole.replace(children=tuple(children))
+        held = held.replace(value=value)
+    whole = leaf(str(key), label, text, member.key_start, member.end, layer=layer, value=value, meaning=meaning)
+    return whole.replace(children=(*children, held))

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from .._english import join_words, quote, say_instant, say_name
+from .._positions import Path
 from .._record import MASK, Message
 from .columns import find_extra
 from .details import is_text
 from .parts import Piece
-from .positions import Path
 from .tables import STATES
 from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_pair, say_value
 from .tokens import is_secret

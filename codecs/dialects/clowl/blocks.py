@@ -6,8 +6,7 @@ import re
 from typing import Literal
 
 from .._dialect import Block
-from .json_text import MAX_DEPTH
-from .parts import OPENER
+from .parts import OPENER, RULES
 
 # A message over more lines than this is taken as cut; the framer bounds its bytes.
 MAX_LINES = 20_000
@@ -62,7 +61,7 @@ class _Object:
                 # A JSON string ends on the line on which it began: an open one was cut.
                 self.is_broken = not found[1]
                 self._last = '"'
-            if len(self._open) > MAX_DEPTH:
+            if len(self._open) > RULES.max_depth:
                 self.is_broken = True
         self.is_complete = not self._open and not self.is_broken
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .._json import Digits, write
+from .._positions import Path, write_path
 from .._record import MASK, Failure, Reference, Security
 from .._time import instant_of_seconds
 from .details import is_names, is_percentage, is_text
-from .json_text import Digits, write
 from .parts import Profile, profile_of
-from .positions import Path, write_path
 from .schema import HASH, PROFILES
 from .tables import ACTS
 from .tokens import is_message

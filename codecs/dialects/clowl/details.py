@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from .._english import say_name
+from .._json import Digits
+from .._positions import Path
 from .._record import NoteKind
 from . import notes, tables
-from .json_text import Digits
 from .labels import say_field
 from .parts import Profile
-from .positions import Path
 
 # What a check has found: the kind of note, where, and in which words.
 Found = tuple[NoteKind, Path, str]

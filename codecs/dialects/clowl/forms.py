@@ -13,9 +13,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .._english import escape, join_words, say_name
+from .._json import Digits
 from .._record import Message
 from .details import find_failing
-from .json_text import Digits
 from .parts import Piece
 from .sentences import tell
 from .telling import say_value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._english import quote
-from .positions import Path
+from .._positions import Path
 from .tables import FIELDS
 
 # What stands within these is found without their name: nobody looks for the task anywhere but in the body.

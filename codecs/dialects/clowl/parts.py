@@ -6,9 +6,12 @@ import re
 from functools import cached_property
 from typing import Any, Literal
 
-from .json_text import Loaded, UnreadableError, is_shallow, load
-from .positions import Node, place
+from .._json import JsonError, Loaded, Rules, is_shallow, load
+from .._positions import Node, place
+from .._record import NoteKind
+from .notes import NOT_JSON, NUMBER_TOO_LONG, TOO_DEEP
 
+RULES = Rules(max_depth=100, max_digits=5_000, allows_controls=True)
 PieceKind = Literal["object", "json", "prose", "broken", "comment", "fence", "list", "comma", "mark"]
 
 # After so many unreadable objects the rest of a record is taken as text: each try may read far ahead.
@@ -49,6 +52,32 @@ def profile_of(data: Any) -> Profile | None:
     if len(_COMMON & held) >= 3 and ("p" in data or "body" in data):
         return "0.2"
     return None
+
+
+class UnreadableError(Exception):
+    """An object that cannot be read.
+
+    Attributes:
+        kind: the kind of note it becomes.
+        offset: where reading stopped, in code points of the text.
+        reason: why, in words.
+    """
+
+    def __init__(self, kind: NoteKind, offset: int, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.offset = offset
+        self.reason = reason
+
+
+def _explain(fault: JsonError) -> UnreadableError:
+    if fault.kind == "depth":
+        return UnreadableError(TOO_DEEP, fault.offset, fault.reason)
+    if fault.kind == "digits":
+        return UnreadableError(NUMBER_TOO_LONG, fault.offset, fault.reason)
+    if fault.kind == "constant":
+        return UnreadableError(NOT_JSON, fault.offset, "NaN and Infinity are not JSON")
+    return UnreadableError(NOT_JSON, fault.offset, f"not JSON: {fault.reason[0].lower()}{fault.reason[1:]}")
 
 
 class Piece:
@@ -97,7 +126,7 @@ class _Division:
     def __init__(self, wire: str) -> None:
         self.wire = wire
         self.pieces: list[Piece] = []
-        self._shallow = is_shallow(wire)
+        self._shallow = is_shallow(wire, RULES)
         self._failures = 0
         self._at = 0
         if wire.startswith("\ufeff"):
@@ -145,10 +174,10 @@ class _Division:
 
     def _take_object(self) -> None:
         try:
-            loaded = load(self.wire, self._at, shallow=self._shallow)
-        except UnreadableError as error:
+            loaded = load(self.wire, self._at, RULES, shallow=self._shallow)
+        except JsonError as fault:
             self._failures += 1
-            self._take_broken(error)
+            self._take_broken(_explain(fault))
             return
         profile = profile_of(loaded.data)
         piece = self._take("object" if profile else "json", loaded.end)
@@ -157,8 +186,8 @@ class _Division:
     def _take_array(self) -> None:
         """A list that fills its line is JSON and no message; a bracket that opens a remark, as `[1] see`, is prose."""
         try:
-            loaded = load(self.wire, self._at, shallow=self._shallow)
-        except UnreadableError:
+            loaded = load(self.wire, self._at, RULES, shallow=self._shallow)
+        except JsonError:
             self._failures += 1
             self._take_prose()
             return

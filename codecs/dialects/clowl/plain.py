@@ -13,11 +13,12 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from .._json import Digits, make_fraction
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
 from .details import find_failing, find_refusing
-from .json_text import MAX_DEPTH, Digits, make_fraction
+from .parts import RULES
 from .schema import HASH
 from .tables import ACTS, ERROR_CODES, MODES
 from .tokens import is_message
@@ -131,7 +132,7 @@ def _is_regular(wire: str, data: dict[str, Any], details: dict[str, Any]) -> boo
         count += len(context)
     nested = [value for value in details.values() if type(value) is dict or type(value) is list]
     if nested:
-        if wire.count("{") + wire.count("[") > MAX_DEPTH or any(map(is_message, nested)):
+        if wire.count("{") + wire.count("[") > RULES.max_depth or any(map(is_message, nested)):
             return False
         if _may_hold_negative_zero(wire):
             return False

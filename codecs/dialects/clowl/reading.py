@@ -8,16 +8,16 @@ from itertools import islice
 from typing import Any
 
 from .._english import quote
+from .._json import Digits, load
+from .._positions import Node, Path, read_key, write_path
 from .._record import MASK, Envelope, Field, Identity, Layer, Message, Note, NoteKind, Reading, Span, WireReading
 from . import notes
 from .columns import fill
 from .details import Found, is_text
 from .detection import VERSIONED, sniff
-from .json_text import Digits, UnreadableError, load
 from .labels import say_field
-from .parts import Piece, Profile, divide, take_whole
+from .parts import RULES, Piece, Profile, UnreadableError, divide, take_whole
 from .plain import read_plain
-from .positions import Node, Path, read_key, write_path
 from .schema import VERSION_KEY, examine
 from .tokens import find_tokens, hide, hide_secrets, is_secret
 from .tree import grow_tree
@@ -119,7 +119,7 @@ def _read_piece(piece: Piece, part: int) -> Message:
     columns = fill(data, piece.profile)
     piece.data = data
     loaded = piece.loaded
-    if loaded is not None and loaded.has_repeats:
+    if loaded is not None and loaded.repeated:
         findings.extend(_find_repeats(piece, columns))
     if loaded is not None and loaded.has_exact_numbers:
         findings.extend(_find_exact_numbers(piece))
@@ -188,13 +188,13 @@ def _find_repeats(piece: Piece, columns: dict[str, Any]) -> Iterator[Found]:
 def _read_earlier(piece: Piece, path: Path, node: Node) -> Any:
     if is_secret(path, piece.profile or "0.2"):
         return MASK
-    return hide(load(piece.wire, node.start, shallow=True).data, piece.tokens)
+    return hide(load(piece.wire, node.start, RULES, shallow=True).data, piece.tokens)
 
 
 def _find_exact_numbers(piece: Piece) -> Iterator[Found]:
     for path, member in piece.node.walk():
         raw = piece.wire[member.start : member.end]
-        if member.kind == "v" and isinstance(load(raw, shallow=True).data, Digits):
+        if member.kind == "v" and isinstance(load(raw, 0, RULES, shallow=True).data, Digits):
             yield notes.EXACT_NUMBER, path, f"{say_field(path)} is kept as text, with all its digits"
 
 

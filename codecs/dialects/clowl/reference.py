@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from .._json import write
 from .._record import Message
-from .json_text import write
 from .parts import Piece
 from .tables import ACTS
 

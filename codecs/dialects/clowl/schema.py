@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .._english import quote, say_name
+from .._positions import Path
 from . import notes, tables
 from .details import Found, check_details, describe_type, is_text
 from .labels import say_field
 from .parts import Profile
-from .positions import Path
 
 HASH = re.compile(r"[a-f0-9]{64}\Z")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+\Z")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .._english import join_words, quote, say_name
+from .._json import write
 from .._record import Message
 from .details import find_failing, find_refusing, fold_status, is_text
-from .json_text import write
 from .parts import Piece
 from .tables import CANCELLED, ERROR_CODES, MODES, name_error
 from .telling import SOMEONE, Teller, Words, say_pair, say_value

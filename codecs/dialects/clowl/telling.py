@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .._english import join_words, quote, say_name
+from .._json import write
+from .._positions import Path
 from .._record import Message
 from .details import is_text
-from .json_text import write
 from .parts import Piece, Profile
-from .positions import Path
 
 Words = tuple[str, Path | None]
 SOMEONE = "Someone"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._positions import Path
 from .._record import MASK
 from .parts import Profile
-from .positions import Path
 
 # A token shorter than this is not looked for in the rest of the message: it would be found in ordinary words.
 _SHORTEST = 6

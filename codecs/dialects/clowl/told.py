@@ -12,11 +12,11 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final, Self
 
+from .._positions import Path
 from .._record import Message, Segment, Span
 from .asides import say_beside, say_gloss
 from .forms import say_plain
 from .parts import Piece, take_whole
-from .positions import Path
 from .reference import write_reference_line
 from .sentences import tell
 from .telling import PLACES, Words

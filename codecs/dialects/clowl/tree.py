@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .._json import load
+from .._positions import Node, Path, read_key
 from .._record import MASK, Field
 from .._scan import leaf, masked_leaf, tile
 from .._time import instant_of_seconds
 from . import tables
 from .details import is_text
-from .json_text import load
-from .parts import Piece
-from .positions import Node, Path, read_key
+from .parts import RULES, Piece
 from .tokens import find_secrets, hide, is_secret
 
 # Below this depth a value is one leaf: a tree unfolded to the last level would hold its text at every level.
@@ -134,7 +134,7 @@ def _read_value(piece: Piece, node: Node) -> Any:
     raw = piece.wire[node.start : node.end]
     if node.kind == '"':
         return read_key(raw)
-    return load(raw, shallow=True).data if node.kind == "v" else raw
+    return load(raw, 0, RULES, shallow=True).data if node.kind == "v" else raw
 
 
 def explain(code: str, value: Any) -> str | None:

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .._errors import EncodeError
+from .._json import write
 from .._record import Encoded, Loss, Message
 from .columns import HASH_PREFIX, PROFILE_NAMES
-from .json_text import write
 from .reading import read
 from .tables import ACTS, CODE_OF
 

@@ -9,22 +9,21 @@ of the dialect and a list of tokens, and both a text that can be Lambda.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from .._json import JsonError, Rules, is_shallow, load, skip_space
+from .._positions import place
 
 # The keys of a form stand this near its beginning, or it is none.
 _NEAR = 4096
 _HEAD = re.compile(r'\ufeff?\s*\{\s*"')
 _CUT = re.compile(r'\ufeff?\s*\{\s*"type"\s*:\s*"lambda"\s*[,}]')
 _TEXT_KEY = re.compile(r'"lambda"\s*:\s*"')
-_SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _VERSION = re.compile(r"v?(\d{1,8}(?:\.\d{1,8}){0,3})\Z")
 _LONGEST_TOKEN = 256
-# Values beside the text that nest deeper than this are not read.
-DEEPEST = 100
 _WORD_ENDS = re.compile(r"[A-Za-z0-9]\Z")
 _WORD_STARTS = re.compile(r"[a-z0-9]")
 
@@ -186,7 +185,7 @@ def judge(form: JsonForm, sniff: Callable[[str], float]) -> tuple[float, str]:
     return 0.2, "possibly lambda: an object of tokens, but they are none of the dialect"
 
 
-# Numbers that Python would round or refuse stay as their digits.
+# Numbers that Python would round, refuse or spell otherwise stay as their digits.
 def _keep_integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 16 else digits
 
@@ -196,7 +195,8 @@ def _keep_fraction(digits: str) -> float | str:
     return number if repr(number) == digits else digits
 
 
-_DECODER = json.JSONDecoder(parse_int=_keep_integer, parse_float=_keep_fraction, parse_constant=str)
+# Values beside the text that nest deeper than this are not read.
+_RULES = Rules(max_depth=100, integer=_keep_integer, fraction=_keep_fraction, constant=str)
 
 
 def _read_object(wire: str) -> tuple[Member, ...]:
@@ -205,69 +205,53 @@ def _read_object(wire: str) -> tuple[Member, ...]:
     Raises:
         NotJsonError: where it stops being JSON, or nests deeper than can be read.
     """
-    at = _skip(wire, 1 if wire[:1] == "\ufeff" else 0)
+    is_plain = is_shallow(wire, _RULES)
+    at = skip_space(wire, 1 if wire[:1] == "\ufeff" else 0)
     members: list[Member] = []
-    at = _skip(wire, at + 1)
+    at = skip_space(wire, at + 1)
     while wire[at : at + 1] != "}" or members:
-        key, key_at, at = _read_value(wire, at)
+        key, key_at, at = _read_value(wire, at, is_plain)
         if not isinstance(key, str):
             raise NotJsonError(key_at[0], "a key must be a string")
-        at = _skip(wire, at)
+        at = skip_space(wire, at)
         if wire[at : at + 1] != ":":
             raise NotJsonError(at, "a colon is missing")
-        value, value_at, at = _read_value(wire, _skip(wire, at + 1))
+        value, value_at, at = _read_value(wire, skip_space(wire, at + 1), is_plain)
         members.append(Member(key, key_at, value, value_at))
-        at = _skip(wire, at)
+        at = skip_space(wire, at)
         if wire[at : at + 1] == "}":
             break
         if wire[at : at + 1] != ",":
             raise NotJsonError(at, "a comma or the closing brace is missing")
-        at = _skip(wire, at + 1)
-    if _skip(wire, at + 1) != len(wire):
+        at = skip_space(wire, at + 1)
+    if skip_space(wire, at + 1) != len(wire):
         raise NotJsonError(at + 1, "more text follows the object")
     return tuple(members)
 
 
-def _read_value(wire: str, at: int) -> tuple[Any, tuple[int, int], int]:
+def _read_value(wire: str, at: int, is_plain: bool) -> tuple[Any, tuple[int, int], int]:
     """(the value, where it stands, where it ends); of a string the quotes are left out of its place."""
     try:
-        value, end = _DECODER.raw_decode(wire, at)
-    except json.JSONDecodeError as fault:
-        raise NotJsonError(min(fault.pos, len(wire)), fault.msg.removesuffix(" starting at")) from None
-    except (StopIteration, RecursionError):
-        raise NotJsonError(min(at, len(wire)), "no value can be read here") from None
-    value = _show_deep(value, at, 1)
+        loaded = load(wire, at, _RULES, shallow=is_plain)
+    except JsonError as fault:
+        if fault.kind == "depth":
+            raise NotJsonError(at, f"this value is {fault.reason}") from None
+        raise NotJsonError(fault.offset, fault.reason.removesuffix(" starting at")) from None
+    value, end = _show_deep(loaded.data), loaded.end
     return value, (at + 1, end - 1) if isinstance(value, str) and wire[at] == '"' else (at, end), end
 
 
-def _show_deep(value: Any, at: int, depth: int) -> Any:
-    """The value without half characters.
-
-    Raises:
-        NotJsonError: for one that nests deeper than anything here needs.
-    """
+def _show_deep(value: Any) -> Any:
+    """The value without half characters."""
     if isinstance(value, str):
         return show_surrogates(value)
-    if depth > DEEPEST and isinstance(value, (list, dict)):
-        raise NotJsonError(at, f"this value is nested deeper than {DEEPEST} levels")
     if isinstance(value, list):
-        return [_show_deep(item, at, depth + 1) for item in value]
+        return [_show_deep(item) for item in value]
     if isinstance(value, dict):
-        return {show_surrogates(key): _show_deep(item, at, depth + 1) for key, item in value.items()}
+        return {show_surrogates(key): _show_deep(item) for key, item in value.items()}
     return value
 
 
 def _place_tokens(wire: str, held: Member) -> tuple[tuple[str, tuple[int, int]], ...]:
-    placed = []
-    at = _skip(wire, held.value_at[0] + 1)
-    for token in held.value:
-        _, span, at = _read_value(wire, at)
-        placed.append((token, span))
-        at = _skip(wire, at)
-        at = _skip(wire, at + 1)
-    return tuple(placed)
-
-
-def _skip(wire: str, at: int) -> int:
-    found = _SPACE.match(wire, at)
-    return found.end() if found else at
+    nodes = place(wire, *held.value_at).members
+    return tuple((token, (node.start + 1, node.end - 1)) for token, node in zip(held.value, nodes, strict=True))

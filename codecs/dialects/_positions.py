@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ._json import Rules, load
 
 # One value with its key, or a closing bracket, and the separators before it. Possessive throughout: linear.
 _STRING = r'"(?>(?:[^"\\]++|\\.)*)"'
@@ -41,6 +44,12 @@ class Node:
     def find(self, key: str | int) -> Node | None:
         """The member of that key; the last one where the key is repeated."""
         return None
+
+    def read(self, text: str, rules: Rules) -> Any:
+        """The value, from the text in which this was placed."""
+        if self.kind == '"':
+            return read_key(text[self.start : self.end])
+        return load(text, self.start, rules, shallow=True).data
 
     def locate(self, path: Path) -> Node | None:
         """The value at the end of a path, or None where the path leads nowhere."""
