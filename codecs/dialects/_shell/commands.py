@@ -7,7 +7,7 @@ from typing import Any
 
 import dialects
 
-from .._conversations import Conversations
+from .._decoding import Conversations
 from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_quarantined, write_json
 from .._log import LogRecord
 from .inputs import read_items
