@@ -30,7 +30,7 @@ lint: venv-dev node-dev ## check format, rules, types, the directions of imports
 	$(IN_VENV) -m djlint --quiet --lint templates
 	$(IN_VENV) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(IN_VENV) manage.py check --fail-level WARNING
-	@if [ -d node_modules ]; then npm run --silent lint; else echo "The browser's scripts were not checked: that needs Node."; fi
+	@if $(HAS_NODE) && [ -x node_modules/.bin/eslint ]; then npm run --silent lint; fi
 
 audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
 	$(IN_VENV) .ci/audit
@@ -90,10 +90,12 @@ venv-dev: have-python
 	@$(PYTHON) inspector/embedded/bootstrap.py dev
 
 # What checks the browser's scripts: in development only, the product needs no Node.
+HAS_NODE := command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'
+
 node-dev:
-	@if ! command -v npm >/dev/null; then echo "There is no Node here: the browser's scripts are neither checked nor tested."; \
+	@if ! { $(HAS_NODE); }; then echo "There is no Node 20 or newer here: the browser's scripts are neither checked nor tested."; \
 	elif [ ! node_modules/.package-lock.json -nt package-lock.json ]; then \
-		npm ci --silent --no-progress || echo "npm could not install what checks the browser's scripts: they are not tested." >&2; \
+		npm ci --silent --no-progress || echo "npm could not install what checks the browser's scripts: they are neither checked nor tested." >&2; \
 	fi
 
 have-python:

@@ -27,6 +27,7 @@ LAYERS = (
     ("urls", "wsgi", "asgi", "server"),
     ("pages", "api", "tasks", "worker"),
     ("pipeline",),
+    ("steps",),
     ("reading",),
     ("exports",),
     ("audit",),

@@ -8,6 +8,7 @@ each is said once for a conversation.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +33,15 @@ _NOUNS: Final = {
     "request": "request", "query": "question", "propose": "proposal", "accept": "acceptance", "reject": "rejection",
     "done": "result", "failure": "failure", "cancel": "cancellation", "delegate": "delegation", "commit": "commitment",
     "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
-    "observe": "observation", "advertise": "capabilities",
+    "observe": "observation", "advertise": "list of capabilities",
 }  # fmt: skip
+# What stands beside a sentence and needs no place in a line. No name that a message gives begins so: a name with a
+# space stands in quotation marks.
+_IN_HEAD: Final = re.compile(
+    r"turn \d+\Z|sent \d{1,2} \w+ \d{4}, |the answered message is not named\Z|it names no version of CLowl\Z"
+    r"|CLowl version |in the form of |it has the message id |in conversation |closed by the signature line "
+    r"|the whole SHA-256 is |public key in full: |the payload in full: "
+)
 _ASKS: Final = frozenset({"request", "query", "propose", "delegate"})
 _ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
 # How an answer leaves what it answers, and how that is told of an earlier one.
@@ -172,14 +180,28 @@ class Transcript:
         return said + "".join(f" Caution: as for message {first}." for first in again)
 
     def _say_remarks(self, number: int, message: Message) -> str:
-        """What is not known beside the sentence, each once for the conversation."""
-        said = dict.fromkeys(segment.text for segment in message.also if segment.basis == "unknown")
+        """What stands beside the sentence; what is not known, each once for the conversation."""
+        told = [each for each in message.also if not _is_in_head(message, each.text)]
+        carried = [each.text for each in told if each.basis != "unknown"]
+        said = dict.fromkeys(each.text for each in told if each.basis == "unknown")
         new = [text for text in said if not self._may_remember(text) or text not in self._remarked]
         self._remarked |= {text: number for text in new if self._may_remember(text)}
-        return "".join(f" Note: {text}." for text in new)
+        also = f" Also: {'; '.join(carried)}." if carried else ""
+        return also + "".join(f" Note: {text}." for text in new)
 
     def _may_remember(self, text: str) -> bool:
         return text in self._remarked or len(self._remarked) < MAX_LINES
+
+
+def _is_in_head(message: Message, text: str) -> bool:
+    """Whether the line or the conversation has it elsewhere: an id, a time, a version, a key or a hash in full."""
+    ids = (
+        ("message", message.message_id),
+        ("in conversation", message.conversation_id),
+        ("in trace", message.trace_id),
+    )
+    own = {f"{before} {say_name(name)}" for before, name in ids if name is not None}
+    return text in own or _IN_HEAD.match(text) is not None
 
 
 def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[str, ...]:
@@ -309,7 +331,10 @@ def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
             return reply.value is not None and bears(earlier, reply.value) and not _is_answer(line)
         case "latest-to-me":
             is_between = not message.receivers or earlier.sender in message.receivers
-            return message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+            is_to_it = message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+            # Two that speak in one turn do not answer each other.
+            is_earlier = not get_dialect(dialect).orders_by_turn or earlier.turn != message.turn
+            return is_to_it and is_earlier
         case "latest-of-other":
             return is_others and is_to_me
         case "latest-unanswered-of-other":
@@ -341,7 +366,7 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
         yield f"It repeats message {first.number} word for word."
     elif line.content and (again := next((each for each in same if each.content == line.content), None)):
         yield f"It says again what message {again.number} said."
-    elif message.turn is not None and message.message_id is None:
+    elif message.message_id is None and message.turn is not None and _comes_after_later(same[-1], message.turn, lines):
         yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
     else:
         differences = list(_find_differences(first.message, message))[:_MAX_DIFFERENCES]
@@ -352,17 +377,27 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
         )
 
 
+def _comes_after_later(line: Line, turn: int, lines: deque[Line]) -> bool:
+    """Whether a later turn was told since a line: only then the turns of it begin anew."""
+    return any(each.number > line.number and (each.message.turn or 0) > turn for each in lines)
+
+
 def _is_numbered_alike(earlier: Message, message: Message) -> bool:
     return (earlier.object_id, earlier.sender) == (message.object_id, message.sender)
 
 
 def _find_differences(first: Message, second: Message) -> Iterator[str]:
     """What is another thing in the second than in the first: `eur = 10000 instead of 10`."""
-    for name in ("native_act", "sender", "topic"):
+    acts = [_NOUNS.get(each.performative or "", "") for each in (first, second)]
+    if all(acts) and acts[0] != acts[1]:
+        before, after = (f"{'an' if act[0] in 'aeo' else 'a'} {act}" for act in acts)
+        yield f"{after} instead of {before}"
+    elif first.native_act != second.native_act:
+        yield f"act {_show(second.native_act)} instead of {_show(first.native_act)}"
+    for name in ("sender", "topic"):
         before, after = getattr(first, name), getattr(second, name)
         if before != after:
-            label = name.removeprefix("native_")
-            yield f"{label} {_show(after)} instead of {_show(before)}"
+            yield f"{name} {_show(after)} instead of {_show(before)}"
     one, other = first.content, second.content
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*one, *other)):

@@ -49,7 +49,7 @@
     j: () => walk(1),
     k: () => walk(-1),
     x: choose,
-    "/": () => document.querySelector("[data-search]:not(.topbar *), [data-search]")?.focus(),
+    "/": () => (document.querySelector("[data-search]:not(.topbar *)") ?? document.querySelector("[data-search]"))?.focus(),
     "?": () => document.getElementById("keys")?.showModal(),
   };
 

@@ -619,9 +619,8 @@ def test_a_board_given_again_stands_behind_its_noun() -> None:
 
 def test_a_signature_alone_says_what_is_missing() -> None:
     (message,) = dialects.decode("--👽lingua/0.4@agent-lingua").messages
-    expected = (
-        "Only a signature line stands here, “--👽lingua/0.4@agent-lingua”; no message, so no act and no state is said."
-    )
+    said = "Someone sends only a signature line, “--👽lingua/0.4@agent-lingua”; "
+    expected = f"{said}no message, so no act and no state is said."
     assert message.sentence == expected
 
 

@@ -601,7 +601,7 @@ def test_what_is_said_beside_the_sentence_shows_its_key() -> None:
     message = dialects.decode(wire).messages[0]
     shown = {part.text: wire[part.spans[0][1] : part.spans[0][2]] for part in (*message.also, *message.gloss)}
     assert shown["message a1"] == '"mid":"a1"'
-    assert shown["urgency is “high”"] == shown[" · urgency high"] == '"urgency":"high"'
+    assert shown["urgency = “high”"] == shown[" · urgency high"] == '"urgency":"high"'
 
 
 def test_the_glossary_holds_every_act_code_mode_and_field() -> None:

@@ -119,6 +119,30 @@ def records(text: str) -> Iterator[tuple[str, str]]:
     yield from (("agent_lingua", wire) for wire in lingua(text))
     yield "lambda_lang", f"{{def:foo={json.dumps(text, ensure_ascii=False)}}}!Ik/foo"
     yield "lambda_lang", f"!It/{json.dumps(text, ensure_ascii=False)}"
+    # Without marks of its own it ends with what ends a value.
+    bare = re.sub(r"[{}\[\](),\n\"']", " ", text).strip()
+    for block in (
+        "topic:{}",
+        "trust:{}",
+        "auth:sig/{}",
+        "ns:{}",
+        "ctx:{}",
+        "zq:{}",
+        "grp:{},mbr:[A1,{}]",
+        "enc:{}",
+        "def:zq={}",
+    ):
+        yield "lambda_lang", "{" + block.replace("{}", bare) + "}!Ik"
+    for wire in (
+        "!Ik{re:%}",
+        "!st{re:%,pr:[a,%]}",
+        "!er:un/%",
+        "@sig:SHA256:% !Ik",
+        "!Ik{%:1}",
+        "@msg:%#1/3 !Ik",
+        "<+ %",
+    ):
+        yield "lambda_lang", wire.replace("%", bare)
     yield "lambda_lang", text
     yield "prose", text
 

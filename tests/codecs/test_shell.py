@@ -320,7 +320,14 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
     assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC, turn 1: The coordinator (agent 0) asks")
     assert "By order, in reply to message 1 (agent 0's request “x”); the message itself does not say so." in told[2]
     assert "Caution: its time is before that of message 1, which stands before it." in told[2]
-    assert "Caution: turn 2 of this sender was message 2 already: a new run of the turns begins here." in told[3]
+    assert "turn 2 was used before, by message 2, with other content (a rejection instead of an acceptance)" in told[3]
+    told = tell(
+        {"raw": "@a3|f0|c1|S0|d1|T1|k1#"}, {"raw": "@a3|f0|c1|S1|d0|T1|k1#"},
+        {"raw": "@a6|f0|c1|S1|d0|T2|k1#"}, {"raw": "@a3|f0|c1|S0|d1|T1|k2#"},
+    )  # fmt: skip
+    # Two that speak in one turn do not answer each other.
+    assert "By order" not in told[2]
+    assert "Caution: turn 1 of this sender was message 1 already: a new run of the turns begins here." in told[4]
 
 
 def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
@@ -405,6 +412,23 @@ def test_a_number_that_is_said_again_stays_one_request() -> None:
     told = tell(read, make_lingua("kim", "bob", "👽25|#/srv/a|$cGF5"), make_lingua("bob", "kim", "^0|#/srv/a"))
     assert "used before" not in told[2]
     assert "In reply to message 2 (kim's request)." in told[3]
+
+
+def test_what_cannot_be_read_begins_with_its_speaker_and_stands_in_quotation_marks() -> None:
+    cut = ("--👽lingua/0.4@agent-lingua", "👽", '{"clowl": "0.2", "p":', "!Ik [", '@a3|f0|S0|d1|T1|t"x')
+    slugs = ("agent_lingua", "agent_lingua", "clowl", "lambda_lang", "nslip")
+    lines = [{"raw": raw, "from": "leo", "dialect": slug} for raw, slug in zip(cut, slugs, strict=True)]
+    given = "\n".join(json.dumps(line) for line in lines).encode()
+    told = run("decode", "--format", "english", given=given, code=1).splitlines()
+    assert [line.partition(": ")[2].split()[0] for line in told] == ["leo", "leo", "leo", "leo", "The"]
+    assert [raw for raw, line in zip(cut, told, strict=True) if f"“{raw}”" not in line] == []
+
+
+def test_what_a_message_carries_beside_its_sentence_is_told_but_for_what_the_line_has() -> None:
+    keys = {"sent": 5, "turn": 7, "message": "h-1", "prio": {"a": [1]}}
+    told = tell({**ASKED, **keys}, {"raw": "!er:cx", "from": "kim", "conversation": "c"})
+    assert told[1].endswith(" Also: sent = 5; turn = 7; message = “h-1”; prio = (a = [1]).")
+    assert told[2].endswith(" Also: the protocol asks to re-establish the context.")
 
 
 def test_equal_times_without_a_reply_decide_nothing() -> None:

@@ -48,6 +48,20 @@ test("a page of one thing goes to its neighbour", () => {
   assert.deepEqual(clicked, ["next", "prev"]);
 });
 
+test("/ goes to the page's own search bar, ? and its button open the sheet, r and c press what the page has", () => {
+  const page = open(`<div class="topbar"><input data-search><button data-keys>?</button></div>${LIST}<a data-copy-link href="#c">c</a>`, ["keys"]);
+  const pressed = [];
+  page.document.addEventListener("click", (event) => pressed.push(event.target.hash ?? event.target.tagName));
+  page.press("/");
+  assert.equal(page.document.activeElement, page.list("[data-search]")[1]);
+  page.document.activeElement.blur();
+  page.press("r");
+  page.press("c");
+  page.click(page.find("[data-keys]"));
+  assert.deepEqual(pressed, ["#r", "#c", "BUTTON"]);
+  assert.equal(page.find("#keys").open, true);
+});
+
 test("[ and ] close and open what is folded, and Escape raises what dropped down", () => {
   const page = open("<main><details><summary>a</summary></details></main><details data-drop><summary>b</summary><p>c</p></details>", ["keys"]);
   const [fold, drop] = page.list("details");

@@ -32,6 +32,37 @@ test("one piece of each text is in the tab order, the lit one where there is one
   const event = page.press("ArrowLeft");
   assert.equal(event.defaultPrevented, true);
   assert.equal(page.document.activeElement.textContent, "k");
+  page.press("ArrowLeft");
+  assert.equal(page.press("ArrowLeft").defaultPrevented, true, "the first one is the end");
+  assert.equal(page.document.activeElement.textContent, "?U");
+  page.document.activeElement.blur();
+  assert.deepEqual(lit(page), [], "what had the focus lights no more");
+});
+
+test("Enter chooses a piece as a click does, but no key with a modifier and no click that opens a tab", async () => {
+  const page = open(MESSAGE, ["spans"], { path: "/m/1", answers: { "/m/1": "described" } });
+  const [first, second] = page.list(".wire [data-span]");
+  const search = () => page.window.location.search;
+  first.focus();
+  for (const modifier of ["ctrlKey", "metaKey", "altKey"]) {
+    page.press("Enter", first, { [modifier]: true });
+    page.press("ArrowRight", first, { [modifier]: true });
+  }
+  page.press("a", first);
+  page.press("Escape", first);
+  await settle();
+  assert.deepEqual([search(), page.document.activeElement, page.fetched], ["", first, []]);
+  for (const modifier of ["ctrlKey", "metaKey"]) assert.equal(page.click(page.find("[data-piece]"), { [modifier]: true }).defaultPrevented, false);
+  assert.equal(search(), "");
+  page.press("Enter", second);
+  assert.equal(search(), "?span=0:2-3");
+  assert.equal(page.click(page.find("[data-piece]")).defaultPrevented, true);
+  assert.equal(search(), "?span=0:0-2");
+  page.press("Escape", second);
+  await settle();
+  assert.deepEqual([search(), page.fetched.length], ["", 3], "that nothing is selected is told, too");
+  page.fire(page.document.body, "pointerover");
+  assert.deepEqual(lit(page), []);
 });
 
 test("a chosen piece stays lit, stands in the address and is described by the server", async () => {
@@ -86,7 +117,7 @@ const FORM = `<form id="comment"><input name="start"><input name="end"><textarea
 const place = '<p data-selected="0:2-5"><a href="#" data-comment-from="2" data-comment-to="5">Comment on it</a></p>';
 
 test("characters that are dragged over are found by the server and fill the form in", async () => {
-  const page = open(MESSAGE + FORM, ["comments"], { path: "/m/1?a=b", answers: { "/m/1": place } });
+  const page = open(MESSAGE + FORM, ["comments"], { path: "/m/1?a=b&span=0:9-9", answers: { "/m/1": place } });
   const wire = page.find(".wire");
   page.window.getSelection().setBaseAndExtent(wire.children[1].firstChild, 0, wire.children[2].firstChild, 2);
   page.fire(wire.children[2], "pointerup");
@@ -96,8 +127,33 @@ test("characters that are dragged over are found by the server and fill the form
   assert.equal(page.window.location.search, "?a=b&span=0:2-5");
   const { start, end, words } = page.find("form").elements;
   assert.deepEqual([start.value, end.value], ["2", "5"]);
-  page.click(page.find("[data-comment-from]"));
-  assert.equal(page.document.activeElement, words);
+  start.value = "";
+  assert.equal(page.click(page.find("[data-comment-from]"), { ctrlKey: true }).defaultPrevented, false);
+  assert.equal(page.click(page.find("[data-comment-from]")).defaultPrevented, true);
+  assert.deepEqual([page.document.activeElement, start.value], [words, "2"]);
+});
+
+test("no earlier answer fills the form in, and one that fails is said", async () => {
+  const slow = [];
+  const page = open(MESSAGE + FORM, ["comments"], { path: "/m/1", answers: { "/m/1": () => new Promise((done) => slow.push(done)) } });
+  const wire = page.find(".wire");
+  const drag = () => {
+    page.window.getSelection().selectAllChildren(wire.children[0]);
+    page.fire(wire.children[0], "pointerup");
+  };
+  drag();
+  drag();
+  await settle();
+  slow[1](place);
+  slow[0](place.replaceAll("2", "0"));
+  await settle();
+  assert.equal(page.find("form").elements.start.value, "2");
+  drag();
+  await settle();
+  slow[2](503);
+  await settle();
+  assert.match(page.find("#selected").textContent, /cannot be told now/);
+  assert.equal(page.window.location.search, "?span=0:2-5");
 });
 
 test("a click beside the raw text, or a selection across two texts, asks nothing", async () => {
@@ -106,6 +162,11 @@ test("a click beside the raw text, or a selection across two texts, asks nothing
   const [first, second] = page.list(".wire");
   page.window.getSelection().setBaseAndExtent(first.firstChild.firstChild, 0, second.firstChild.firstChild, 1);
   page.fire(second.firstChild, "pointerup");
+  page.window.getSelection().selectAllChildren(first);
+  page.fire(page.find(".read"), "pointerup");
+  page.window.getSelection().collapse(first.firstChild.firstChild, 1);
+  page.fire(first.firstChild, "pointerup");
+  open(FORM, ["comments"]);
   await settle();
   assert.deepEqual(page.fetched, []);
 });

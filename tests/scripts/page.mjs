@@ -36,6 +36,8 @@ export function open(body, scripts, { answers = {}, path = "/", media = {}, befo
   window.HTMLDialogElement.prototype.close = function () {
     this.open = false;
   };
+  // No frame is drawn: what waits for one goes on at once, and no test waits for a clock.
+  window.requestAnimationFrame = (call) => void queueMicrotask(call);
   window.matchMedia = (query) => ({ matches: media[query] ?? false, addEventListener() {} });
   window.IntersectionObserver = class {
     constructor(call) {

@@ -28,7 +28,7 @@ test("the next window is fetched when the last row comes into view, and the end 
   page.intersect(page.find("#t1"));
   assert.deepEqual(page.fetched, []);
   page.intersect(page.find("#t2"));
-  await settle(40);
+  await settle();
   assert.deepEqual(shown(page), ["t1", "t2", "t3", "t4"]);
   assert.match(page.find("[data-pages]").textContent, /End of the tree/);
 });
@@ -47,13 +47,13 @@ test("a window far away gives up its rows and gets them back", async () => {
   const page = open(tree(win(1, line(1), "/t?at=2")), ["tree"], { path: "/t", answers });
   for (const n of [1, 2, 3, 4]) {
     page.intersect(page.find(`#t${n}`));
-    await settle(40);
+    await settle();
   }
   const first = page.find("[data-window]");
   assert.deepEqual(shown(page), ["t2", "t3", "t4", "t5"]);
   assert.ok("empty" in first.dataset && page.observed.has(first));
   page.intersect(first);
-  await settle(40);
+  await settle();
   assert.equal(shown(page)[0], "t1");
   assert.equal(first.querySelector("[role=presentation]"), null);
 });
@@ -61,14 +61,28 @@ test("a window far away gives up its rows and gets them back", async () => {
 test("closing a row stands in the address and fetches its window anew", async () => {
   const page = open(tree(win(1, parent(1) + line(2, 2) + line(3))), ["tree"], { path: "/t?hit=2", answers: { "/t": win(1, parent(1) + line(3)) } });
   page.click(page.find("[data-twist]"));
-  await settle(40);
+  await settle();
   assert.deepEqual(shown(page), ["t1", "t3"]);
   assert.equal(page.window.location.search, "?hit=2&fold=f1");
   assert.equal(page.fetched[0], "/t?fold=f1&at=1", "what is looked for would lead elsewhere");
   assert.equal(page.document.activeElement.id, "t1");
   page.click(page.find("[data-twist]"));
-  await settle(40);
+  await settle();
   assert.equal(page.window.location.search, "?hit=2");
+});
+
+test("an answer that is no window changes nothing, and the map leads to a time", async () => {
+  const map = '<div class="minimap" data-first="1000" data-last="3000"></div>';
+  const page = open(map + tree(win(1, parent(1) + line(2, 2))), ["tree"], { path: "/t?hit=2&at=9", answers: { "/t": "<p>Sign in</p>" } });
+  page.find("#t1").focus();
+  page.press("[");
+  await settle();
+  assert.deepEqual(shown(page), ["t1", "t2"]);
+  assert.equal(page.find("[data-pages]").hidden, false);
+  page.find(".minimap").getBoundingClientRect = () => ({ left: 100, width: 200 });
+  for (const clientX of [150, 500]) page.click(page.find(".minimap"), { clientX });
+  const times = page.visited.map((each) => Array.from(new URL(each).searchParams));
+  assert.deepEqual(times, [[["fold", "f1"], ["time", "1500"]], [["fold", "f1"], ["time", "3000"]]]);
 });
 
 const UPLOAD = `<div class="page-head"><ol class="steps"><li>choose</li><li>decide</li></ol></div>
@@ -99,9 +113,10 @@ function uploadPage() {
   return { page, sent, answer, drop };
 }
 
-test("files go up one after the other, and each becomes the server's card", () => {
+test("files go up one after the other, and each becomes the server's card", async () => {
   const { page, sent, answer, drop } = uploadPage();
   drop(["<b>.log", "x"], ["two.log", "y".repeat(1500)]);
+  const step = () => page.list(".steps li").map((each) => each.getAttribute("aria-current") ?? each.hasAttribute("data-past"));
   assert.deepEqual(page.list("[data-name]").map((each) => each.textContent), ["<b>.log", "two.log"]);
   assert.equal(page.list("[data-words]")[1].textContent, "waits, 1.5 kB");
   assert.equal(sent.length, 1);
@@ -109,9 +124,13 @@ test("files go up one after the other, and each becomes the server's card", () =
   assert.equal(page.find("[data-words]").textContent, "1.0 MB of 2.0 MB sent");
   answer(0, 200, '<li class="staged">card</li>');
   assert.equal(sent[1].file.name, "two.log");
+  await settle();
+  assert.deepEqual(step(), ["step", false], "the least advanced counts");
   answer(1, 200, '<li class="staged">card</li>');
   assert.equal(page.find("[data-all-files]").hidden, false);
   assert.equal(page.find("[data-all-files]").textContent, "Load all 2");
+  await settle();
+  assert.deepEqual(step(), [true, "step"]);
 });
 
 test("what the server refuses is said in its words, or in ours, and the next file goes on", () => {

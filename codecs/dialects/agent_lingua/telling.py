@@ -71,8 +71,8 @@ def _tell_malformed(message: Message, record: Record) -> Message:
     opening = Segment(text=f"{sender} sends what cannot be read as agent-lingua: ")
     english: tuple[Segment, ...] = (opening, *said, Segment(text=".")) if wire else ()
     if any(note.code == kinds.SIGNATURE_ALONE.code for note in message.notes):
-        lines = "Only a signature line stands" if len(record.signatures) == 1 else "Only signature lines stand"
-        sentence = Sentence().say(f"{lines} here, ").say(cite(wire.strip()), span)
+        lines = "only a signature line" if len(record.signatures) == 1 else "only signature lines"
+        sentence = Sentence().say(f"{sender} sends {lines}, ").say(cite(wire.strip()), span)
         english = sentence.say("; no message, so no act and no state is said.", basis="unknown").segments()
     return message.replace(english=english, gloss=said)
 

@@ -14,7 +14,7 @@ from .columns import find_extra
 from .details import is_text
 from .parts import Piece
 from .tables import STATES
-from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_value
+from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_pair, say_value
 from .tokens import is_secret
 from .tree import explain
 
@@ -76,12 +76,12 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
             continue
         if key == "det" and value is not False:
             if value is not True:
-                yield f"det is {say_value(value)}", ("det",)
+                yield say_pair("det", value), ("det",)
             continue
         is_marked = "it is marked as not deterministic (det false)"
-        yield is_marked if key == "det" else f"{say_key(key)} is {say_value(value)}", tuple(key.split("."))
+        yield is_marked if key == "det" else say_pair(key, value), tuple(key.split("."))
     for path, value in find_extra(data, piece.profile or "0.2"):
-        yield f"{'.'.join(say_key(str(step)) for step in path)} is {say_value(value)}", path
+        yield f"{'.'.join(say_key(str(step)) for step in path)} = {say_value(value)}", path
     for written, values in attributes.get("repeated", {}).items():
         earlier = ", then ".join(say_value(value) for value in values)
         yield f"{say_key(written)} stood before as {earlier}", ()

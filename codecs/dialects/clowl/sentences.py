@@ -41,7 +41,7 @@ def _tell_text(message: Message, piece: Piece) -> list[Words]:
         "broken": "sends what cannot be read as CLowl: ",
     }
     sender = SOMEONE if message.sender is None else say_name(message.sender)
-    return [(sender, None), (f" {told[piece.kind]}", None), (quote(str(message.content)), ())]
+    return [(sender, None), (f" {told[piece.kind]}", None), (quote(str(message.content)), ()), (".", None)]
 
 
 def _tell_request(teller: Teller) -> None:

@@ -80,14 +80,14 @@ def say_beside(
             continue
         phrase = say_setting(setting, message.defines, names)
         if phrase is not None:
-            also.append(Piece(f"{phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
+            also.append(Piece(f"it {phrase.third} {phrase.rest}", ((0, setting.start, setting.end),)))
     if part.form == "context":
         trusts = (item for item in part.items if item.kind == "trust")
         also.extend(Piece(TRUST[item.data][1], ((0, item.start, item.end),)) for item in trusts)
     if part.checksum:
         start, end, count = part.checksum
         counted = part.body[1] - part.body[0] + len(part.symbol)
-        also.append(Piece(f"states a checksum of {count}; we count {counted} characters", ((0, start, end),)))
+        also.append(Piece(f"it states a checksum of {count}; we count {counted} characters", ((0, start, end),)))
     error = message.error
     if error is not None and error.code in ERRORS:
         at = part.body[0]

@@ -9,6 +9,7 @@ from .._english import join_words, quote
 from .._record import Definition
 from .atoms import TITLES
 from .settings import Setting
+from .wording import delimit
 
 
 class Phrase(NamedTuple):
@@ -28,13 +29,13 @@ def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[
 
     `names` are the names of domains in the release in use, as `Vocabulary.names` has them.
     """
-    kind, raw = setting.kind, setting.raw
+    kind, raw = setting.kind, delimit(setting.raw)
     if kind == "reference":
-        return Phrase("refer to", "refers to", f"the vocabulary {setting.value} (shown, never fetched)")
+        return Phrase("refer to", "refers to", f"the vocabulary {delimit(str(setting.value))} (shown, never fetched)")
     if kind == "inline":
         return Phrase("speak", "is read", f"in the domain {_say_domain(setting.value, names)}")
     if kind == "def":
-        return Phrase("define", "defines", f"{setting.name} as {raw}{_LASTS}")
+        return Phrase("define", "defines", f"{delimit(setting.name)} as {raw}{_LASTS}")
     if kind == "ns":
         values = setting.value if isinstance(setting.value, list) else [setting.value]
         said = join_words([_say_domain(str(value), names) for value in values])
@@ -45,21 +46,21 @@ def say_setting(setting: Setting, defines: Sequence[Definition], names: Mapping[
         return Phrase("switch", "switches", f"to the domain {_say_domain(setting.value, names)}{_LASTS}")
     if kind == "group":
         members = setting.value if isinstance(setting.value, list) else []
-        named = setting.name if members else str(setting.value)
-        also = f" with the members {join_words([str(name) for name in members])}" if members else ""
+        named = delimit(setting.name if members else str(setting.value))
+        also = f" with the members {join_words([delimit(str(name)) for name in members])}" if members else ""
         return Phrase("name", "names", f"the group {named}{also}")
     if kind == "members":
         return None if any(one.kind == "group" for one in defines) else Phrase("name", "names", f"the members {raw}")
     if kind == "chunk":
         message, number, count = setting.value
-        return Phrase("send", "is", f"part {number} of {count} of message {message}")
+        return Phrase("send", "is", f"part {number} of {count} of message {delimit(str(message))}")
     if kind == "signature":
         name, value = setting.value
-        return Phrase("sign", "is signed", f"with {name}:{value} (a claim, not verified)")
+        return Phrase("sign", "is signed", f"with {delimit(f'{name}:{value}')} (a claim, not verified)")
     if kind == "other":
-        return Phrase("give", "gives", f"{setting.name} = {raw}" if setting.name else raw)
+        return Phrase("give", "gives", f"{delimit(setting.name)} = {raw}" if setting.name else raw)
     if kind == "broken-header":
-        return Phrase("begin", "begins", f"with {quote(raw)}, a broken header that sets nothing")
+        return Phrase("begin", "begins", f"with {quote(setting.raw)}, a broken header that sets nothing")
     found = _SIMPLE.get(kind)
     return Phrase(found[0], found[1], found[2].format(raw)) if found else None
 
@@ -79,4 +80,4 @@ _SIMPLE = {
 
 def _say_domain(name: str, names: Mapping[str, str]) -> str:
     title = "the core" if name == "cr" else TITLES.get(names.get(name, ""))
-    return name if title is None or title == name else f"{title} ({name})"
+    return delimit(name) if title is None or title == name else f"{title} ({delimit(name)})"

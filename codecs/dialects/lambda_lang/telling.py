@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .._context import Context, Keys
-from .._english import escape
+from .._english import escape, quote, say_name
 from .._record import Message, Note, Reading, Segment, Told
 from .contexts import Standing
 from .doubts import note_block
@@ -99,15 +99,17 @@ def _with_tree(reading: Reading, parsed: Parsed, scopes: list[Scope], vocabulary
 
 def _tell_malformed(message: Message, parsed: Parsed) -> Message:
     note, wire = parsed.malformed, parsed.text
-    said = [Segment(text="This cannot be read as Λ Lambda")]
+    who = say_name(message.sender) if message.sender else "Someone"
+    said = [Segment(text=f"{who} sends what cannot be read as Λ Lambda")]
     if note is not None:
         said.append(Segment(text=f": {note.text}", spans=(note.span,) if note.span else ()))
     said.append(Segment(text="."))
     said.extend(_tell_before(wire, note))
     if wire:
         whole = (0, 0, len(wire))
-        also = (Segment(text=wire, spans=(whole,), basis="unknown"),)
-        return message.replace(english=tuple(said), also=also, gloss=also)
+        also = (Segment(text=f"as it stands: {quote(wire)}", spans=(whole,), basis="unknown"),)
+        gloss = (Segment(text=wire, spans=(whole,), basis="unknown"),)
+        return message.replace(english=tuple(said), also=also, gloss=gloss)
     return message.replace(english=tuple(said))
 
 

@@ -9,7 +9,7 @@ from .blocks import DEEPEST
 from .blocks import Node as Value
 from .pieces import Piece
 from .protocol import TASK_KEYS
-from .wording import say_degree
+from .wording import delimit, say_degree, say_text
 
 # What the parts of a value mean, in words, where they mean something: said in brackets after the value.
 Explain = Callable[[Value], list[Piece]]
@@ -33,7 +33,7 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
     span = (0, item.start, item.end)
     if item.kind == "pair":
         key_span = (0, item.key_at[0], item.key_at[1])
-        name = TASK_KEYS.get(item.key, item.key)
+        name = TASK_KEYS.get(item.key) or delimit(item.key)
         inner = item.items[0]
         if item.key == "pr" and inner.text.rstrip("+-^_").endswith("%"):
             name = "progress"
@@ -49,7 +49,7 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
         said[0] = said[0]._replace(text=f" ({said[0].text.lstrip()}")
         return [*said, Piece(")", ())]
     if item.kind == "deep":
-        return [Piece(f' (nested deeper than {DEEPEST}, not read: "{item.text}")', (span,), "unknown")]
+        return [Piece(f" (nested deeper than {DEEPEST}, not read: {say_text(item.text)})", (span,), "unknown")]
     return [Piece(f" {_say_text(item.text)}", (span,)), *explain(item)]
 
 
@@ -81,4 +81,4 @@ def _say_text(text: str) -> str:
         return _SYMBOLS[text]
     if modified := _MODIFIED.match(text):
         return f"{_say_text(modified[1])} ({say_degree(modified[2])})"
-    return text[1:] if text.startswith("$") and text[1:2].isdigit() else text
+    return delimit(text[1:] if text.startswith("$") and text[1:2].isdigit() else text)

@@ -5,6 +5,7 @@ Nothing here joins words: that is done by `sentences`, where the wire joins them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from .._english import join_words
@@ -101,6 +102,15 @@ def say_text(value: object) -> str:
     """What a sender gave as a meaning, in quotes that it cannot end."""
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+# One word, which can end no sentence, or a text in straight marks of its own.
+_DELIMITED = re.compile(r'(?:[\w$%^*+~#&@=/:.-]*[\w$%^*+~#&@=/:-]|"(?:[^"\\]|\\.)*")\Z', re.DOTALL)
+
+
+def delimit(written: str) -> str:
+    """What is written, as it stands where it is one word or a quotation; else in marks that it cannot end."""
+    return written if _DELIMITED.match(written) else say_text(written)
 
 
 def say_amount(text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, steps
 from inspector.accounts.services import create_api_key
 from inspector.exports import listing, making
 from inspector.exports.cells import COLUMNS
@@ -140,7 +140,7 @@ def test_a_worker_that_dies_at_any_step_neither_loses_nor_doubles_a_row(
         if job is None:
             break
         try:
-            pipeline.write_export(job)
+            steps.write_export(job)
         except KeyboardInterrupt:
             continue
     export.refresh_from_db()

@@ -92,7 +92,7 @@ def test_framing_and_reading_one_delivery_lock_in_one_order(cast: Cast, monkeypa
         insert(**names)
 
     monkeypatch.setattr(reading, "insert_arrivals", insert_late)
-    batch = Beside(lambda: pipeline.ingest_batch(job))
+    batch = Beside(lambda: reading.ingest_batch(job))
     framer.feed(b"two\n")
     assert is_reading.wait(10)
     monkeypatch.setattr("inspector.intake.framing.MAX_TRIES", 1)  # A deadlock must not happen at all.
@@ -141,7 +141,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
 
     def begin_reading(*_: object, **__: object) -> None:
         if not started:
-            started.append(Beside(lambda: pipeline.ingest_batch(reading_job)))
+            started.append(Beside(lambda: reading.ingest_batch(reading_job)))
             wait_for(waits_for_a_lock)
 
     monkeypatch.setattr("inspector.threads.resolving.resolver.write_changes", begin_reading)
@@ -272,9 +272,9 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
             may_commit.wait(1.0)
 
     monkeypatch.setattr(reading, "insert_arrivals", insert_slowly)
-    slow = Beside(lambda: pipeline.ingest_batch(cited))
+    slow = Beside(lambda: reading.ingest_batch(cited))
     assert has_looked.wait(10)
-    pipeline.ingest_batch(citing)
+    reading.ingest_batch(citing)
     Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
     settling = jobs.claim(kinds=[Job.Kind.SETTLE])
     assert settling is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, reading
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Conversation
@@ -27,14 +27,14 @@ def write_lines(count: int, conversations: int) -> list[bytes]:
 
 @pytest.mark.usefixtures("resolved_apart")
 def test_half_read_conversations_wait_until_their_delivery_is_read(cast: Cast) -> None:
-    deliver(cast, *write_lines(pipeline.BATCH_RECORDS + 10, 7))
+    deliver(cast, *write_lines(reading.BATCH_RECORDS + 10, 7))
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
-    assert pipeline.ingest_batch(job)
+    assert reading.ingest_batch(job)
     waiting = Job.objects.filter(kind=Job.Kind.SETTLE, state=Job.State.QUEUED)
     assert waiting.filter(due_at__gt=timezone.now()).count() == 7
     pipeline.run_job(job)
-    assert Delivery.objects.get().read == pipeline.BATCH_RECORDS + 10
+    assert Delivery.objects.get().read == reading.BATCH_RECORDS + 10
     assert waiting.filter(due_at__lte=timezone.now()).count() == 7
 
 

@@ -78,7 +78,7 @@ def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
     deliver(cast, QUESTION, *OTHERS[:3], DEFINITION)
     job = pipeline.jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
-    assert pipeline.ingest_batch(job)
+    assert reading.ingest_batch(job)
     Job.objects.update(due_at=timezone.now())
     pipeline.run_due(seconds=30, only=(Job.Kind.SETTLE,))
     assert question().place is not None, "it was settled in between"

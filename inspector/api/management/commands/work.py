@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from inspector import pipeline
+from inspector import pipeline, steps
 from inspector.worker import Pool
 
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take how long."""
         parser.add_argument(
-            "--seconds", type=float, default=pipeline.SLICE_SECONDS, help="begin no job after this long (20)"
+            "--seconds", type=float, default=steps.SLICE_SECONDS, help="begin no job after this long (20)"
         )
         parser.add_argument(
             "--wait",
