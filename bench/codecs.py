@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 import dialects
-from dialects.agent_lingua.sealing import open_sealed
+from dialects.agent_lingua.packing import open_sealed
 
 from .measure import Goal, Row, compare, find_exponent
 

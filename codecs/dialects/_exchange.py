@@ -8,9 +8,8 @@ import json
 import re
 from typing import Any
 
-import dialects
-
 from ._context import Key, KeyList
+from ._decoding import decode
 from ._envelope import envelope_of
 from ._errors import DialectsError
 from ._log import LogRecord
@@ -48,7 +47,7 @@ def decode_envelope(given: Any, dialect: str | None = None) -> Reading:
     keys = given.get("keys") or []
     if not isinstance(prior, list) or not isinstance(keys, list):
         raise EnvelopeError("prior and keys must be lists")
-    return dialects.decode(
+    return decode(
         wire,
         envelope,
         dialect=dialect,

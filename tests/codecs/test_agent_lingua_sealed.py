@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import dialects
 from dialects._scan import leaves
-from dialects.agent_lingua import sealing
+from dialects.agent_lingua import packing
 from tests.each import for_each
 
 SIGNATURE = "\n--👽lingua/0.4@agent-lingua"
@@ -32,7 +32,7 @@ def json_of(value: Any) -> str:
 
 def seal(plaintext: bytes, *, session: str = SESSION, nonce: bytes = NONCE, as_salt: bool = False) -> str:
     name = session.encode()
-    key = sealing.derive_key(PSK, salt=name) if as_salt else sealing.derive_key(PSK, info=name)
+    key = packing.derive_key(PSK, salt=name) if as_salt else packing.derive_key(PSK, info=name)
     return f"$e:{base64_of(nonce)}:{base64_of(AESGCM(key).encrypt(nonce, plaintext, None))}"
 
 
@@ -62,11 +62,11 @@ def decode(wire: str, **how: Any) -> dialects.Reading:
 def test_hkdf_gives_the_key_of_its_rfc() -> None:
     """RFC 5869, appendix A.1 and A.3: the first 32 bytes of the output."""
     secret = b"\x0b" * 22
-    salted = sealing.derive_key(
+    salted = packing.derive_key(
         secret, salt=bytes.fromhex("000102030405060708090a0b0c"), info=bytes.fromhex("f0f1f2f3f4f5f6f7f8f9")
     )
     assert salted.hex() == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf"
-    assert sealing.derive_key(secret).hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
+    assert packing.derive_key(secret).hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_hkdf_gives_the_key_of_its_rfc() -> None:
 )
 def test_x25519_agrees_on_the_secret_of_its_rfc(private: str, public: str, shared: str) -> None:
     """RFC 7748, section 5.2."""
-    secret = sealing.agree(bytes.fromhex(private), bytes.fromhex(public))
+    secret = packing.agree(bytes.fromhex(private), bytes.fromhex(public))
     assert secret is not None
     assert secret.hex() == shared
 
@@ -94,9 +94,9 @@ def test_x25519_agrees_on_the_secret_of_its_rfc(private: str, public: str, share
 def test_aes_gcm_opens_the_published_cases() -> None:
     """Test cases 13 and 14 of the GCM specification."""
     key, nonce = bytes(32), bytes(12)
-    assert sealing.decrypt(key, nonce, bytes.fromhex("530f8afbc74536b9a963b4f1c4cb738b")) == b""
+    assert packing.decrypt(key, nonce, bytes.fromhex("530f8afbc74536b9a963b4f1c4cb738b")) == b""
     sealed = bytes.fromhex("cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919")
-    assert sealing.decrypt(key, nonce, sealed) == bytes(16)
+    assert packing.decrypt(key, nonce, sealed) == bytes(16)
 
 
 # Points of low order in every spelling of 32 bytes, RFC 7748 section 6.1: the small ones, their twins past the
@@ -116,8 +116,8 @@ LOW_ORDER = [
 
 @for_each(LOW_ORDER)
 def test_a_public_key_of_low_order_is_refused(public: bytes) -> None:
-    assert sealing.is_weak(public)
-    assert sealing.agree(bytes(range(32)), public) is None
+    assert packing.is_weak(public)
+    assert packing.agree(bytes(range(32)), public) is None
     keys = dialects.KeyList([dialects.Key(private=bytes(range(32)), peer=public)])
     reading = decode(sealed_wire(), keys=keys)
     assert codes_of(reading) == ["key-weak"]
@@ -129,16 +129,16 @@ def test_a_public_key_of_low_order_is_refused(public: bytes) -> None:
 def test_an_ordinary_key_is_not_called_weak() -> None:
     for seed in range(50):
         public = X25519PrivateKey.from_private_bytes(bytes([seed]) * 32).public_key()
-        assert not sealing.is_weak(public.public_bytes(Encoding.Raw, PublicFormat.Raw))
+        assert not packing.is_weak(public.public_bytes(Encoding.Raw, PublicFormat.Raw))
 
 
 def test_a_key_pair_is_agreed_on_once() -> None:
-    sealing.agree.cache_clear()
+    packing.agree.cache_clear()
     private, other = X25519PrivateKey.generate(), X25519PrivateKey.generate()
     public = other.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     for _ in range(5):
-        sealing.agree(private.private_bytes_raw(), public)
-    assert (sealing.agree.cache_info().misses, sealing.agree.cache_info().hits) == (1, 4)
+        packing.agree(private.private_bytes_raw(), public)
+    assert (packing.agree.cache_info().misses, packing.agree.cache_info().hits) == (1, 4)
 
 
 # Opening.
@@ -156,7 +156,7 @@ def test_the_session_may_be_info_or_salt(as_salt: bool) -> None:
 def test_both_sides_of_a_key_pair_open_the_same() -> None:
     one, other = X25519PrivateKey.generate(), X25519PrivateKey.generate()
     raw = (Encoding.Raw, PublicFormat.Raw)
-    key = sealing.derive_key(one.exchange(other.public_key()), info=SESSION.encode())
+    key = packing.derive_key(one.exchange(other.public_key()), info=SESSION.encode())
     wire = f"👽137|@bob|#{SESSION}|$e:{base64_of(NONCE)}:{base64_of(AESGCM(key).encrypt(NONCE, b'tide', None))}"
     for private, peer in ((one, other), (other, one)):
         held = dialects.Key(private=private.private_bytes_raw(), peer=peer.public_key().public_bytes(*raw))
@@ -198,7 +198,7 @@ def test_no_key_is_kept_in_a_context() -> None:
 @for_each(range(0, 21 * 8, 5))
 def test_a_flipped_bit_yields_no_plaintext(bit: int) -> None:
     name = SESSION.encode()
-    sealed = bytearray(AESGCM(sealing.derive_key(PSK, info=name)).encrypt(NONCE, b"hello", None))
+    sealed = bytearray(AESGCM(packing.derive_key(PSK, info=name)).encrypt(NONCE, b"hello", None))
     sealed[bit // 8] ^= 1 << bit % 8
     reading = decode(f"👽137|@bob|#{SESSION}|$e:{base64_of(NONCE)}:{base64_of(bytes(sealed))}{SIGNATURE}")
     (message,) = reading.messages
@@ -211,7 +211,7 @@ def test_a_flipped_bit_yields_no_plaintext(bit: int) -> None:
 
 
 def test_data_authenticated_beside_the_text_does_not_open() -> None:
-    sealed = AESGCM(sealing.derive_key(PSK, info=SESSION.encode())).encrypt(NONCE, b"hello", b"beside")
+    sealed = AESGCM(packing.derive_key(PSK, info=SESSION.encode())).encrypt(NONCE, b"hello", b"beside")
     reading = decode(f"👽137|@bob|#{SESSION}|$e:{base64_of(NONCE)}:{base64_of(sealed)}{SIGNATURE}")
     assert codes_of(reading) == ["not-authentic"]
 
@@ -253,11 +253,11 @@ def test_a_broken_key_opens_nothing_and_breaks_nothing(key: dialects.Key) -> Non
 
 
 def test_only_so_many_keys_are_tried() -> None:
-    wrong = [dialects.Key(psk=bytes([number]) * 32) for number in range(sealing.MAX_KEYS)]
+    wrong = [dialects.Key(psk=bytes([number]) * 32) for number in range(packing.MAX_KEYS)]
     keys = dialects.KeyList([*wrong, dialects.Key(psk=PSK)])
     reading = decode(sealed_wire(), keys=keys)
     assert reading.messages[0].security.opened is False
-    assert f"none of {sealing.MAX_KEYS} keys" in reading.messages[0].sentence
+    assert f"none of {packing.MAX_KEYS} keys" in reading.messages[0].sentence
 
 
 def test_a_sealed_record_is_written_back_opened_or_not() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import dialects
 from dialects.lambda_lang import DIALECT, sayings
-from dialects.lambda_lang.core_atoms import WORDS
+from dialects.lambda_lang.atoms import WORDS
 from dialects.lambda_lang.lexicon import find_word
 from dialects.lambda_lang.protocol import ERRORS
 from dialects.lambda_lang.vocabulary import histories, load_vocabulary, other_meanings

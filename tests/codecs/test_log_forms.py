@@ -8,7 +8,7 @@ import pytest
 
 import dialects
 from dialects import LogOptions, LogRecord, Scaffold, read_log
-from dialects._log import prefixes
+from dialects._log import envelopes
 from tests.each import for_each
 
 NINE = "2026-11-21T09:00:00Z"
@@ -211,7 +211,7 @@ def plain_detection(monkeypatch: pytest.MonkeyPatch) -> None:
         is_wire = wire.lstrip().startswith(("~", "{"))
         return (dialects.Candidate(dialect="x" if is_wire else "prose", score=0.9 if is_wire else 0.3, why="a test"),)
 
-    monkeypatch.setattr(prefixes, "detect", detect)
+    monkeypatch.setattr(envelopes, "detect", detect)
 
 
 @pytest.mark.usefixtures("plain_detection")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .brackets import Brackets
+from .blocks import Brackets
+from .envelopes import read_object, read_string
 from .items import Problem
 from .lines import explain_bytes
-from .mapping import read_object, read_string
 from .tape import Tape
 
 _BETWEEN = re.compile(rb"[\s,]*+")

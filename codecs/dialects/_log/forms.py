@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from .brackets import Brackets
+from .blocks import Brackets
 from .elements import ArrayForm
 from .items import Problem
 from .lines import LineForm

@@ -11,11 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._record import Envelope
-from .blocks import JSON, Gathering, open_block
-from .brackets import is_object
+from .blocks import JSON, Gathering, is_object, open_block
+from .envelopes import merge_envelopes, read_object, read_prefix, read_string
 from .items import Problem
-from .mapping import merge_envelopes, read_object, read_string
-from .prefixes import read_prefix
 from .tape import Tape
 
 _CR = 13

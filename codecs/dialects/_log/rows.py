@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .envelopes import COLUMNS, envelope_of_row
 from .items import LogOptions
 from .lines import explain_bytes, find_line
-from .mapping import COLUMNS, envelope_of_row
 from .tape import Tape
 
 _NAME = re.compile(r"\s*[^\W\d][\w .\-/]{0,63}\s*\Z")

@@ -17,9 +17,9 @@ from .._record import Envelope
 from .._registry import get_dialect
 from .._time import assumption_of
 from .._value import Value
-from .brackets import Brackets
+from .blocks import Brackets
+from .envelopes import COLUMNS, DECODER, Repeating
 from .items import LogRecord
-from .mapping import COLUMNS, DECODER, Repeating
 
 # A longer text is not looked into for what may be wrong with it.
 _MOST_CHARACTERS = 64 * 1024

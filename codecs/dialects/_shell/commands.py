@@ -7,12 +7,11 @@ from typing import Any
 
 import dialects
 
-from .._conversations import Conversations
+from .._decoding import Conversations
 from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_quarantined, write_json
 from .._log import LogRecord
 from .inputs import read_items
-from .outputs import write_failure, write_reading
-from .talks import Talks
+from .outputs import Talks, write_failure, write_reading
 
 
 class Run:

@@ -13,8 +13,8 @@ from .._positions import Node, place
 from .._record import Segment, Span
 from . import notes as kinds
 from .labels import meaning_of, say_label
+from .packing import read_public_key
 from .payloads import RULES, Payload
-from .sealing import read_public_key
 from .tables import DOMAINS, LEVELS
 
 MAX_SAID_MEMBERS = 200

@@ -16,8 +16,8 @@ from .._record import Entry, Message, Note, Span
 from . import notes as kinds
 from .contents import cite, is_partial, name_key, shorten
 from .messages import is_session_end
+from .packing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .payloads import Payload
-from .sealing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .statements import Statement
 from .tables import LEVELS
 

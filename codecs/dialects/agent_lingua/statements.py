@@ -15,12 +15,10 @@ from typing import NamedTuple
 from .._english import quote
 from .._record import Note, NoteKind
 from . import notes as kinds
-from .conditions import Condition, read_condition
+from .fields import Aim, Condition, Time, read_condition, read_target, read_time
 from .openers import Head, is_mangled, open_answer, open_marked, open_unmarked, repair
 from .payloads import Layers, Payload, find_json_end, read_payload
 from .tables import ACTIONS, DOMAINS, ERRORS, MODIFIERS, SIGILS, STATUSES, SUBTYPES
-from .targets import Aim, read_target
-from .times import Time, read_time
 
 MAX_STATEMENTS = 1000
 MAX_FIELDS = 64

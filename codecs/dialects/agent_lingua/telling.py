@@ -14,10 +14,10 @@ from .answers import tell_error, tell_response
 from .circumstances import Sealed, code_span
 from .contents import cite, name, show, tell_shortened
 from .glosses import gloss_statement
+from .packing import Opened, open_sealed
 from .payloads import Layers, Payload, read_body
 from .reading import Record, read_inner, read_record
 from .remainders import tell_rest
-from .sealing import Opened, open_sealed
 from .sentences import tell_statement
 from .sessions import Ledger, examine, is_addressed
 from .statements import Statement

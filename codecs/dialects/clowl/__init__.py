@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from .._context import Context, Keys
 from .._dialect import Dialect, Reply, never
 from .._record import Message, Reading, Told
-from .blocks import open_block
-from .detection import sniff
+from .detection import open_block, sniff
 from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
 from .reading import identify, read

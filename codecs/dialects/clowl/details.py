@@ -1,4 +1,4 @@
-"""What single acts demand of their details: an error its code, a delegation its mode, a result its success."""
+"""The details of a message: their texts and labels, and the checks of what each act demands of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
-from .._english import say_name
+from .._english import quote, say_name
 from .._json import Digits
 from .._positions import Path
 from .._record import NoteKind
 from . import notes, tables
-from .labels import say_field
 from .parts import Profile
+from .tables import FIELDS
+
+# What stands within these is found without their name: nobody looks for the task anywhere but in the body.
+_UNSAID = frozenset({(), ("body",), ("body", "d"), ("semantic",), ("data",), ("semantic", "data")})
+
+
+def say_field(path: Path) -> str:
+    """A place in words: `the task`, `the key “x”`, `item 2 of the receiver`. The note's span shows where it is."""
+    if not path:
+        return "the message"
+    step = path[-1]
+    if isinstance(step, int):
+        return f"item {step + 1} of {say_field(path[:-1])}"
+    code = ".".join(str(step) for step in path)
+    known = FIELDS.get(code) or FIELDS.get(code.removeprefix("semantic."))
+    within = "" if path[:-1] in _UNSAID or (known and "." in code) else f" in {say_field(path[:-1])}"
+    return f"the {known[0]}{within}" if known else f"the key {quote(step)}{within}"
+
 
 # What a check has found: the kind of note, where, and in which words.
 Found = tuple[NoteKind, Path, str]

@@ -13,9 +13,8 @@ from .._positions import Node, Path, read_key, write_path
 from .._record import MASK, Envelope, Field, Identity, Layer, Message, Note, NoteKind, Reading, Span, WireReading
 from . import notes
 from .columns import fill
-from .details import Found, is_text
+from .details import Found, is_text, say_field
 from .detection import VERSIONED, sniff
-from .labels import say_field
 from .parts import RULES, Piece, Profile, UnreadableError, divide, take_whole
 from .plain import read_plain
 from .schema import VERSION_KEY, examine

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from .._english import quote, say_name
 from .._positions import Path
 from . import notes, tables
-from .details import Found, check_details, describe_type, is_text
-from .labels import say_field
+from .details import Found, check_details, describe_type, is_text, say_field
 from .parts import Profile
 
 HASH = re.compile(r"[a-f0-9]{64}\Z")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from .._record import Candidate
-from .domain_atoms import DOMAINS, NAMES
+from .atoms import DOMAINS, NAMES
 from .json_forms import NotJsonError, find_form, judge, may_be_form
 from .vocabulary import NEWEST, histories, load_vocabulary
 

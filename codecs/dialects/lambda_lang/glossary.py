@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._dialect import Term
-from .domain_atoms import TITLES
+from .atoms import TITLES
 from .json_forms import TYPES_BY_NAME
 from .json_layers import JSON_KEYS
 from .marks import DEMONSTRATIVES, MODALS

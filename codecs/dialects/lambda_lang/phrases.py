@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .._english import join_words, quote
 from .._record import Definition
-from .domain_atoms import TITLES
+from .atoms import TITLES
 from .settings import Setting
 from .wording import delimit
 

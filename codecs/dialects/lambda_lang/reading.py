@@ -15,11 +15,10 @@ from .._record import (
     Reading,
 )
 from .blocks import parse_block, plain_value
-from .effects import apply_settings
 from .fields import build_tree
 from .json_forms import JsonForm, NotJsonError, find_form, may_be_form
 from .json_layers import read_broken, wrap_reading
-from .lifting import find_answered, lift_keys, note_repeated, read_table, split_offer
+from .lifting import apply_settings, find_answered, lift_keys, note_repeated, read_table, split_offer
 from .notes import (
     CHECKSUM,
     EMPTY,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._record import Note
+from .atoms import TITLES
 from .blocks import DEEPEST, parse_block
-from .domain_atoms import TITLES
 from .marks import note_mark
 from .nodes import Node, find_before
 from .notes import (

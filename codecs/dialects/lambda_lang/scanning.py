@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .domain_atoms import NAMES
+from .atoms import NAMES
 from .statements import find_close
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from .core_atoms import ONLY_IN_0_2, VERBS, WORDS
-from .domain_atoms import DOMAINS, NAMES, TITLES
+from .atoms import DOMAINS, NAMES, ONLY_IN_0_2, TITLES, VERBS, WORDS
 
 RELEASES = ("0.1", "0.7", "1.0", "1.1", "1.2", "1.3", "1.5", "1.5.1", "1.6", "1.7", "1.8", "1.8.1", "2.0")
 NEWEST = "2.0"

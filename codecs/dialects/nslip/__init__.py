@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from .._dialect import Dialect, Reply, never, no_reply
 from .._record import Message
-from .blocks import opens
-from .detection import sniff
+from .detection import opens, sniff
 from .glossary import GLOSSARY
 from .notes import NOTES
 from .reading import identify, read
