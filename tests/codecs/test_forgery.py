@@ -143,6 +143,10 @@ def records(text: str) -> Iterator[tuple[str, str]]:
         "<+ %",
     ):
         yield "lambda_lang", wire.replace("%", bare)
+    yield (
+        "lambda_lang",
+        json.dumps({"type": "lambda", "lambda": "?Uk/co", text: text, "english": text, "n": {text: [text]}}),
+    )
     yield "lambda_lang", text
     yield "prose", text
 
@@ -168,7 +172,8 @@ def test_no_speaker_of_lambda_tells_an_act_of_another(text: str) -> None:
     for slug, wire in records(text):
         if slug == "lambda_lang":
             for message in dialects.decode(wire, around, dialect=slug).messages:
-                assert "approved" not in _STRAIGHT.sub("", unquoted(message.sentence))
+                for said in (message.sentence, *(segment.text for segment in message.also)):
+                    assert "approved" not in _STRAIGHT.sub("", unquoted(said))
 
 
 SIGNS = st.text(alphabet='“”"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$^!~0', max_size=8)

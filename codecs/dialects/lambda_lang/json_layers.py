@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .._english import quote, say_name
 from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span, Told
 from .._scan import leaf, tile
 from .form_notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH
 from .json_forms import JsonForm, Member, NotJsonError
 from .lifting import LONGEST_ID
 from .vocabulary import NEWEST, load_vocabulary
+from .wording import delimit
 
 _INNER = 1
 # The members of an object are noted up to this one; the field tree shows them all.
@@ -190,18 +192,22 @@ def _say_members(wire: str, form: JsonForm) -> Iterator[Segment]:
 def _say_member(wire: str, form: JsonForm, member: Member) -> str | None:
     key, raw = member.key, _raw(wire, member)
     if key == _TEXT_KEYS[form.kind]:
-        return None if member is form.find(key) else f"gives {key} “{raw}” before that"
+        return None if member is form.find(key) else f"it gives {say_name(key)} {quote(raw)} before that"
     if key == "type" and form.is_known_type:
-        return f"stands in {_TITLES[form.kind]}"
+        return f"it stands in {_TITLES[form.kind]}"
     if key == "type":
-        return f"is of the type {raw}, which the dialect does not have"
+        return f"it is of the type {delimit(raw)}, which the dialect does not have"
     if key == "version":
-        return f"states the version {raw} of its envelope" if form.kind == "pilot" else f"speaks Lambda v{raw}"
+        return (
+            f"it states the version {delimit(raw)} of its envelope"
+            if form.kind == "pilot"
+            else f"it speaks Lambda v{delimit(raw)}"
+        )
     if key == "english":
-        return f"brings its own English “{raw}” (the sender's, not checked)"
+        return f"it brings its own English {quote(raw)} (the sender's, not checked)"
     if key in LIFTED:
-        return f"{LIFTED[key][1]} {raw}"
-    return f"gives {key} {raw}"
+        return f"it {LIFTED[key][1]} {delimit(raw)}"
+    return f"it gives {say_name(key)} = {delimit(raw)}"
 
 
 def _raw(wire: str, member: Member) -> str:

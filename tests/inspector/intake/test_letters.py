@@ -14,7 +14,7 @@ import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import DataError, OperationalError
 
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import facts, jobs, letters
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record
 from inspector.intake.selectors import find_progress
@@ -228,7 +228,7 @@ def test_work_that_was_given_up_is_asked_for_again(cast: Cast, monkeypatch: pyte
     def fall_over(**names: object) -> None:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "resolve", fall_over)
+    monkeypatch.setattr(steps, "resolve", fall_over)
     deliver(cast, write_log())
     for _ in range(5):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")
@@ -268,7 +268,7 @@ def test_a_duplicate_that_moves_a_poison_record_is_set_aside_too(
 DEADLY = f"""
 import os, signal, sys, traceback, django
 django.setup()
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import facts, jobs
 jobs.PAUSE_AFTER_DEATHS_SECONDS = 0
 read = facts.read

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import connection
 from django.test import Client
 
-from inspector import pipeline
+from inspector import pipeline, steps
 from inspector.intake import jobs, store, withdrawals
 from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, Sighting, Withdrawal
 from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
@@ -201,8 +201,8 @@ def test_three_equal_heartbeats_are_hidden_and_shown_as_three(cast: Cast) -> Non
 
 
 def test_a_batch_at_a_time_and_begun_anew_when_asked_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "BATCH_RECORDS", 2)
-    monkeypatch.setattr(pipeline, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(steps, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(steps, "SLICE_SECONDS", 0.0)
     delivery = take(cast, b"".join(wire(f"m{number}", "REQ") for number in range(1, 8)))
     settle_all(is_examined=False)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="half")

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inspector import pipeline
+from inspector import pipeline, steps
 from inspector.intake import facts
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.threads.models import Message
@@ -122,7 +122,7 @@ def test_a_delivery_whose_reading_never_began_says_so(
     def fall_over(job: Job) -> bool:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "ingest_together", fall_over)
+    monkeypatch.setattr(steps, "ingest_together", fall_over)
     delivery = deliver(cast, b"one\n", name="week.log")
     for _ in range(4):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inspector import pipeline
+from inspector import pipeline, steps
 from inspector.accounts.models import Channel
 from inspector.intake import jobs
 from inspector.intake.models import Door, Job
@@ -101,7 +101,7 @@ def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: 
     def fall_over(**names: object) -> None:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr(pipeline, "resolve", fall_over)
+    monkeypatch.setattr(steps, "resolve", fall_over)
     deliver(cast, *write_story())
     for _ in range(5):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Conversation
@@ -58,14 +58,14 @@ def test_a_companion_that_is_asked_for_again_meanwhile_is_settled_once_more(
     pipeline.run_due(seconds=60, only=(Job.Kind.INGEST,))
     job = jobs.claim(kinds=[Job.Kind.SETTLE], together=pipeline.TOGETHER)
     assert job is not None
-    settle = pipeline.resolve
+    settle = steps.resolve
 
     def mark_meanwhile(**names: Any) -> None:
         (other,) = names["others"]
         Job.objects.filter(subject=other.pk).update(requests=5)
         settle(**names)
 
-    monkeypatch.setattr(pipeline, "resolve", mark_meanwhile)
+    monkeypatch.setattr(steps, "resolve", mark_meanwhile)
     pipeline.run_job(job)
     assert Job.objects.get(kind=Job.Kind.SETTLE, state=Job.State.QUEUED).requests == 5
     monkeypatch.undo()
