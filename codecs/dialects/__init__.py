@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._decoding import Conversations, choose_dialect, decode, encode, identify, read, tell
-from ._detect import detect
 from ._dialect import Block, Dialect, Reply, Term
 from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, envelope_of
@@ -63,7 +62,7 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, get_dialect, title_of
+from ._registry import all_dialects, detect, get_dialect, title_of
 from ._transcript import Answer, Transcript, bears, find_answer, name_message
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json

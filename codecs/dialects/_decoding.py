@@ -6,12 +6,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from ._context import Context, Keys, NoKeys
-from ._detect import detect
 from ._envelope import apply_envelope
 from ._errors import EncodeError
 from ._hidden import note_hidden
 from ._record import Encoded, Entry, Envelope, Identity, Message, Reading, Told
-from ._registry import all_dialects, get_dialect
+from ._registry import all_dialects, detect, get_dialect
 
 # Below this score a guess yields to a dialect that the conversation is known to speak.
 _SURE = 0.5

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
@@ -155,6 +156,47 @@ def _refuse_constant(name: str) -> None:
     raise _ConstantError(name)
 
 
+class _OddError(Exception):
+    pass
+
+
+def _take_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _OddError
+    return made
+
+
+def _take_integer(raw: str) -> int:
+    if raw == "-0":
+        raise _OddError
+    return int(raw)
+
+
+def _take_fraction(raw: str) -> float:
+    value = make_fraction(raw) if len(raw) < 400 else Digits(raw)
+    if isinstance(value, Digits):
+        raise _OddError
+    return value
+
+
+def _refuse(name: str) -> None:
+    raise _OddError
+
+
+@cache
+def _make_scanner(rules: Rules) -> Callable[[str, int], tuple[Any, int]]:
+    """The scanner for values that hold nothing odd: made once, for that takes as long as scanning a short value."""
+    decoder: Any = json.JSONDecoder(
+        object_pairs_hook=_take_object,
+        parse_int=rules.integer or _take_integer,
+        parse_float=rules.fraction or _take_fraction,
+        parse_constant=rules.constant or _refuse,
+    )
+    scan: Callable[[str, int], tuple[Any, int]] = decoder.scan_once
+    return scan
+
+
 def skip_space(text: str, at: int = 0) -> int:
     """The place of the next character that is not JSON's white space."""
     found = _SPACE.match(text, at)
@@ -180,6 +222,13 @@ def load(text: str, start: int, rules: Rules, *, shallow: bool = False) -> Loade
     """
     if text.startswith(("{", "["), start) and not shallow and not is_shallow(text, rules):
         measure_depth(text, start, rules.max_depth)
+    loaded = Loaded(rules.max_digits)
+    try:
+        loaded.data, loaded.end = _make_scanner(rules)(text, start)
+    except (ValueError, StopIteration, _OddError):
+        pass  # It is read again by what says where the fault is, or what is odd.
+    else:
+        return loaded
     try:
         return _load(text, start, rules, is_strict=True)
     except JsonError as fault:

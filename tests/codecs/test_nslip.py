@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import dialects
 from dialects import Context, Entry, Failure, Message, NoKeys, Priority
 from dialects.nslip import DIALECT
-from dialects.nslip.base62 import read_number, write_number
+from dialects.nslip.fields import read_number, write_number
 from dialects.nslip.tables import ACTS, FRAMES, LARGEST, SLOTS
 from tests.lanes import generated
 

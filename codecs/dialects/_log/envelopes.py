@@ -17,7 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._detect import detect
+from dialects._registry import detect
+
 from .._envelope import envelope_of
 from .._record import Envelope
 from .._time import instant_of_log

@@ -19,8 +19,8 @@ from .packing import Room, Unpacked, decode_base64, unpack
 from .tables import PREFIXES
 
 RULES = Rules(max_depth=64)
-# JSON that a wire writes openly ends where it closes, however deep: whether it is read is seen later.
-_OPEN_RULES = Rules(max_depth=500)
+# JSON that a wire writes openly ends where it closes, also where it is too deep to be told.
+_OPEN_RULES = Rules(max_depth=200)
 _PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,15}):")
 _TAG_BYTES = 16
 NONCE_BYTES = 12

@@ -8,7 +8,8 @@ from .._record import Field
 from .._scan import leaf, tile
 from .blocks import Node as BlockNode
 from .blocks import parse_block
-from .nodes import Node, read_nodes
+from .marks import read_nodes
+from .nodes import Node
 from .protocol import ACKS, CONTEXT_KEYS, ERRORS, FLOOR, HANDSHAKES, TASK_KEYS, TRUST, TYPES
 from .statements import Item, Part
 from .vocabulary import Vocabulary, title_domain

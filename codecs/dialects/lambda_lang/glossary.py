@@ -8,11 +8,11 @@ from .._dialect import Term
 from .atoms import TITLES
 from .json_forms import TYPES_BY_NAME
 from .json_layers import JSON_KEYS
-from .marks import DEMONSTRATIVES, MODALS
 from .protocol import (
     ACKS,
     ASPECTS,
     COUNTER,
+    DEMONSTRATIVES,
     EMOTIONS,
     ENTITIES,
     ERRORS,
@@ -20,6 +20,7 @@ from .protocol import (
     HANDSHAKES,
     JOINERS,
     MARKERS,
+    MODALS,
     OLD_ASPECTS,
     QUANTIFIERS,
     TASK_KEYS,

@@ -8,38 +8,30 @@ of the letters are atoms too, and `$` counts. So each is read, marked as inferre
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .._record import Note
 from .form_notes import DEMONSTRATIVE, GLOSS, GLOSS_OTHER, MODAL, PASSIVE
+from .nodes import Node, list_nodes, remake
+from .protocol import MODALS
 from .vocabulary import histories
-from .words import Meaning, Scope
+from .words import Scope
 
-if TYPE_CHECKING:
-    from .nodes import Node
-
-# letter: (the modal, what it says of the sentence behind it, how it asks for that)
-MODALS = {
-    "m": ("must", "it is necessary that", "is it necessary that"),
-    "s": ("should", "it should be that", "should it be that"),
-    "w": ("want", "it is wanted that", "is it wanted that"),
-    "y": ("may", "it is permitted that", "is it permitted that"),
-}
-DEMONSTRATIVES = {"$": "this", "$$": "that", "$^": "the former", "$_": "the latter"}
 # Behind these another clause begins.
 _JOINERS = frozenset({">", "=>", "<", "<>", "..", ">>", "<<", "<->", ";", ",", "."})
 _FRONTS = frozenset("tmx")
 _GLOSSED = re.compile(r"\(([A-Za-z][A-Za-z \-]{0,63})\)")
 
 
-def settle_marks(
-    text: str, nodes: list[Node], scope: Scope, *, is_request: bool, remake: Callable[[Node, Meaning], Node]
-) -> list[Node]:
-    """The nodes with the marks among them read; `remake` gives a word another meaning."""
+def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
+    """The nodes of a body, spaces included, with the marks among them read."""
+    nodes = list_nodes(text, start, end, scope)
+    has_sign = text.find("$", start, end) >= 0 or text.find("(", start, end) >= 0
+    if not has_sign and not any(node.text in MODALS for node in nodes):
+        return nodes
+    is_request = start > 0 and text[start - 1] == "."
     kinds = {node.kind for node in nodes}
     if "open" in kinds and "word" in kinds:
-        nodes = _read_glosses(text, nodes, scope, remake)
+        nodes = _read_glosses(text, nodes, scope)
     settled = []
     before: Node | None = None
     for place, node in enumerate(nodes):
@@ -79,7 +71,7 @@ def _read_this(node: Node, nodes: list[Node], place: int, scope: Scope) -> Node:
     return node._replace(kind="name", says="this", uses="n", mark="demonstrative")
 
 
-def _read_glosses(text: str, nodes: list[Node], scope: Scope, remake: Callable[[Node, Meaning], Node]) -> list[Node]:
+def _read_glosses(text: str, nodes: list[Node], scope: Scope) -> list[Node]:
     """`de(decide)`: English in brackets right behind an atom settles its meaning."""
     settled: list[Node] = []
     until = 0

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from .._record import Basis, Entry, Span
 from .lexicon import Noun, Verb, Word, find_word
-from .marks import DEMONSTRATIVES, MODALS, settle_marks
-from .protocol import EMOTIONS, ENTITIES, ERRORS, JOINERS, MARKERS, QUANTIFIERS
+from .protocol import DEMONSTRATIVES, EMOTIONS, ENTITIES, ERRORS, JOINERS, MARKERS, QUANTIFIERS
 from .scanning import Token, scan_body
 from .words import Meaning, Scope
 
@@ -81,8 +80,8 @@ class Node(NamedTuple):
         return (find_word(sense) for sense in (self.meaning.senses if self.meaning else ()))
 
 
-def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
-    """The nodes of a body, spaces included."""
+def list_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
+    """The nodes of a body, spaces included; `marks.read_nodes` reads the marks among them."""
     nodes: list[Node] = []
     domain: str | None = None
     group: list[str | None] = []
@@ -104,10 +103,6 @@ def read_nodes(text: str, start: int, end: int, scope: Scope) -> list[Node]:
         if token.kind in ("word", "mixed"):
             key = token.text
         domain = None
-    has_sign = text.find("$", start, end) >= 0 or text.find("(", start, end) >= 0
-    if has_sign or any(node.text in MODALS for node in nodes):
-        is_request = start > 0 and text[start - 1] == "."
-        return settle_marks(text, nodes, scope, is_request=is_request, remake=_remake)
     return nodes
 
 
@@ -127,7 +122,7 @@ def read_lose(nodes: Sequence[Node]) -> tuple[list[Node], Node] | None:
     return None
 
 
-def _remake(node: Node, meaning: Meaning) -> Node:
+def remake(node: Node, meaning: Meaning) -> Node:
     """The word with another meaning."""
     return _word_node(node.text, node.span, meaning)
 

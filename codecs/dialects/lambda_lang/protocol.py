@@ -286,3 +286,11 @@ TASK_KEYS = {
     "ta": "task",
     "n": "name",
 }
+# Letters of v0.3 before a subject: the modal, what it says of the sentence behind it, how it asks for that.
+MODALS = {
+    "m": ("must", "it is necessary that", "is it necessary that"),
+    "s": ("should", "it should be that", "should it be that"),
+    "w": ("want", "it is wanted that", "is it wanted that"),
+    "y": ("may", "it is permitted that", "is it permitted that"),
+}
+DEMONSTRATIVES = {"$": "this", "$$": "that", "$^": "the former", "$_": "the latter"}

@@ -17,7 +17,7 @@ from .acts import Acts
 from .contexts import Standing
 from .doubts import find_weakness, note_doubts
 from .glosses import gloss_statement
-from .nodes import read_nodes
+from .marks import read_nodes
 from .pieces import Piece
 from .protocol import Act
 from .reading import find_failure

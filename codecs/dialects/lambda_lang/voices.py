@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._record import Span
-from .marks import MODALS
 from .nodes import Node
 from .pieces import Define, Piece, Tell
+from .protocol import MODALS
 from .sentences import Sentence
 from .things import Things
 from .verbs import conjugate_be

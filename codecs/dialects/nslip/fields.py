@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from .._english import quote, say_name
 from .._record import Note, Span
-from .base62 import is_number, read_number
 from .notes import (
     AFTER_QUOTE,
     BARE_TEXT,
@@ -34,8 +33,36 @@ from .notes import (
     UNKNOWN_PREFIX,
     UNQUOTED,
 )
-from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, RANGES, SLOTS, Slot
+from .tables import ACTS, ALPHABET, FRAMES, HEADER, LARGEST, LONGEST_NUMBER, MOST_FIELDS, RANGES, SLOTS, Slot
 from .tags import ESCAPED_TEXT, SPACES, Tag
+
+_WORTH = {digit: worth for worth, digit in enumerate(ALPHABET)}
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is digits of base 62 alone, and at least one."""
+    return text.isalnum() and text.isascii()
+
+
+def read_number(digits: str) -> int | None:
+    """The number that these digits mean, or None where it does not fit; linear in their count."""
+    digits = digits.lstrip("0")
+    if len(digits) > LONGEST_NUMBER:
+        return None
+    number = 0
+    for digit in digits:
+        number = number * 62 + _WORTH[digit]
+    return number if number <= LARGEST else None
+
+
+def write_number(number: int) -> str:
+    """The digits of a number that is not negative."""
+    digits = ""
+    while number >= 62:
+        number, worth = divmod(number, 62)
+        digits = ALPHABET[worth] + digits
+    return ALPHABET[number] + digits
+
 
 _QUOTED = re.compile(r'"((?>(?:[^"\\]++|\\.)*))"', re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from .._record import Failure
-from .base62 import read_number
+from .fields import read_number
 from .placing import place_field
 from .tables import ACTS, ALPHABET, FRAMES, HEADER, RANGES, SLOTS, Slot
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from .._record import Envelope, Identity, Layer, Message, Reading, WireReading
-from .base62 import read_number
 from .detection import USUAL
+from .fields import read_number
 from .parsing import Prose, Record, parse_record
 from .placing import message_of
 from .plain import read_plain

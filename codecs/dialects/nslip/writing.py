@@ -11,7 +11,7 @@ from typing import Any
 
 from .._errors import EncodeError
 from .._record import Encoded, Failure, Loss, Message
-from .base62 import is_number, read_number, write_number
+from .fields import is_number, read_number, write_number
 from .parsing import Prose, parse_record
 from .tables import ACTS, FRAMES, LARGEST, RANGES
 from .tags import scan_tag
