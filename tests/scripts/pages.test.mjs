@@ -95,7 +95,9 @@ function uploadPage() {
   const before = ({ window }) => {
     window.XMLHttpRequest = class extends window.EventTarget {
       upload = new window.EventTarget();
-      open() {}
+      open(...given) {
+        this.given = given;
+      }
       setRequestHeader() {}
       send(data) {
         sent.push(this);
@@ -115,7 +117,11 @@ function uploadPage() {
 
 test("files go up one after the other, and each becomes the server's card", async () => {
   const { page, sent, answer, drop } = uploadPage();
-  drop(["<b>.log", "x"], ["two.log", "y".repeat(1500)]);
+  assert.equal(page.fire(page.document.body, "dragover"), false);
+  assert.equal("over" in page.find(".dropzone").dataset, true);
+  assert.equal(drop(["<b>.log", "x"], ["two.log", "y".repeat(1500)]), false, "or the browser would leave for the file");
+  assert.equal("over" in page.find(".dropzone").dataset, false);
+  assert.deepEqual(sent[0].given, ["POST", "http://inspector.test/upload"]);
   const step = () => page.list(".steps li").map((each) => each.getAttribute("aria-current") ?? each.hasAttribute("data-past"));
   assert.deepEqual(page.list("[data-name]").map((each) => each.textContent), ["<b>.log", "two.log"]);
   assert.equal(page.list("[data-words]")[1].textContent, "waits, 1.5 kB");
@@ -141,6 +147,8 @@ test("what the server refuses is said in its words, or in ours, and the next fil
   answer(2, 500);
   page.fire(sent[3], "error");
   const words = page.list("[role=alert] [data-words]").map((each) => each.textContent);
+  assert.equal(page.list(".upload[data-severity=error] progress").length, 0);
+  assert.equal(page.list(".upload[data-severity=error]").length, 4);
   assert.equal(words[0], "It is empty: <nothing>.");
   assert.match(words[1], /larger than the inspector takes/);
   assert.match(words[2], /refused it \(500\)/);
