@@ -330,8 +330,7 @@ def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
         case "correlation-id":
             return reply.value is not None and bears(earlier, reply.value) and not _is_answer(line)
         case "latest-to-me":
-            is_between = not message.receivers or earlier.sender in message.receivers
-            is_to_it = message.sender in earlier.receivers and is_between and earlier.task_id == message.task_id
+            is_to_it = message.sender in earlier.receivers and earlier.task_id == message.task_id
             # Two that speak in one turn do not answer each other.
             is_earlier = not get_dialect(dialect).orders_by_turn or earlier.turn != message.turn
             return is_to_it and is_earlier
