@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 ROUNDS = 7
-LEAST_SECONDS = 0.15
+MIN_SECONDS = 0.15
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def compare(
             return Row(
                 goal, 0.0, remark=f"the outputs differ on {len(wrong)} of {len(inputs)} inputs: {wrong[0]!r:.80}"
             )
-    repeat = max(1, math.ceil(LEAST_SECONDS / max(_time(rival, inputs, 1), 1e-6)))
+    repeat = max(1, math.ceil(MIN_SECONDS / max(_time(rival, inputs, 1), 1e-6)))
     ratios, spent = [], []
     for _ in range(ROUNDS):
         mine, theirs = _time(ours, inputs, repeat), _time(rival, inputs, repeat)

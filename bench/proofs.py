@@ -24,7 +24,7 @@ from .measure import Goal, Row
 
 FAILURES = "failures"
 _PURITY = "tests/inspector/threads/test_purity.py"
-_LONGEST = 200
+_MAX_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _measure(proof: Proof, environment: Mapping[str, str]) -> Row:
             [*command, *proof.tests], cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
         )
         if not report.exists():
-            return Row(proof.goal, None, remark=(done.stderr or done.stdout).strip()[-_LONGEST:])
+            return Row(proof.goal, None, remark=(done.stderr or done.stdout).strip()[-_MAX_CHARACTERS:])
         return _read_report(proof.goal, ElementTree.parse(report).getroot())
 
 
@@ -105,7 +105,7 @@ def _read_report(goal: Goal, report: ElementTree.Element) -> Row:
         # What failed because of what it counted has said all; anything else has not.
         if not counts.get(FAILURES) and (odd is not None or FAILURES not in counts):
             message = odd.attrib.get("message", odd.tag) if odd is not None else "it counted nothing"
-            troubles.append(f"{case.attrib['name']}: {' '.join(message.split())}"[:_LONGEST])
+            troubles.append(f"{case.attrib['name']}: {' '.join(message.split())}"[:_MAX_CHARACTERS])
     if troubles or not cases:
         return Row(goal, None, remark="; ".join(troubles) or "no test was found")
     failures = said.pop(FAILURES)

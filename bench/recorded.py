@@ -25,7 +25,7 @@ from .measure import Goal, Row
 SLUGS = {"clowl": "clowl", "nslip": "nslip", "lambda": "lambda_lang", "agent-lingua": "agent_lingua"}
 # Lists of words from a benchmark, where the English was written beside each message.
 BENCHMARK = "benchmark_samples"
-MOST = 3_000
+MAX_MESSAGES = 3_000
 PLAIN = frozenset(
     re.findall(
         r"\w+",
@@ -58,11 +58,11 @@ def measure_recorded() -> Iterator[Row]:
 
 
 def read_messages(folder: Path, stem: str = "*") -> Iterator[dict[str, Any]]:
-    """The messages of a dialect's files, of each no more than `MOST`."""
+    """The messages of a dialect's files, of each no more than `MAX_MESSAGES`."""
     for path in sorted(folder.glob(f"{stem}.jsonl")):
         lines = (json.loads(line) for line in path.read_text("utf-8").splitlines())
         messages = [each for line in lines for each in line.get("messages", [line]) if isinstance(each.get("raw"), str)]
-        yield from messages[:MOST]
+        yield from messages[:MAX_MESSAGES]
 
 
 def _tell(wire: str) -> str:

@@ -22,7 +22,7 @@ MAX_BYTES: Final = 2 * 1024 * 1024
 NODE_BYTES: Final = 12
 MAX_CUTS: Final = 100
 # No object of a declared shape has more members.
-LEAST_MEMBERS: Final = 100
+MIN_MEMBERS: Final = 100
 ROWS: Final = "results"
 _PLAIN: Final = frozenset({type(None), int, float, bool})
 
@@ -97,7 +97,7 @@ class _Fitting:
         check_effort()
         shown = {}
         for number, (name, inner) in enumerate(value.items()):
-            if number == max(self.measure.items, LEAST_MEMBERS):
+            if number == max(self.measure.items, MIN_MEMBERS):
                 self._note(path, len(value), "members")
                 break
             self._spend(len(str(name)))

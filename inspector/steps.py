@@ -35,7 +35,7 @@ from inspector.upkeep import analyze_grown
 # How long a slice is, and that of reading, before which others get their turn.
 SLICE_SECONDS, READING_SLICE_SECONDS = 20.0, 5.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
-LEAST_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
+MIN_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 # Conversations and traces are small that hold at most so many messages, and so many are worked on at once.
 SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 
@@ -106,7 +106,7 @@ def settle_conversation(job: Job) -> None:
     conversation, others = _load(Conversation, job)
 
     def finish(done: set[uuid.UUID]) -> None:
-        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        pause = max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
         if jobs.is_half_read(workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, subjects=done, again_after_seconds=pause)
@@ -181,7 +181,7 @@ def draw_trace(job: Job) -> None:
     trace, others = _load(Trace, job)
 
     def finish(done: set[uuid.UUID]) -> None:
-        pause = max(LEAST_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        pause = max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
         jobs.finish(job, subjects=done, again_after_seconds=pause)
 
     if trace is None:

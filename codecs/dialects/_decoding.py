@@ -15,9 +15,9 @@ from ._registry import all_dialects, detect, get_dialect
 # Below this score a guess yields to a dialect that the conversation is known to speak.
 _SURE = 0.5
 # The conversation that was quiet longest is forgotten first.
-MOST_CONVERSATIONS = 1000
+MAX_CONVERSATIONS = 1000
 # And so it is when all together established more names than these.
-MOST_NAMES = 50_000
+MAX_NAMES = 50_000
 
 
 def identify(wire: str, dialect: str | None = None) -> Identity:
@@ -140,6 +140,6 @@ class Conversations:
         whole = tell(reading, context).whole
         context.position += len(whole.messages)
         self._names += context.size - before
-        while len(self._contexts) > MOST_CONVERSATIONS or self._names > MOST_NAMES:
+        while len(self._contexts) > MAX_CONVERSATIONS or self._names > MAX_NAMES:
             self._names -= self._contexts.popitem(last=False)[1].size
         return whole

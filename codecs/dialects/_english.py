@@ -50,7 +50,7 @@ _ENDS_QUOTE = re.compile(r"(?<!\\)(\\*+)([“”‟❝❞〝〞＂″]|\Z)")
 _PLAIN_NAME = re.compile(r"\w++(?>(?:[-/:@+~#&]\w++)*)\Z")
 # A name that the program's own words would hide.
 _OWN_WORDS = frozenset({"someone", "everyone", "nobody", "itself", "and", "or", "not", "caution", "message"})
-_LONGEST_KEPT_NAME = 256
+_MAX_KEPT_NAME_LENGTH = 256
 
 
 def escape(text: str) -> str:
@@ -67,7 +67,7 @@ def quote(text: str) -> str:
 
 def say_name(name: str) -> str:
     """A name, an id or a code from a log: as it is where it can only be read as one word, else quoted."""
-    return _say_short_name(name) if len(name) <= _LONGEST_KEPT_NAME else quote(name)
+    return _say_short_name(name) if len(name) <= _MAX_KEPT_NAME_LENGTH else quote(name)
 
 
 @lru_cache(maxsize=4096)

@@ -31,7 +31,7 @@ _MAIL = re.compile(
 )
 _MAIL_ZONES = frozenset(("UT", "UTC", "GMT", "Z", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"))
 _ZONE = re.compile(r"(?:[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)\Z", re.ASCII)
-_MOST_CHARACTERS = 64
+_MAX_CHARACTERS = 64
 
 Assumed = Literal["zone", "milliseconds", "microseconds", "nanoseconds"]
 _UNITS: tuple[tuple[int, Assumed | None], ...] = (
@@ -85,7 +85,7 @@ def instant_of_log(said: str) -> str | None:
             microseconds or nanoseconds since 1970. What has no zone is taken as UTC.
     """
     instant = instant_of_text(said)
-    if instant or len(said) > _MOST_CHARACTERS:
+    if instant or len(said) > _MAX_CHARACTERS:
         return instant
     text = _spell(said)
     if _NUMBER.match(text):

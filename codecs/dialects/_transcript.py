@@ -23,7 +23,7 @@ from ._registry import get_dialect
 
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500
-_LONGEST_TOPIC: Final = 80
+_MAX_TOPIC_LENGTH: Final = 80
 _MAX_DIFFERENCES: Final = 3
 # So many other messages are named that an answer could answer as well.
 _MAX_OTHERS: Final = 3
@@ -101,7 +101,7 @@ class Line:
 def name_message(number: int, performative: str | None, *, sender: str | None, topic: str | None) -> str:
     """What a message is called where another line speaks of it: `message 1 (kim's request “burn”)`."""
     whose = "the " if not sender else f"agent {sender}'s " if sender.isdecimal() else f"{say_name(sender)}'s "
-    said = f" {quote(topic)}" if topic and len(topic) <= _LONGEST_TOPIC else ""
+    said = f" {quote(topic)}" if topic and len(topic) <= _MAX_TOPIC_LENGTH else ""
     return f"message {number} ({whose}{_NOUNS.get(performative or '', 'message')}{said})"
 
 
@@ -412,4 +412,4 @@ def _show(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower()
     text = str(value)
-    return quote(text) if len(text) <= _LONGEST_TOPIC else f"{quote(text[:_LONGEST_TOPIC])} …"
+    return quote(text) if len(text) <= _MAX_TOPIC_LENGTH else f"{quote(text[:_MAX_TOPIC_LENGTH])} …"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 
-FEWEST: Final = 5
+MIN_DIFFERENT: Final = 5
 
 
 class DifferentCharactersValidator:
@@ -18,9 +18,9 @@ class DifferentCharactersValidator:
         Raises:
             ValidationError: with what to do.
         """
-        if len(set(password)) < FEWEST:
+        if len(set(password)) < MIN_DIFFERENT:
             raise ValidationError(self.get_help_text(), code="password_monotonous")
 
     def get_help_text(self) -> str:
         """The rule in a sentence."""
-        return f"Your password must contain at least {FEWEST} different characters."
+        return f"Your password must contain at least {MIN_DIFFERENT} different characters."

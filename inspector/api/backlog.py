@@ -18,7 +18,7 @@ from .problems import ProblemError
 # What a system without a backlog takes: what is posted is gathered, read and told.
 QUIET_SECONDS: Final = 6
 # Over how long the pace is measured, and the messages a second that one core tells where nothing was measured yet.
-PACE_SECONDS, LEAST_PACE = 60, 300
+PACE_SECONDS, MIN_PACE = 60, 300
 # How often a process looks.
 LOOK_SECONDS: Final = 1.0
 
@@ -39,7 +39,7 @@ def measure_pace() -> float:
     lately = Announcement.objects.filter(at__gt=timezone.now() - timedelta(seconds=PACE_SECONDS))
     count = Func(F("messages"), function="cardinality", output_field=IntegerField())
     told = lately.aggregate(told=Sum(count))["told"] or 0
-    return max(float(LEAST_PACE), told / PACE_SECONDS)
+    return max(float(MIN_PACE), told / PACE_SECONDS)
 
 
 def tell_wait(delivery: Delivery) -> int:

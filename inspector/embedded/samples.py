@@ -27,8 +27,8 @@ CONTENT_TYPES = {
 }
 SHOWN_MESSAGES = 14
 WIDTH = 108
-LONGEST = 320
-DEEPEST = 6  # Deeper replies are not indented further: the lines would have no room left.
+MAX_SHOWN = 320
+MAX_DEPTH = 6  # Deeper replies are not indented further: the lines would have no room left.
 PATIENCE_S = 300.0
 PAUSE_S = 0.25
 QUIET_S = 1.0
@@ -138,7 +138,7 @@ def describe_conversation(door: Door) -> list[str]:
         message = row["message"]
         clock = str(message["at"])[11:19] if message else ""
         english = message["english"] if message else "(a message that others answer to and that was not received)"
-        indent = " " * (10 + 2 * min(row["depth"], DEEPEST))
+        indent = " " * (10 + 2 * min(row["depth"], MAX_DEPTH))
         first = f"{clock:<10}{indent[10:]}"
         lines += textwrap.wrap(make_printable(english), WIDTH, initial_indent=first, subsequent_indent=indent + "  ")
     left = chosen["message_count"] - SHOWN_MESSAGES
@@ -163,7 +163,7 @@ def describe_totals(door: Door) -> str:
 def make_printable(text: str) -> str:
     """Text from outside for the terminal: what would steer the terminal is shown as U+FFFD, very long text is cut."""
     visible = "".join(char if unicodedata.category(char)[0] != "C" else "\ufffd" for char in text)
-    return visible if len(visible) <= LONGEST else visible[: LONGEST - 1] + "…"
+    return visible if len(visible) <= MAX_SHOWN else visible[: MAX_SHOWN - 1] + "…"
 
 
 def _name(agent: Any) -> str:

@@ -32,7 +32,7 @@ from .lines import SEVERITIES, write_instant
 from .models import Export
 from .printing import encode, list_facts, list_lines, show
 
-MOST_FIELDS: Final = 500
+MAX_FIELDS: Final = 500
 MAX_RAW_LENGTH: Final = 50_000
 MAX_FIELD_LENGTH: Final = 1000
 MAX_SAID_LENGTH: Final = 20_000
@@ -47,7 +47,7 @@ TIMES: Final = {
 MAX_NOTE_LENGTH: Final = 2000
 # What is told of a longer message is not taken apart, and its fields are not either.
 MAX_TOLD_LENGTH: Final = 1024 * 1024
-DEEPEST: Final = 12
+MAX_DEPTH: Final = 12
 _NO_ROW: Final = ("syntax", "key")
 FOR_AUDITORS: Final = "What it says is for owners and auditors: it is about what is masked or sealed."
 
@@ -221,7 +221,7 @@ def _write_fields(reading: Reading | None, *, is_masked: bool) -> SafeString:
     texts = mask_layers(reading) if is_masked else [layer.text for layer in reading.layers]
     layers = dict(zip((layer.id for layer in reading.layers), texts, strict=True))
     walk = _walk(reading.fields)
-    rows = [_make_field(each, depth, layers, is_masked=is_masked) for each, depth in islice(walk, MOST_FIELDS)]
+    rows = [_make_field(each, depth, layers, is_masked=is_masked) for each, depth in islice(walk, MAX_FIELDS)]
     more = sum(1 for _ in walk)
     return format_html(
         "<h4>Fields, read as {}</h4><table><thead><tr><th>Field</th><th>Raw</th><th>Meaning</th>"
@@ -267,7 +267,7 @@ def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked
         raw = SafeString('<span class="masked">masked</span>')
     layer, start, end = each.span
     place = f"{start:,}–{end:,}" + (f" in layer {layer}" if layer else "")
-    indent = "\u00a0\u00a0" * min(depth, DEEPEST)
+    indent = "\u00a0\u00a0" * min(depth, MAX_DEPTH)
     meaning = show(each.meaning or shown.meaning or "", MAX_NOTE_LENGTH)
     return indent, show(each.label, MAX_NAME_LENGTH), format_html("<code>{}</code>", raw), meaning, place
 

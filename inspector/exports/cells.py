@@ -37,7 +37,7 @@ COLUMNS: Final = OURS + RECORDS
 # What a spreadsheet takes for the beginning of a formula, the full-width forms included, or passes over before one.
 _FORMULA: Final = frozenset("=+-@\t\r\n\0␀＝＋－＠")
 # Of a longer message the record is not taken apart: its cells would hold its text many times.
-_LONGEST: Final = 1024 * 1024
+_MAX_CELL_LENGTH: Final = 1024 * 1024
 
 
 def make_safe(cell: str) -> str:
@@ -62,7 +62,7 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     yield from (write_instant(part.at), part.at_basis, part.dialect, SEVERITIES[part.severity])
     yield from (part.parent or "", part.parent_basis, make_cell(text), "yes" if is_masked else "no")
     yield hashlib.sha256(row.source).hexdigest()
-    body = json.loads(part.body) if 0 < len(part.body) <= _LONGEST else {"message": {}, "record": {}}
+    body = json.loads(part.body) if 0 < len(part.body) <= _MAX_CELL_LENGTH else {"message": {}, "record": {}}
     told: Mapping[str, Any] = body["message"]
     cells: list[str] = [""] * len(RECORDS)
     # Most names are absent of most messages.

@@ -26,7 +26,7 @@ from .entries import Part, Row
 # A longer record carries its text alone, so that its line is not longer than a door takes.
 MAX_WHOLE_BYTES: Final = 1024 * 1024
 # What is nested deeper could not be read back by every reader; the record carries it in its text anyway.
-DEEPEST: Final = 200
+MAX_DEPTH: Final = 200
 SEVERITIES: Final = ("none", "info", "notice", "warning", "error")
 # Brackets, and whole strings, so that a bracket within one is none.
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
@@ -134,14 +134,14 @@ def _write_body(body: str) -> str:
 
 
 def nests_deeply(text: str) -> bool:
-    """Whether a JSON text is nested deeper than `DEEPEST`."""
-    if text.count("[") + text.count("{") <= DEEPEST:
+    """Whether a JSON text is nested deeper than `MAX_DEPTH`."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
     for bracket in _BRACKETS.findall(text):
         if bracket in ("[", "{"):
             depth += 1
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 return True
         elif bracket in ("]", "}"):
             depth -= 1

@@ -22,7 +22,7 @@ from django.conf import settings
 
 from inspector.secret import read_or_make_secret
 
-LEAST_CHARACTERS = 32
+MIN_CHARACTERS = 32
 KEY_BYTES, NONCE_BYTES = 32, 12
 
 
@@ -79,10 +79,10 @@ def load_keks() -> list[KeyEncryptionKey]:
             "The key-encryption key is missing: it is neither in INSPECTOR_KEYRING_KEY nor in the state folder's file"
             f" {settings.KEYRING_KEY_FILE.name}. Put it back: without it no key here can be used."
         )
-    if len(text) < LEAST_CHARACTERS:
+    if len(text) < MIN_CHARACTERS:
         raise KeyringError(
             f"The key-encryption key is too short: it has {len(text)} characters, and needs at least"
-            f" {LEAST_CHARACTERS} random ones."
+            f" {MIN_CHARACTERS} random ones."
         )
     return [KeyEncryptionKey.derive(each) for each in (text, *settings.KEYRING_OLD_KEYS)]
 

@@ -26,7 +26,7 @@ from .shown.told import name_dialect, shorten
 MAX_TEXT_LENGTH: Final = 64_000
 # What is longer is a log: it belongs into an upload, which has a preview of its own.
 MAX_RECORDS: Final = 50
-MOST_NOTES: Final = 50
+MAX_NOTES: Final = 50
 MAX_GUESSES: Final = 5
 
 EXAMPLES: Final = (
@@ -177,8 +177,8 @@ def _describe(reading: Reading, into: str) -> dict[str, Any]:
         **pieces,
         "layers": show_layers(pieces["layers"], "", ()),
         "message": {"characters": len(reading.wire)},
-        "notes": notes[:MOST_NOTES],
-        "more_notes": max(0, len(notes) - MOST_NOTES),
+        "notes": notes[:MAX_NOTES],
+        "more_notes": max(0, len(notes) - MAX_NOTES),
         "written": [write_in(reading, dialect) for dialect in _find_others(reading)],
         "into": into if into and into != reading.dialect else next(iter(_find_others(reading))).slug,
     }

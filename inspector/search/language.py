@@ -22,7 +22,7 @@ from .lexer import list_more, list_tokens, quote, unescape
 
 MAX_CHARACTERS: Final = 2000
 MAX_TERMS: Final = 40
-DEEPEST: Final = 12
+MAX_DEPTH: Final = 12
 # An error lists at most so many of the values that exist.
 MAX_NAMED: Final = 50
 # Behind a name: the value as the wire says it, and nobody who is only called so.
@@ -161,8 +161,8 @@ class _Reader:
 
     def _read_group(self, depth: int, *, is_negated: bool) -> Node:
         start, end = self._next().span()
-        if depth == DEEPEST:
-            raise QueryError(f"parentheses stand at most {DEEPEST} deep", start, end)
+        if depth == MAX_DEPTH:
+            raise QueryError(f"parentheses stand at most {MAX_DEPTH} deep", start, end)
         inner = self.read_any(depth + 1)
         if self._kind != "close":
             raise QueryError("this parenthesis is not closed: add ) behind what belongs to it", start, end)

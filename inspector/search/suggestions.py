@@ -22,7 +22,7 @@ from . import registry
 from .language import LITERAL, Term
 from .lexer import quote
 
-MOST: Final = 10
+MAX_SUGGESTIONS: Final = 10
 MAX_SAID: Final = 3
 # So many of the newest messages are looked through for values.
 LOOKED_THROUGH: Final = 3000
@@ -69,10 +69,12 @@ def suggest(*, workspace: Workspace, text: str) -> Suggestions:
 def _suggest_names(workspace: Workspace, typed: str) -> list[Suggestion]:
     names = registry.names()
     found = [Suggestion(f"{name}:", about) for name, about in names.items() if name.startswith(typed.casefold())]
-    if len(found) < MOST and any(path.startswith(typed.casefold()) or typed.startswith(path) for path in PATHS):
+    if len(found) < MAX_SUGGESTIONS and any(
+        path.startswith(typed.casefold()) or typed.startswith(path) for path in PATHS
+    ):
         paths = {atom.partition("=")[0] for atom in _find_atoms(workspace, typed.casefold())}
         found += [Suggestion(f"{path}:", "a field of the messages") for path in sorted(paths) if "." in path]
-    return found[:MOST]
+    return found[:MAX_SUGGESTIONS]
 
 
 def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: bool) -> list[Suggestion]:
@@ -80,14 +82,14 @@ def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: 
     if name == "channel":
         closed = tuple(_quote(channel.name).text for channel in list_channels(workspace=workspace))
     if closed is not None:
-        return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MOST]
+        return [Suggestion(value, "") for value in closed if value.startswith(typed.casefold())][:MAX_SUGGESTIONS]
     term = registry.find_term(ALIASES.get(name, name))
     if term is None:
         return []
     beginning = terms.term(term.atom, typed)
     said = [atom[len(term.atom) + 1 :] for atom in _find_atoms(workspace, beginning)]
     if not term.is_agent or is_literal:
-        return [_quote(value) for value in said[:MOST]]
+        return [_quote(value) for value in said[:MAX_SUGGESTIONS]]
     labels = load_labels(workspace_id=workspace.pk)
     others: dict[str, list[Called]] = defaultdict(list)
     is_sender = term.atom == "sender"
@@ -95,7 +97,7 @@ def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: 
         others[terms.fold(called.text)].append(called)
     found = [_quote(value, _say_called(others.pop(value, ()), is_also=True)) for value in said]
     # Who is called so where nobody bears the name comes first: nothing else of it has been seen.
-    return [*(_quote(each[0].text, _say_called(each)) for each in others.values()), *found][:MOST]
+    return [*(_quote(each[0].text, _say_called(each)) for each in others.values()), *found][:MAX_SUGGESTIONS]
 
 
 def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:

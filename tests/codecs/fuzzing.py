@@ -20,7 +20,7 @@ from .cases import load
 from .test_laws import assert_covers
 
 MAX_MS = 50.0
-LONGEST = 4000
+MAX_CHARACTERS = 4000
 SOUP = {
     "clowl": [
         '{"clowl":"0.2",',
@@ -107,7 +107,9 @@ def make_inputs(dialect: str, count: int, seed: int) -> Iterator[str]:
     """Mutated wires of the dialect's vectors, and soups of its tokens."""
     chance = random.Random(f"{dialect} {seed}")
     vectors = load(dialect)
-    wires = [case["wire"] for kind in ("valid", "malformed") for case in vectors[kind] if len(case["wire"]) < LONGEST]
+    wires = [
+        case["wire"] for kind in ("valid", "malformed") for case in vectors[kind] if len(case["wire"]) < MAX_CHARACTERS
+    ]
     tokens = SOUP[dialect] + ODD
     for _ in range(count):
         if not wires or chance.random() < 0.25:
@@ -116,7 +118,7 @@ def make_inputs(dialect: str, count: int, seed: int) -> Iterator[str]:
             text = chance.choice(wires)
             for _ in range(chance.randint(1, 6)):
                 text = mutate(text, wires, tokens, chance)
-            yield text[:LONGEST]
+            yield text[:MAX_CHARACTERS]
 
 
 def mutate(text: str, wires: list[str], tokens: list[str], chance: random.Random) -> str:

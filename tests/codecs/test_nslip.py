@@ -17,7 +17,7 @@ import dialects
 from dialects import Context, Entry, Failure, Message, NoKeys, Priority
 from dialects.nslip import DIALECT
 from dialects.nslip.fields import read_number, write_number
-from dialects.nslip.tables import ACTS, FRAMES, LARGEST, SLOTS
+from dialects.nslip.tables import ACTS, FRAMES, MAX_NUMBER, SLOTS
 from tests.lanes import generated
 
 from ..each import for_each
@@ -59,7 +59,7 @@ def codes(reading: dialects.Reading) -> list[str]:
     return [note.code for message in reading.messages for note in message.notes]
 
 
-numbers = st.one_of(st.integers(0, 99), st.integers(0, LARGEST))
+numbers = st.one_of(st.integers(0, 99), st.integers(0, MAX_NUMBER))
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 optional = {
     "g": numbers,
@@ -206,13 +206,13 @@ def test_a_tag_that_is_cut_off_is_malformed_where_it_ends(fields: dict[str, Any]
     assert wire[:-cut] in message.sentence
 
 
-@generated(200, number=st.integers(0, LARGEST))
+@generated(200, number=st.integers(0, MAX_NUMBER))
 def test_a_number_is_written_and_read_alike(number: int) -> None:
     assert write_number(number) == in_base62(number)
     assert read_number(in_base62(number)) == number
 
 
-@given(number=st.integers(LARGEST + 1, 2**80))
+@given(number=st.integers(MAX_NUMBER + 1, 2**80))
 def test_a_number_beyond_64_bits_is_not_read(number: int) -> None:
     assert read_number(in_base62(number)) is None
 
@@ -496,7 +496,7 @@ def test_every_act_that_exists_here_is_written(performative: str, code: str) -> 
         ("score", 0.5, "score"),
         ("score", -1, "score"),
         ("score", True, "score"),
-        ("score", LARGEST + 1, "score"),
+        ("score", MAX_NUMBER + 1, "score"),
         ("priority", Priority(raw="high", rank=1), "priority"),
         ("priority", Priority(raw="some day"), "priority"),
         ("error", Failure(code="E004"), "error"),
@@ -529,7 +529,7 @@ def test_what_a_tag_cannot_hold_is_listed(name: str, value: Any, lost: str) -> N
         {"conversation_id": None},
         {"conversation_id": "conv-001"},
         {"conversation_id": "01"},
-        {"conversation_id": str(LARGEST + 1)},
+        {"conversation_id": str(MAX_NUMBER + 1)},
         {"conversation_id": "9" * 5000},
         {"turn": None},
         {"turn": -1},

@@ -47,7 +47,7 @@ _RESERVED = frozenset(
 _SURE = 0.5
 # A text this sure is a wire from end to end: more around it can only make it less so.
 _CERTAIN = 0.98
-_MOST_LABELS = 8
+_MAX_LABELS = 8
 _TIME_STARTS = frozenset("0123456789[ \t")
 
 
@@ -73,7 +73,7 @@ def read_prefix(line: str) -> tuple[int, Envelope | None]:
         if time := _time_of(line):
             start, given["at_raw"], given["at"] = time
         labels: list[str] = []
-        while len(labels) < _MOST_LABELS and (label := _LABEL.match(line, start)):
+        while len(labels) < _MAX_LABELS and (label := _LABEL.match(line, start)):
             labels.append(label[1])
             start = label.end()
         if labels:

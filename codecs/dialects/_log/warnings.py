@@ -22,9 +22,9 @@ from .envelopes import COLUMNS, DECODER, Repeating
 from .items import LogRecord
 
 # A longer text is not looked into for what may be wrong with it.
-_MOST_CHARACTERS = 64 * 1024
-_MOST_NAMES = 20
-_LONGEST_NAME = 40
+_MAX_CHARACTERS = 64 * 1024
+_MAX_NAMES = 20
+_MAX_NAME_LENGTH = 40
 _SINGLE_QUOTES = re.compile(r"\s*[\[{]\s*'[^'\n]{1,64}'\s*:")
 _BETWEEN = re.compile(r"[\s_.\-]+")
 
@@ -83,7 +83,7 @@ _LISTS = frozenset(("message", "msgs", "records", "events", "items", "data", "lo
 
 def _join(name: str) -> str:
     """A name as it is compared; nothing for one that cannot be meant, and that no answer could quote."""
-    return _BETWEEN.sub("", name.lower()) if len(name) <= _LONGEST_NAME and name.isprintable() else ""
+    return _BETWEEN.sub("", name.lower()) if len(name) <= _MAX_NAME_LENGTH and name.isprintable() else ""
 
 
 _MEANT = {
@@ -168,7 +168,7 @@ _FIELDS = {"from": "sender", "to": "receivers"}
 def _of_names(names: Mapping[str, Any], envelope: Envelope | None) -> list[LogWarning]:
     """The names that are nearly the envelope's, where what they mean is not given."""
     found = []
-    for name in list(names)[:_MOST_NAMES]:
+    for name in list(names)[:_MAX_NAMES]:
         meant = _find_meant(name)
         # An export's `to: *` says what a log's arrow said.
         if meant is None or meant == "raw" or name == meant:
@@ -189,7 +189,7 @@ def _of_wire(wire: str, dialect: str) -> Iterable[LogWarning]:
     else:
         is_prose = dialect == "prose" and (first in "{[" or first.isspace())
         return list(_of_json(wire)) if is_prose and wire else ()
-    is_cut = is_doubtful and len(wire) <= _MOST_CHARACTERS and _is_cut(wire, dialect)
+    is_cut = is_doubtful and len(wire) <= _MAX_CHARACTERS and _is_cut(wire, dialect)
     return (_warn("cut"),) if is_cut else ()
 
 
@@ -215,7 +215,7 @@ def _of_json(wire: str) -> Iterator[LogWarning]:
         return
     if not is_json(text) and text[-1:] not in "}]":
         return
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS:
         yield _warn("unknown-json")
         return
     try:

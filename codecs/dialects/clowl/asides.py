@@ -19,7 +19,7 @@ from .tokens import is_secret
 from .tree import explain
 
 _BLANK = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
-_LONGEST_BLANK = 64
+_MAX_BLANK_LENGTH = 64
 _VERSION = re.compile(r"[\w-]{1,16}(?:\.[\w-]{1,16}){0,4}\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # (column, words before its value, where it may stand)
@@ -106,7 +106,7 @@ def _say_blanks(data: Mapping[str, Any]) -> Iterator[Words]:
 
 
 def _is_blank(value: Any) -> bool:
-    return is_text(value) and len(value) < _LONGEST_BLANK and bool(_BLANK.match(value))
+    return is_text(value) and len(value) < _MAX_BLANK_LENGTH and bool(_BLANK.match(value))
 
 
 def _find(data: Any, path: Path) -> Any:

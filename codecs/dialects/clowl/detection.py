@@ -27,7 +27,7 @@ _NEAR = 4_096
 # A string, as a key where a colon follows it, or what an object or a list begins and ends with.
 _MARK = re.compile(r'"(?>(?:[^"\\]++|\\.)*)(?:"|\Z)(?:(?=[ \t\r\n]*+:)|(?P<value>))|[{}\[\]]', re.DOTALL)
 # How many of these are passed to find keys that stand behind long values: an id of a megabyte is one or two.
-_MOST_MARKS = 20_000
+_MAX_MARKS = 20_000
 
 
 def sniff(wire: str) -> Candidate | None:
@@ -69,7 +69,7 @@ def _find_keys(wire: str, start: int, *, beside: bool = False) -> set[str]:
     """
     keys: set[str] = set()
     depth = 0
-    for found in islice(_MARK.finditer(wire, start), _MOST_MARKS):
+    for found in islice(_MARK.finditer(wire, start), _MAX_MARKS):
         mark = found[0]
         if mark[0] == '"':
             if not depth and found["value"] is None and len(mark) < _NEAR:

@@ -21,8 +21,8 @@ from .sentences import tell
 from .telling import say_value
 
 # So many forms are kept, of so many details at most; a message of any other is told by the teller itself.
-_MOST_FORMS = 4096
-_MOST_DETAILS = 24
+_MAX_FORMS = 4096
+_MAX_DETAILS = 24
 
 _ERRORS = ("error", "errors")
 # Details whose values decide on the words; of all others only the type does.
@@ -64,7 +64,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
     details: Mapping[str, Any] = body["d"]
     topic = body["t"]
     act, sender, parent = held.get("native_act"), held.get("sender"), held.get("parent_id")
-    if "references" in held or sender is None or len(details) > _MOST_DETAILS:
+    if "references" in held or sender is None or len(details) > _MAX_DETAILS:
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
@@ -114,7 +114,7 @@ def _decide(value: Any) -> Any:
 
 
 def _keep(key: tuple[Any, ...], message: Message, data: Mapping[str, Any]) -> Form | None:
-    if len(_forms) >= _MOST_FORMS:
+    if len(_forms) >= _MAX_FORMS:
         return None
     form = _forms[key] = _make(message, data)
     return form

@@ -26,7 +26,7 @@ _WORDS_KEY = re.compile(r"[A-Za-z][a-z0-9]*+(?:[_-][A-Za-z0-9]++|[A-Z][a-z0-9]++
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 # A hash or a long text is told by its beginning in the sentence; the whole of it stands beside the sentence.
 _SHOWN_OF_HASH = 8
-_LONGEST_TEXT = 240
+_MAX_TEXT_LENGTH = 240
 _SHOWN_OF_TEXT = 80
 
 
@@ -95,7 +95,7 @@ def is_long_hash(written: str) -> bool:
 
 def is_long_text(written: str) -> bool:
     """Whether the sentence tells only the beginning of a text given as context."""
-    return len(written) > _LONGEST_TEXT
+    return len(written) > _MAX_TEXT_LENGTH
 
 
 def _say_hash(written: str) -> str:

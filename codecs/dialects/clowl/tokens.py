@@ -13,7 +13,7 @@ from .parts import Profile
 # A token shorter than this is not looked for in the rest of the message: it would be found in ordinary words.
 _SHORTEST = 6
 # So many tokens of one message are looked for in the rest of it; each costs a pass over its text.
-_MOST = 16
+_MAX_TOKENS = 16
 
 # In text that is not JSON a token can be told by its key alone.
 _SECRET_TEXT = re.compile(r'"(?:auth|token)"[ \t\r\n]*+:[ \t\r\n]*+("(?>(?:[^"\\]++|\\.)*)"?)', re.DOTALL)
@@ -31,7 +31,7 @@ def find_tokens(data: Mapping[str, Any]) -> tuple[str, ...]:
             stack.extend(value.values())
         elif isinstance(value, list):
             stack.extend(value)
-    return tuple(sorted(found, key=lambda token: (-len(token), token))[:_MOST])
+    return tuple(sorted(found, key=lambda token: (-len(token), token))[:_MAX_TOKENS])
 
 
 def is_message(value: Any) -> bool:

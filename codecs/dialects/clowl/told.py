@@ -22,7 +22,7 @@ from .sentences import tell
 from .telling import PLACES, Words
 
 # Of a telling in more pieces than this the rest is one: a segment weighs a hundred times as much as its words.
-MOST_SEGMENTS: Final = 10_000
+MAX_SEGMENTS: Final = 10_000
 _PIECE, _WIRE, _DATA, _CANCEL = "_piece", "_wire", "_data", "_answers_cancel"
 
 
@@ -131,7 +131,7 @@ def _place(told: Iterable[Words], piece: Piece, details: Path) -> tuple[Segment,
     pieces = iter(told)
     segments = tuple(
         Segment.trust({"text": words, "spans": _find_spans(piece, path, details)})
-        for words, path in islice(pieces, MOST_SEGMENTS)
+        for words, path in islice(pieces, MAX_SEGMENTS)
     )
     rest = "".join([words for words, _ in pieces])
     return (*segments, Segment(text=rest, spans=_find_spans(piece, (), details))) if rest else segments

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .statements import find_close
 
 # v0.9 allows ten levels of nesting; what lies deeper is kept as text.
-DEEPEST = 10
+MAX_DEPTH = 10
 _SPACE = re.compile(r"\s*")
 _KEY = re.compile(r"([A-Za-z_$][\w$.\-]*)(\s*[:=]\s*)")
 _PLAIN = re.compile(r'[^,{}\[\]"=\\]*+(?:\\.[^,{}\[\]"=\\]*+)*', re.DOTALL)
@@ -33,7 +33,7 @@ def parse_block(text: str, start: int, end: int, depth: int = 1) -> Node:
     Escapes and quotes are the ones that `find_close` sees: what it takes for literal is never a bracket here.
     """
     kind = "block" if text[start] == "{" else "list"
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return Node("deep", start, end, text[start:end])
     items = []
     at = start + 1

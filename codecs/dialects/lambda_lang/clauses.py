@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from .._record import Span
-from .blocks import DEEPEST, parse_block
+from .blocks import MAX_DEPTH, parse_block
 from .nodes import Node
 from .pieces import Define, Piece
 from .sentences import ask_about
@@ -35,7 +35,7 @@ _BETWEEN = {
 }
 _STOPS = frozenset({".", ";", ","})
 # A clause of more tokens than this is no sentence.
-LONGEST_SENTENCE = 60
+MAX_SENTENCE_LENGTH = 60
 
 
 class Said(NamedTuple):
@@ -100,7 +100,7 @@ class Body:
     def _tell_condition(self, nodes: Sequence[Node]) -> Said | None:
         """`.sp nd if nd er`: a sentence and the condition it stands with; None for any other body."""
         depth = 0
-        for place, node in enumerate(nodes if len(nodes) < 2 * LONGEST_SENTENCE else ()):
+        for place, node in enumerate(nodes if len(nodes) < 2 * MAX_SENTENCE_LENGTH else ()):
             depth += (node.kind == "open") - (node.kind == "close")
             if depth or not is_if(node) or not place or nodes[place - 1].kind != "space":
                 continue
@@ -123,7 +123,7 @@ class Body:
         person: str | None = None
         is_negated = False
         for joiner, between, clause in _split(nodes, self.mood):
-            if len(clause) > LONGEST_SENTENCE:
+            if len(clause) > MAX_SENTENCE_LENGTH:
                 return None
             told = self._tell_clause(joiner, between, clause, person)
             if told is None:
@@ -165,9 +165,9 @@ class Body:
             _, start, end = opener.span
             return [Piece(" with", ()), *say_block(parse_block(self.text, start, end), self.explain)]
         closer = inner.pop() if inner and inner[-1].kind == "close" else None
-        if self.depth >= DEEPEST:
+        if self.depth >= MAX_DEPTH:
             start, end = opener.span[1], nodes[-1].span[2]
-            unread = f' (nested deeper than {DEEPEST}, not read: "{self.text[start:end]}")'
+            unread = f' (nested deeper than {MAX_DEPTH}, not read: "{self.text[start:end]}")'
             return [Piece(unread, ((0, start, end),), "unknown")]
         self.depth += 1
         mood, self.mood = self.mood, "inform"

@@ -73,7 +73,7 @@ class Standing:
             # Who says again what holds changes nothing.
             if held and held[-1].value != setting.value:
                 others = [entry for entry in held if entry.value != setting.value]
-                told = join_words([self._say_definition(entry) for entry in others[-_MOST_CLASHES:]])
+                told = join_words([self._say_definition(entry) for entry in others[-_MAX_CLASHES:]])
                 text = f"{quote(setting.name)} was defined otherwise before, by {told}"
                 yield DEFINED_OTHERWISE.note(text, (0, setting.start, setting.end))
 
@@ -82,7 +82,7 @@ class Standing:
         is_here = entry.source is not None and entry.source[0] == self.context.record
         where = f"in part {entry.source[1]} of this record" if is_here and entry.source else _say_place(entry)
         meaning = str(entry.value)
-        cut = quote(meaning) if len(meaning) <= _LONGEST_CLASH else f"{quote(meaning[:_LONGEST_CLASH])} …"
+        cut = quote(meaning) if len(meaning) <= _MAX_CLASH_LENGTH else f"{quote(meaning[:_MAX_CLASH_LENGTH])} …"
         return f"{who} {where} as {cut}"
 
     def _add(self, kind: str, name: str, value: Any, message: Message) -> None:
@@ -151,8 +151,8 @@ def _scope_of(version: str) -> Scope:
 
 
 # So many definitions by others are named, and so much of each.
-_MOST_CLASHES: Final = 3
-_LONGEST_CLASH: Final = 80
+_MAX_CLASHES: Final = 3
+_MAX_CLASH_LENGTH: Final = 80
 _FLOOR = frozenset({">>", "<<", "><", "--"})
 _KINDS = {
     "def": "def",

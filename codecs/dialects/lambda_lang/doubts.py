@@ -85,7 +85,7 @@ DOUBT_NOTES = (
 )
 
 _STATES = ("!", "~", "")
-_MOST_PAIRS = 4
+_MAX_PAIRS = 4
 _OUTCOMES = frozenset({("success",), ("complete",)})
 _NAMED = frozenset({"word", "mixed", "name", "term"})
 _SOMEBODY = frozenset({"entity", "term"})
@@ -168,7 +168,7 @@ def note_number(nodes: Sequence[Node]) -> Note | None:
     ]
     if not found:
         return None
-    said = " or ".join(f"“{number.text}” belongs to “{word.text}”" for word, number in found[:_MOST_PAIRS])
+    said = " or ".join(f"“{number.text}” belongs to “{word.text}”" for word, number in found[:_MAX_PAIRS])
     text = f"a number is told with the word after it; that {said} is possible too"
     return NUMBER_BESIDE.note(text, (0, found[0][0].span[1], found[-1][1].span[2]))
 

@@ -8,7 +8,7 @@ from typing import Literal
 from .._dialect import Block
 
 # A block that is not closed after so many lines is not one.
-MOST_LINES = 400
+MAX_LINES = 400
 _OPENS = re.compile(
     r"\s*(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+)?"
     r"(?:@\S+[ \t]*)?(?:[?!.~<>][A-Za-z0-9/*$^_\-:]{0,80})?"
@@ -34,7 +34,7 @@ class BraceBlock:
     def feed(self, line: str) -> Literal["more", "last", "not"]:
         """Whether the next line belongs to the block."""
         self.lines += 1
-        if self.lines > MOST_LINES:
+        if self.lines > MAX_LINES:
             return "not"
         self.depth += _count_braces(line)
         if self.depth <= 0:

@@ -19,7 +19,7 @@ from .wording import say_amount, say_id, say_person, say_plural
 _THING = "(?:[chi]|[ng]{1,2})"
 _CLAUSE = re.compile(rf"[pgh]v[cghin]t?|(?:p|{_THING})vs?t?|p[chi]k?[as]{{1,3}}t?|(?:p|{_THING})k?[as]{{0,3}}t?")
 _ORDER = re.compile(rf"(?:[pgh]v[cghin]|(?:p|{_THING})v)t?\Z")
-_MOST = 12
+_MAX_GUESSES = 12
 
 
 class _Unit(NamedTuple):
@@ -36,8 +36,8 @@ class _Unit(NamedTuple):
 def guess_reading(nodes: Sequence[Node], mood: str) -> str | None:
     """The reading in words, without a capital or a stop; None where there is none or more than one."""
     held = [node for node in nodes if node.kind not in ("space", "domain")]
-    units = _read_units(held) if mood in ("inform", "request") and len(held) <= 4 * _MOST else None
-    if units is None or not 2 <= len(units) <= _MOST:
+    units = _read_units(held) if mood in ("inform", "request") and len(held) <= 4 * _MAX_GUESSES else None
+    if units is None or not 2 <= len(units) <= _MAX_GUESSES:
         return None
     letters = "".join(unit.letter for unit in units)
     if mood == "request":

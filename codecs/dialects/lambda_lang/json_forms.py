@@ -23,7 +23,7 @@ _CUT = re.compile(r'\ufeff?\s*\{\s*"type"\s*:\s*"lambda"\s*[,}]')
 _TEXT_KEY = re.compile(r'"lambda"\s*:\s*"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _VERSION = re.compile(r"v?(\d{1,8}(?:\.\d{1,8}){0,3})\Z")
-_LONGEST_TOKEN = 256
+_MAX_TOKEN_LENGTH = 256
 _WORD_ENDS = re.compile(r"[A-Za-z0-9]\Z")
 _WORD_STARTS = re.compile(r"[a-z0-9]")
 
@@ -137,7 +137,7 @@ def _find_tokens(wire: str, members: tuple[Member, ...]) -> JsonForm | None:
     tokens = held.value
     if not isinstance(tokens, list) or not tokens:
         return None
-    if not all(isinstance(token, str) and 0 < len(token) <= _LONGEST_TOKEN for token in tokens):
+    if not all(isinstance(token, str) and 0 < len(token) <= _MAX_TOKEN_LENGTH for token in tokens):
         return None
     symbol = named.value if named.value in _SYMBOLS else TYPES_BY_NAME.get(named.value.lower())
     text = compose(symbol or "", tokens)

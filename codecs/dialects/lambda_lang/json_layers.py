@@ -10,13 +10,13 @@ from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span
 from .._scan import leaf, tile
 from .form_notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH
 from .json_forms import JsonForm, Member, NotJsonError
-from .lifting import LONGEST_ID
+from .lifting import MAX_ID_LENGTH
 from .vocabulary import NEWEST, load_vocabulary
 from .wording import delimit
 
 _INNER = 1
 # The members of an object are noted up to this one; the field tree shows them all.
-_MOST_NOTED = 100
+_MAX_NOTED = 100
 _SYNTAX = frozenset(' \t\r\n\ufeff{}[]:,"')
 _TITLES = {"pilot": "the pilot envelope", "tokens": "the JSON form of v0.9"}
 _TEXT_KEYS = {"pilot": "lambda", "tokens": "tokens"}
@@ -140,11 +140,11 @@ def _note_form(wire: str, form: JsonForm, inner: Reading) -> Iterator[Note]:
     text = f"the message stands in {_TITLES[form.kind]}: the English comes from its Lambda text"
     yield JSON_FORM.note(text, _at(form))
     seen: set[str] = set()
-    for member in form.members[:_MOST_NOTED]:
+    for member in form.members[:_MAX_NOTED]:
         span = (0, member.key_at[0], member.value_at[1])
         if member.key in seen:
             yield ODD_JSON.note(f"the key {member.key!r} is given again: the last value stands", span)
-        elif member.key == "id" and isinstance(member.value, str) and len(member.value) > LONGEST_ID:
+        elif member.key == "id" and isinstance(member.value, str) and len(member.value) > MAX_ID_LENGTH:
             yield LONG_ID.note(f"the message id has {len(member.value):,} characters: it is kept whole", span)
         elif member.key == "english" and isinstance(member.value, str):
             yield OWN_ENGLISH.note("the English in the JSON is the sender's own: it is shown and not taken over", span)

@@ -15,7 +15,7 @@ from .settings import Setting
 from .statements import Part
 
 # A record that repeats a fault a thousand times carries its note this often.
-MOST_NOTES = 50
+MAX_NOTES = 50
 _ANSWERED = re.compile(r"#id:([\w.\-]+)")
 _TASK = re.compile(r"(?<![A-Za-z:])ta[ ]+id=([A-Za-z0-9_.\-]+)")
 _STATUS = re.compile(r"(?<![A-Za-z:])st=([A-Za-z0-9_]+)")
@@ -77,7 +77,7 @@ def note_repeated(block: Node, notes: list[Note]) -> None:
     seen: set[str] = set()
     for item in block.items:
         if item.kind == "pair":
-            if item.key in seen and len(notes) < MOST_NOTES:
+            if item.key in seen and len(notes) < MAX_NOTES:
                 notes.append(REPEATED_KEY.note(f"the key {item.key!r} is given again", (0, *item.key_at)))
             seen.add(item.key)
 
@@ -104,7 +104,7 @@ def read_table(body: str) -> dict[str, Any]:
 
 
 # No release names a limit; a longer id is more likely a mistake than a name.
-LONGEST_ID = 256
+MAX_ID_LENGTH = 256
 
 
 def apply_settings(
@@ -141,7 +141,7 @@ def apply_settings(
             _read_handshake(part, setting, given)
         elif kind == "id" and isinstance(value, str):
             given["message_id"] = value
-            if len(value) > LONGEST_ID:
+            if len(value) > MAX_ID_LENGTH:
                 notes.append(LONG_ID.note(f"the message id has {len(value):,} characters: it is kept whole", span))
         elif kind == "time":
             given["sent_at_raw"] = setting.raw

@@ -38,7 +38,7 @@ from .statements import Part, UnclosedError, cut_record, find_close
 from .vocabulary import NEWEST, is_newer, load_vocabulary
 
 # v0.9 allows a record of ten kilobytes.
-LARGEST = 10_240
+MAX_CHARACTERS = 10_240
 MODIFIERS = {"??": "rhetorical", "?!": "questioning", "!!": "emphatic", "!!!": "certain", "~~~": "very uncertain"}
 _ERROR_BODY = re.compile(r"er:([a-z]{2})(?:/([^\s#/]+))?")
 _SOMETHING = re.compile(r'[A-Za-z0-9"]')
@@ -114,11 +114,11 @@ def _read_malformed(wire: str, layers: tuple[Layer, ...], note: Note) -> Reading
 
 
 def _read_notes(wire: str, strays: list[int], version: str | None) -> tuple[Note, ...]:
-    if not strays and version is None and len(wire) <= LARGEST:
+    if not strays and version is None and len(wire) <= MAX_CHARACTERS:
         return ()
     notes = [STRAY_BRACKET.note(f"{wire[at]!r} closes nothing", (0, at, at + 1)) for at in strays[:20]]
-    if len(wire) > LARGEST:
-        notes.append(TOO_LONG.note(f"{len(wire)} characters: the specification allows {LARGEST} bytes", None))
+    if len(wire) > MAX_CHARACTERS:
+        notes.append(TOO_LONG.note(f"{len(wire)} characters: the specification allows {MAX_CHARACTERS} bytes", None))
     if version and is_newer(version):
         at = wire.find(version)
         text = f"v{version} is not known here: read with the vocabulary of v{NEWEST}"

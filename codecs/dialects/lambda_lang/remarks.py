@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from .._record import Note
 from .atoms import TITLES
-from .blocks import DEEPEST, parse_block
+from .blocks import MAX_DEPTH, parse_block
 from .marks import note_mark
 from .nodes import Node, find_before
 from .notes import (
@@ -32,7 +32,7 @@ from .wording import ARROWS, find_marked, fits_marker, read_arrow, say_marked
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 
 # A message that repeats a fault a thousand times carries it this often: the field tree shows every place.
-MOST = 50
+MAX_REMARKS = 50
 
 
 def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: bool) -> list[Note]:
@@ -46,7 +46,7 @@ def note_words(part: Part, nodes: Sequence[Node], scope: Scope, *, is_declared: 
     for place, node in enumerate(nodes):
         if cited >= 0 and node.span[1] - cited < len(node.text) + 7:
             continue
-        if len(notes) >= MOST:
+        if len(notes) >= MAX_REMARKS:
             break
         depth += (node.kind == "open") - (node.kind == "close")
         if depth == 11 and node.kind == "open":
@@ -98,7 +98,7 @@ _DEEP = "content deeper than ten brackets is shown as text"
 
 def note_depth(text: str, start: int) -> list[Note]:
     """That a block, which starts at `start`, is nested deeper than is read."""
-    if text.count("{") + text.count("[") <= DEEPEST:
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
         return []
     held = [parse_block(text, 0, len(text))]
     while held:

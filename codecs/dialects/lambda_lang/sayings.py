@@ -28,8 +28,8 @@ from .vocabulary import load_vocabulary
 from .words import Scope
 
 # A longer statement is hardly said twice; so many are kept.
-_LONGEST_KEPT = 120
-_MOST_KEPT = 1024
+_MAX_KEPT_LENGTH = 120
+_MAX_KEPT = 1024
 _NEAR = 64
 _RUN = re.compile(r"[a-z]+")
 _REPEATED = frozenset({"statement", "offer", "untyped", "ack", "error", "floor"})
@@ -52,7 +52,7 @@ def say_part(
 ) -> Saying:
     """What a statement says."""
     start, end = part.symbol_at[0], part.body[1]
-    is_short = part.form in _REPEATED and end - start <= _LONGEST_KEPT
+    is_short = part.form in _REPEATED and end - start <= _MAX_KEPT_LENGTH
     if is_short and not any(setting.kind == "handshake" for setting in settings):
         key = _Key(
             text[start:end],
@@ -109,13 +109,13 @@ class _Key(NamedTuple):
     defined: tuple[_Defined, ...]
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_MAX_KEPT)
 def _say_behind(key: _Key, start: int) -> Saying:
     """The same behind a label, an address or a header, which most statements of a conversation have alike."""
     return _shift(_say_again(key), start)
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=_MAX_KEPT)
 def _say_again(key: _Key) -> Saying:
     """What a statement says by itself."""
     text, form, symbol, body, is_spoken, is_declared, release, domains, defined = key

@@ -16,7 +16,7 @@ from .frames import frame, is_said, say_beside, say_carried
 from .glosses import gloss_part
 from .json_layers import wrap_told
 from .notes import EMPTY_BODY, UNCLOSED
-from .reading import LARGEST, Parsed, read
+from .reading import MAX_CHARACTERS, Parsed, read
 from .remarks import note_depth, note_settings
 from .sayings import make_segment, make_segments, say_part
 from .settings import Setting
@@ -116,7 +116,7 @@ def _tell_malformed(message: Message, parsed: Parsed) -> Message:
 def _tell_before(wire: str, note: Note | None) -> Iterator[Segment]:
     """What can be read of a text that is cut off: all before the quote or bracket that never closes."""
     end = note.span[1] if note is not None and note.span is not None and note.code == UNCLOSED.code else 0
-    head = read(wire[:end]) if 0 < end <= LARGEST else None
+    head = read(wire[:end]) if 0 < end <= MAX_CHARACTERS else None
     if head is None or not isinstance(head.parsed, Parsed) or head.parsed.malformed or head.parsed.form:
         return
     lead = " Before that it reads, cut off as it is: "

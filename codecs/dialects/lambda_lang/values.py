@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .blocks import DEEPEST
+from .blocks import MAX_DEPTH
 from .blocks import Node as Value
 from .pieces import Piece
 from .protocol import TASK_KEYS
@@ -49,7 +49,7 @@ def say_item(item: Value, explain: Explain) -> list[Piece]:
         said[0] = said[0]._replace(text=f" ({said[0].text.lstrip()}")
         return [*said, Piece(")", ())]
     if item.kind == "deep":
-        return [Piece(f" (nested deeper than {DEEPEST}, not read: {say_text(item.text)})", (span,), "unknown")]
+        return [Piece(f" (nested deeper than {MAX_DEPTH}, not read: {say_text(item.text)})", (span,), "unknown")]
     return [Piece(f" {_say_text(item.text)}", (span,)), *explain(item)]
 
 

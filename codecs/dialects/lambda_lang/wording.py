@@ -128,10 +128,10 @@ def say_value(node: Node) -> str:
 def say_id(value: Node) -> str:
     """The value of `id=`; one that could be taken for a word of the sentence, as `be`, stands in quotes."""
     text = value.text
-    return f'"{text}"' if len(text) <= _LONGEST_LIKE_A_WORD and text.isalpha() and text.islower() else text
+    return f'"{text}"' if len(text) <= _MAX_LIKE_A_WORD_LENGTH and text.isalpha() and text.islower() else text
 
 
-_LONGEST_LIKE_A_WORD = 3
+_MAX_LIKE_A_WORD_LENGTH = 3
 
 
 def say_key(node: Node) -> str:

@@ -19,7 +19,7 @@ from .protocol import ASPECTS, CONTEXT_KEYS, ERRORS, OLD_ASPECTS, TASK_KEYS, TEN
 from .vocabulary import Vocabulary, histories, load_vocabulary, order_release, title_domain
 
 # A word longer than this is no atom with letters around it.
-LONGEST_DIVIDED = 5
+MAX_DIVIDED_LENGTH = 5
 
 
 class Meaning(NamedTuple):
@@ -97,7 +97,7 @@ def _resolve(word: str, release: str, domains: tuple[str, ...], is_named: bool) 
     if not is_named and word in TENSES:
         return Meaning("exact", tense=TENSES[word])
     elsewhere = () if is_named else find_elsewhere(word, release)
-    if len(word) > LONGEST_DIVIDED:
+    if len(word) > MAX_DIVIDED_LENGTH:
         return Meaning("unknown", elsewhere=elsewhere)
     found = list(_divide(vocabulary, word, domains, is_named=is_named))
     if len(found) == 1:

@@ -70,8 +70,8 @@ def _is_complete(tag: TagRead) -> bool:
 
 
 # A tag that is still open after so many lines, or characters, was cut: nothing more is taken into it.
-_MOST_LINES = 100
-_MOST_CHARACTERS = 65_536
+_MAX_LINES = 100
+_MAX_CHARACTERS = 65_536
 
 
 class OpenTag:
@@ -90,7 +90,7 @@ class OpenTag:
     def feed(self, line: str) -> Literal["more", "last", "not"]:
         """Whether the next line continues the tag. A line that is a tag by itself does not."""
         self._length += len(line) + 1
-        if len(self._lines) >= _MOST_LINES or self._length > _MOST_CHARACTERS or _is_record(line):
+        if len(self._lines) >= _MAX_LINES or self._length > _MAX_CHARACTERS or _is_record(line):
             return "not"
         text = "\n".join((*self._lines, line))
         tag = _open_tag(text)

@@ -33,7 +33,7 @@ from .notes import (
     UNKNOWN_PREFIX,
     UNQUOTED,
 )
-from .tables import ACTS, ALPHABET, FRAMES, HEADER, LARGEST, LONGEST_NUMBER, MOST_FIELDS, RANGES, SLOTS, Slot
+from .tables import ACTS, ALPHABET, FRAMES, HEADER, MAX_FIELDS, MAX_NUMBER, MAX_NUMBER_LENGTH, RANGES, SLOTS, Slot
 from .tags import ESCAPED_TEXT, SPACES, Tag
 
 _WORTH = {digit: worth for worth, digit in enumerate(ALPHABET)}
@@ -47,12 +47,12 @@ def is_number(text: str) -> bool:
 def read_number(digits: str) -> int | None:
     """The number that these digits mean, or None where it does not fit; linear in their count."""
     digits = digits.lstrip("0")
-    if len(digits) > LONGEST_NUMBER:
+    if len(digits) > MAX_NUMBER_LENGTH:
         return None
     number = 0
     for digit in digits:
         number = number * 62 + _WORTH[digit]
-    return number if number <= LARGEST else None
+    return number if number <= MAX_NUMBER else None
 
 
 def write_number(number: int) -> str:
@@ -119,7 +119,7 @@ class TagRead(NamedTuple):
 def read_tag(text: str, tag: Tag) -> TagRead:
     """The fields of a tag, each with its value and its notes. Never raises."""
     notes: list[Note] = []
-    pieces = [_trim(text, start, end) for start, end in tag.pieces[:MOST_FIELDS]]
+    pieces = [_trim(text, start, end) for start, end in tag.pieces[:MAX_FIELDS]]
     is_legacy = _is_legacy(text[start : start + 3] for start, end in pieces if end > start)
     fields = tuple(_read_fields(text, tag, pieces, is_legacy, notes))
     notes.extend(_note_whole(text, tag, pieces, fields, is_legacy))
@@ -130,10 +130,10 @@ def read_tag(text: str, tag: Tag) -> TagRead:
 
 def _cite(written: str) -> str:
     """What stands on the wire, cut where a note would grow too long; the span shows all of it."""
-    return quote(written) if len(written) <= _LONGEST_CITED else f"{quote(written[:_LONGEST_CITED])} …"
+    return quote(written) if len(written) <= _MAX_CITED_LENGTH else f"{quote(written[:_MAX_CITED_LENGTH])} …"
 
 
-_LONGEST_CITED = 80
+_MAX_CITED_LENGTH = 80
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -275,9 +275,9 @@ def _note_whole(
     if escaped:
         first = (0, escaped[0].end - len(escaped[0].written), escaped[0].rest)
         yield ESCAPED_QUOTES.note("quotation marks are escaped: read as if they were not", first)
-    if len(tag.pieces) > MOST_FIELDS:
-        rest = (0, tag.pieces[MOST_FIELDS][0], tag.pieces[-1][1])
-        yield TOO_MANY_FIELDS.note(f"only the first {MOST_FIELDS} of {len(tag.pieces)} fields are read", rest)
+    if len(tag.pieces) > MAX_FIELDS:
+        rest = (0, tag.pieces[MAX_FIELDS][0], tag.pieces[-1][1])
+        yield TOO_MANY_FIELDS.note(f"only the first {MAX_FIELDS} of {len(tag.pieces)} fields are read", rest)
     if tag.fault:
         yield tag.fault.note(_FAULTS[tag.fault.code], (0, tag.fault_at, tag.end))
         return

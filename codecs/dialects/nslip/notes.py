@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .._record import Group, NoteKind, Severity
-from .tables import MOST_FIELDS, MOST_TAGS
+from .tables import MAX_FIELDS, MAX_TAGS
 
 
 def _kind(code: str, severity: Severity, group: Group, about: str, cites: str | None = None) -> NoteKind:
@@ -64,10 +64,10 @@ AFTER_QUOTE = _kind("after-quote", "warning", "undecoded", "Characters follow a 
 SPACE = _kind("space", "warning", "protocol", "White space stands around a field.", _STRUCTURE)
 OUT_OF_RANGE = _kind("out-of-range", "warning", "protocol", "A priority or a score is out of its range.", _SLOT_TABLE)
 TOO_MANY_FIELDS = _kind(
-    "too-many-fields", "warning", "undecoded", f"Only the first {MOST_FIELDS} fields of a tag are read.", _STRUCTURE
+    "too-many-fields", "warning", "undecoded", f"Only the first {MAX_FIELDS} fields of a tag are read.", _STRUCTURE
 )
 TOO_MANY_TAGS = _kind(
-    "too-many-tags", "warning", "undecoded", f"Only the first {MOST_TAGS} tags of a record are read.", _STRUCTURE
+    "too-many-tags", "warning", "undecoded", f"Only the first {MAX_TAGS} tags of a record are read.", _STRUCTURE
 )
 
 NOTES = (

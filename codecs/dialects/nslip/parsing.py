@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .._record import Note
 from .fields import TagRead, read_tag
 from .notes import NO_TAG, TOO_MANY_TAGS
-from .tables import MOST_TAGS
+from .tables import MAX_TAGS
 from .tags import SEPARATORS, SPACES, find_tags
 
 
@@ -40,10 +40,10 @@ def parse_record(text: str) -> Record:
     """The parts of a text. Prose counts where it is more than marks that set tags apart. Never raises; linear."""
     found = find_tags(text)
     notes: tuple[Note, ...] = ()
-    if len(found) > MOST_TAGS:
-        found = found[:MOST_TAGS]
+    if len(found) > MAX_TAGS:
+        found = found[:MAX_TAGS]
         rest = (0, found[-1].end, len(text))
-        notes = (TOO_MANY_TAGS.note(f"only the first {MOST_TAGS} tags are read: the rest is kept as text", rest),)
+        notes = (TOO_MANY_TAGS.note(f"only the first {MAX_TAGS} tags are read: the rest is kept as text", rest),)
     parts: list[Prose | TagRead] = []
     at = 0
     for tag in found:

@@ -43,7 +43,7 @@ _PRIORITIES = {digit: place_field("q", ALPHABET.index(digit), digit)["priority"]
 
 
 # So many numbers are held: a conversation, its turns and its tasks come again and again.
-_MOST_HELD = 1 << 13
+_MAX_HELD = 1 << 13
 
 
 class _Numbers(dict[str, int]):
@@ -53,7 +53,7 @@ class _Numbers(dict[str, int]):
         number = read_number(digits)
         if number is None:
             raise KeyError(digits)
-        if len(self) < _MOST_HELD:
+        if len(self) < _MAX_HELD:
             self[digits] = number
         return number
 
@@ -63,7 +63,7 @@ class _Decimals(dict[str, str]):
 
     def __missing__(self, digits: str) -> str:
         decimal = str(_NUMBERS[digits])
-        if len(self) < _MOST_HELD:
+        if len(self) < _MAX_HELD:
             self[digits] = decimal
         return decimal
 

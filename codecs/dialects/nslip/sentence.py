@@ -10,7 +10,7 @@ from .._context import Context
 from .._english import Sentence, quote, say_name
 from .._record import Message, Segment, Span
 from .fields import Read, TagRead
-from .tables import ACTS, AGENTS, FRAMES, LARGEST, PAIRS, RANGES, SLOTS
+from .tables import ACTS, AGENTS, FRAMES, MAX_NUMBER, PAIRS, RANGES, SLOTS
 
 # The noun of a message that gives no task.
 _NO_TASK = "a task with no number"
@@ -21,7 +21,7 @@ _CONTROL = (10, 4)
 # The slots that follow the task in the sentence, in this order.
 _DETAILS = "qruse"
 
-_LONGEST_DECIMAL = len(str(LARGEST))
+_MAX_DECIMAL_LENGTH = len(str(MAX_NUMBER))
 
 
 class TagSentence:
@@ -195,7 +195,7 @@ class TagSentence:
 
 
 def _is_number(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) <= _LONGEST_DECIMAL
+    return name.isascii() and name.isdecimal() and len(name) <= _MAX_DECIMAL_LENGTH
 
 
 def span_of(field: Read) -> Span:

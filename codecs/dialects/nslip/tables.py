@@ -15,12 +15,12 @@ VOCABULARY = "0.1"
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest number read: a signed word of 64 bits. It takes eleven digits; ten always fit.
-LARGEST = 2**63 - 1
-LONGEST_NUMBER = 11
+MAX_NUMBER = 2**63 - 1
+MAX_NUMBER_LENGTH = 11
 
 # A tag with more fields, or a record with more tags, is not written by any agent in good faith.
-MOST_FIELDS = 200
-MOST_TAGS = 10_000
+MAX_FIELDS = 200
+MAX_TAGS = 10_000
 
 
 class Act(Value):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .._record import NoteKind
 from .notes import UNCLOSED, UNCLOSED_QUOTE
-from .tables import ACTS, ALPHABET, FRAMES, MOST_TAGS, SLOTS
+from .tables import ACTS, ALPHABET, FRAMES, MAX_TAGS, SLOTS
 
 # White space of any script, and the byte order mark.
 SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\ufeff"
@@ -73,12 +73,12 @@ class Tag(NamedTuple):
 
 
 def find_tags(text: str) -> tuple[Tag, ...]:
-    """The tags of a text, in order, at most one more than `MOST_TAGS`; one that stays open is the last."""
+    """The tags of a text, in order, at most one more than `MAX_TAGS`; one that stays open is the last."""
     if _WHOLE.match(text):
         return (scan_tag(text, text.index("@")),)
     found: list[Tag] = []
     at = 0
-    while len(found) <= MOST_TAGS and (opener := OPENER.search(text, at)):
+    while len(found) <= MAX_TAGS and (opener := OPENER.search(text, at)):
         at = opener.end()
         if has_header(text, opener.start()):
             tag = scan_tag(text, opener.start())

@@ -11,7 +11,7 @@ from .fields import Read, TagRead
 from .gloss import gloss_tag
 from .parsing import Prose, Record, parse_record
 from .sentence import TagSentence, span_of
-from .tables import ACTS, FRAMES, HEADER, MOST_FIELDS, SLOTS
+from .tables import ACTS, FRAMES, HEADER, MAX_FIELDS, SLOTS
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -89,9 +89,9 @@ def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
         for prefix in HEADER:
             if prefix in _BESIDE and prefix not in present:
                 yield Segment(text=f"no {SLOTS[prefix].label} is given", basis="unknown")
-    if len(read.tag.pieces) > MOST_FIELDS:
-        rest = (0, read.tag.pieces[MOST_FIELDS][0], read.tag.pieces[-1][1])
-        count = len(read.tag.pieces) - MOST_FIELDS
+    if len(read.tag.pieces) > MAX_FIELDS:
+        rest = (0, read.tag.pieces[MAX_FIELDS][0], read.tag.pieces[-1][1])
+        count = len(read.tag.pieces) - MAX_FIELDS
         yield Segment(text=f"{count} further fields are not read", spans=(rest,), basis="unknown")
 
 

@@ -13,7 +13,7 @@ from .._errors import EncodeError
 from .._record import Encoded, Failure, Loss, Message
 from .fields import is_number, read_number, write_number
 from .parsing import Prose, parse_record
-from .tables import ACTS, FRAMES, LARGEST, RANGES
+from .tables import ACTS, FRAMES, MAX_NUMBER, RANGES
 from .tags import scan_tag
 
 _ACT_CODES = {act.name: act.code for act in ACTS.values()}
@@ -152,15 +152,15 @@ def _write_header(message: Message, name: str, value: object) -> str:
 
 def _number_of(value: object) -> int | None:
     """The number that a value stands for in a tag: a plain one that is not negative and fits, or None."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _LONGEST:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS:
         number = int(value)
-        return number if number <= LARGEST and str(number) == value else None
+        return number if number <= MAX_NUMBER and str(number) == value else None
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value <= LARGEST else None
+        return value if 0 <= value <= MAX_NUMBER else None
     return None
 
 
-_LONGEST = len(str(LARGEST))
+_MAX_DIGITS = len(str(MAX_NUMBER))
 
 
 def _write_number(value: object, name: str, lose: _Losing) -> str:

@@ -41,7 +41,7 @@ from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
 PAGE_ROWS = 50
 MAX_PAIRS = 30
-MOST_CONVERSATIONS = 8
+MAX_CONVERSATIONS = 8
 MAX_WORDS = 50
 _LIST = "agents"
 
@@ -159,7 +159,7 @@ def answer_agent(
     confusables = compare_names(workspace=workspace)
     names = [(each.channel_id, each.name) for each in summed.every]
     measures = measure_agent(workspace=workspace, names=names, moment=moments)
-    conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MOST_CONVERSATIONS)
+    conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MAX_CONVERSATIONS)
     if summed.aliases:
         summed = replace(summed, conversations=vars(conversations[0])["of_all"] if conversations else 0)
     slug = workspace.slug

@@ -26,7 +26,7 @@ from inspector.threads.transcripts import tell_lines
 from ..agents.marks import Cast
 from ..findings.rows import describe_findings
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
-from ..shown.fields import DEEPEST
+from ..shown.fields import MAX_DEPTH
 from ..shown.markup import SENTENCE_CHARACTERS, Stretch
 from ..shown.told import (
     Line,
@@ -269,7 +269,7 @@ class _Builder:
         """The ghost's name is what the message below it, which cites it, calls it."""
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
-        depth = min(row.depth, DEEPEST)
+        depth = min(row.depth, MAX_DEPTH)
         return make_ghost_row(row.ghost, citing, depth, cast=self._cast, slug=self._workspace.slug)
 
     def make_message(self, row: TreeRow, message: Message) -> MessageRow:
@@ -301,8 +301,8 @@ class _Builder:
             number=message.number,
             anchor=make_anchor(message.pk),
             url=reverse("pages:message", args=[self._workspace.slug, message.pk]),
-            depth=min(row.depth, DEEPEST),
-            deeper=max(0, row.depth - DEEPEST),
+            depth=min(row.depth, MAX_DEPTH),
+            deeper=max(0, row.depth - MAX_DEPTH),
             line=make_line(message, self._cast),
             since=_write_since(self._find_earlier(message, previous), message),
             is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),

@@ -24,7 +24,7 @@ from ..shown.readings import list_all_notes
 from ..shown.told import NoteLine, Segments, name_dialect
 from .forms import ReadingForm
 
-MOST_NOTES = 3
+MAX_NOTES = 3
 MAX_PARTS = 3
 
 TIME_WORDS = {"wire": "in the message", "envelope": "before the text"}
@@ -128,8 +128,8 @@ def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
         why=candidate.why if candidate else "",
         sayings=[_make_saying(message, cast) for message in messages[:MAX_PARTS]],
         more_parts=max(0, len(messages) - MAX_PARTS),
-        notes=notes[:MOST_NOTES],
-        more_notes=max(0, len(notes) - MOST_NOTES),
+        notes=notes[:MAX_NOTES],
+        more_notes=max(0, len(notes) - MAX_NOTES),
         is_malformed=bool(reading and reading.error),
         wire=reading.wire if reading else "",
         stretches=[stretch for stretch in cut_layers(reading).get(0, ()) if stretch.kind == "masked"]

@@ -26,7 +26,7 @@ from .progress import link_messages, make_progress, name_delivery
 
 PAGE_ROWS = 50
 PAGE_PROBLEMS = 100
-MOST_CONVERSATIONS = 20
+MAX_CONVERSATIONS = 20
 
 
 @require_GET
@@ -98,7 +98,7 @@ def answer_delivery(
     slug = membership.workspace.slug
     after = read_number(request, "after", default=-1)
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
-    reached = list(list_conversations_of(delivery=delivery, limit=MOST_CONVERSATIONS + 1))
+    reached = list(list_conversations_of(delivery=delivery, limit=MAX_CONVERSATIONS + 1))
     shown = problems[:PAGE_PROBLEMS]
     warned = list_warnings(delivery.warnings)
     context = {
@@ -129,9 +129,9 @@ def answer_delivery(
                 "title": shorten(name_opened(conversation)),
                 "count": conversation.message_count,
             }
-            for conversation in reached[:MOST_CONVERSATIONS]
+            for conversation in reached[:MAX_CONVERSATIONS]
         ],
-        "has_more_conversations": len(reached) > MOST_CONVERSATIONS,
+        "has_more_conversations": len(reached) > MAX_CONVERSATIONS,
         "withdrawal": _describe_withdrawal(delivery),
         "acts": list(list_withdrawals(delivery=delivery)[:20]),
         "withdraw_url": reverse("pages:withdraw", args=[slug, delivery.pk]),

@@ -27,7 +27,7 @@ from ..shown.budgets import shorten_name
 from ..shown.markup import name_spans
 from ..shown.told import Line, is_named, make_line, name_conversation, shorten
 
-LONGEST_SENTENCE: Final = 240
+MAX_SENTENCE_LENGTH: Final = 240
 MAX_ENGLISH_LENGTH: Final = 160
 SENTENCE_BYTES: Final = 500
 CITATION_BYTES: Final = 300
@@ -100,7 +100,7 @@ def describe_findings(
 
 
 def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
-    return shorten_name(shorten(begin_sentence(text), LONGEST_SENTENCE), most_bytes)
+    return shorten_name(shorten(begin_sentence(text), MAX_SENTENCE_LENGTH), most_bytes)
 
 
 def _quote(message: Message) -> str:

@@ -40,7 +40,7 @@ from .selection import narrow, select
 from .steps import find_steps
 
 MAX_ANSWERS = 20
-MOST_NOTES = 200
+MAX_NOTES = 200
 MAX_HEADING_LENGTH: Final = 240
 MAX_FINDINGS = 50
 
@@ -105,8 +105,8 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "trail_url": f"{reverse('pages:trail', args=[membership.workspace.slug])}?about={message.pk}",
         "json_url": reverse("pages:message-json", args=[slug, message.pk]),
         "findings": describe_findings(list_of_message(message=message)[:MAX_FINDINGS], slug),
-        "notes": notes[:MOST_NOTES],
-        "more_notes": max(0, len(notes) - MOST_NOTES),
+        "notes": notes[:MAX_NOTES],
+        "more_notes": max(0, len(notes) - MAX_NOTES),
         "evidence": evidence,
         "withdrawals": list_withdrawals(message, slug),
         "may_comment": membership.is_auditor and not forced,

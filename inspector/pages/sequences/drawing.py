@@ -38,7 +38,7 @@ LABEL_OF_A_COLUMN: Final = 14
 MAX_NAME_LENGTH: Final = 48
 MAX_SPELLED_LENGTH: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
-LEAST_GAP, UNUSUAL = timedelta(seconds=10), 4
+MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 # Whose clock it is, where that changes: without and with none but that of receipt.
 _CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
 
@@ -150,7 +150,7 @@ class _Pen:
         self.y = 8
         self._lanes = lanes
         self._zone = zone
-        self._least_gap = max(LEAST_GAP, usual_gap * UNUSUAL)
+        self._least_gap = max(MIN_GAP, usual_gap * UNUSUAL)
         self._day: str | None = None
         self._at_basis = ""
         self._known_ghosts: set[str] = set()

@@ -15,7 +15,7 @@ from ..shown.budgets import shorten_name
 # With so few, also those that are silent in this window keep their column.
 FEW_LANES: Final = 6
 # So many of its names on the wire stand at the head of an agent that is known by several.
-MOST_NAMES: Final = 4
+MAX_NAMES: Final = 4
 # More columns than this cannot be told apart; what is beyond stands in one column together.
 MAX_LANES: Final = 24
 
@@ -97,8 +97,8 @@ def _make_lane(names: Sequence[str], sent: Counter[str], cast: Cast) -> Lane:
         return Lane(kind="agent", mark=mark, sent_count=count)
     # At its head it is called what it is known by; what it is called on the wire stands below.
     known = replace(mark, name=mark.shown, label="")
-    more = max(0, len(names) - MOST_NAMES)
-    shown = [shorten_name(name) for name in names[:MOST_NAMES]]
+    more = max(0, len(names) - MAX_NAMES)
+    shown = [shorten_name(name) for name in names[:MAX_NAMES]]
     return Lane(kind="agent", mark=known, sent_count=count, names=shown, more_names=more)
 
 

@@ -17,7 +17,7 @@ from ..agents.marks import Cast
 from ..shown.ghosts import say_fate
 from ..shown.hidden_characters import spell_hidden
 from .drawing import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, cut, write_about
-from .lanes import MOST_NAMES, gather_names
+from .lanes import MAX_NAMES, gather_names
 
 # An arrow to more receivers than these is drawn to the first, and says how many there are.
 MAX_RECEIVERS = 4
@@ -53,8 +53,8 @@ def _name_participant(names: Sequence[str], cast: Cast) -> str:
     called = escape(shown, MAX_NAME_LENGTH) or "someone"
     if list(names) == [shown] or not shown:
         return called
-    others = [escape(name, MAX_NAME_LENGTH) for name in names[:MOST_NAMES]]
-    more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+    others = [escape(name, MAX_NAME_LENGTH) for name in names[:MAX_NAMES]]
+    more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
     return f"{called} #40;{'#44; '.join([*others, *more])}#41;"
 
 

@@ -15,7 +15,7 @@ BADGE_BYTES: Final = 95
 # What the texts of one page may weigh together; names, links and lines of a window come to about as much again.
 PAGE_BYTES: Final = 100_000
 # No text is cut below this.
-LEAST_BYTES: Final = 200
+MIN_BYTES: Final = 200
 
 
 def weigh(text: str, most_characters: int) -> int:
@@ -30,7 +30,7 @@ def share_out(weights: Iterable[int], budget: int = PAGE_BYTES) -> int:
     left, rest = budget, sorted(weights)
     for count, weight in zip(range(len(rest), 0, -1), rest, strict=True):
         if weight * count > left:
-            return max(LEAST_BYTES, left // count)
+            return max(MIN_BYTES, left // count)
         left -= weight
     return budget
 

@@ -13,7 +13,7 @@ from inspector.intake.concealing import may_be_masked
 
 from .markup import Span, Stretch
 
-DEEPEST = 8
+MAX_DEPTH = 8
 MAX_ROWS = 500
 MAX_LAYERS = 20
 
@@ -90,7 +90,7 @@ def _make_row(field: Field, depth: int, dialect: str) -> FieldRow:
     shown = value or field
     meaning = field.meaning or shown.meaning or ""
     return FieldRow(
-        depth=min(depth, DEEPEST),
+        depth=min(depth, MAX_DEPTH),
         label=field.label,
         raw=shown.raw,
         meaning=meaning,

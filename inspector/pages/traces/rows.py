@@ -33,7 +33,7 @@ from ..templatetags.marks import TO, act, icon, severity, tile
 from .bars import Axis, draw_bar, draw_ghost
 
 # Deeper rows are indented no further, and say how deep they are.
-DEEPEST: Final = 12
+MAX_DEPTH: Final = 12
 MAX_RECEIVERS: Final = 3
 # So many rows alike one after another are one row behind the first.
 MIN_ALIKE: Final = 5
@@ -123,7 +123,7 @@ class Painter:
         )
         return (
             f'<tr role="row" id="row-{first.place.hex}" aria-level="{first.depth + 1}" data-item tabindex="-1">'
-            f'<th role="rowheader"><span class="label-line" data-level="{min(first.depth, DEEPEST)}">'
+            f'<th role="rowheader"><span class="label-line" data-level="{min(first.depth, MAX_DEPTH)}">'
             f"{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
             f'<a class="subject" href="{escape_text(url)}#row-{first.place.hex}" data-open>×{len(rows):,} more alike, '
             f"{times}</a></span></th>"
@@ -145,7 +145,7 @@ class Painter:
         return (
             f'<tr role="row" id="row-{row.place.hex}" aria-level="{row.depth + 1}"{expanded} data-item'
             f' tabindex="-1"{hit}{current}{" data-critical" if row.is_critical else ""}>'
-            f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, DEEPEST)}">'
+            f'<th role="rowheader"><span class="label-line" data-level="{min(row.depth, MAX_DEPTH)}">'
             f"{_write_twist(row, link)}{left}</span></th>"
             f'<td role="gridcell">{self._draw_bar(row, said, agent)}</td></tr>'
         )
@@ -172,7 +172,7 @@ class Painter:
         if said is None:
             return '<span class="quiet">a message that is gone: look again</span>'
         url = self._link("message", said.id)
-        deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > DEEPEST else ""
+        deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > MAX_DEPTH else ""
         sentence = said.sentence or said.topic or "not processed yet"
         shown = shorten(self._strip_names(said, sentence), MAX_SUBJECT_LENGTH)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""

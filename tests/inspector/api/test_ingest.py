@@ -215,7 +215,7 @@ def test_a_receipt_says_when_it_is_told_and_a_backlog_of_ten_minutes_is_503(
 
 def test_what_waits_is_told_by_the_measured_pace(cast: Cast, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(backlog, "LEAST_PACE", 0.1)
+    monkeypatch.setattr(backlog, "MIN_PACE", 0.1)
     post(token, b"one\ntwo\n", "text/plain")
     assert backlog.estimate_told() == backlog.QUIET_SECONDS + 20
     told = [[uuid.uuid4() for _ in range(count)] for count in (100, 20)]

@@ -204,7 +204,7 @@ def test_the_second_count_shares_nothing_with_the_product() -> None:
 
 def test_text_from_outside_cannot_steer_the_terminal() -> None:
     assert samples.make_printable("a\x1b[2Jb\nc\u202ed") == "a\ufffd[2Jb\ufffdc\ufffdd"
-    assert len(samples.make_printable("x" * 10_000)) == samples.LONGEST
+    assert len(samples.make_printable("x" * 10_000)) == samples.MAX_SHOWN
 
 
 def test_a_reader_that_goes_away_stops_nothing() -> None:

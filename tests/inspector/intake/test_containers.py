@@ -29,7 +29,7 @@ from inspector.intake.containers import (
 )
 from tests.each import for_each
 
-MOST = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 LOG = b"".join(f"record {number} {os.urandom(8).hex()}\n".encode() for number in range(20_000))
 
 
@@ -44,7 +44,7 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def read_all(kind: str, pieces: Iterator[bytes], *, most_bytes: int = MOST) -> tuple[bytes, str]:
+def read_all(kind: str, pieces: Iterator[bytes], *, most_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
     """What came out, and why it ended (empty where it came to its end)."""
     got = bytearray()
     try:
@@ -172,7 +172,7 @@ def make_zip(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> b
     return out.getvalue()
 
 
-def open_zip(data: bytes, *, most_bytes: int = MOST) -> Archive:
+def open_zip(data: bytes, *, most_bytes: int = MAX_BYTES) -> Archive:
     return Archive(io.BytesIO(data), most_bytes=most_bytes)
 
 
