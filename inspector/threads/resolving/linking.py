@@ -6,7 +6,8 @@ that stands by its time, and says so.
 
 A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
 latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
-earlier X
+earlier messages. Whoever says to whom it speaks means those; else anyone else who spoke to its sender, or to
+nobody by name.
 """
 
 from __future__ import annotations
