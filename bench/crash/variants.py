@@ -68,11 +68,11 @@ class VariantConfig(AppConfig):
 
     def ready(self) -> None:
         """Make batches small, cut short conversations into blocks, and apply the variant that is asked for."""
-        from inspector import pipeline, reading
+        from inspector import reading, steps
         from inspector.intake import framing
         from inspector.threads.resolving import blocks, writing
 
-        for module in (framing, pipeline, reading):
+        for module in (framing, reading, steps):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)
         replace(writing, "WINDOW", SMALL_BATCH)
         replace(blocks, "SPACING", SMALL_BATCH)
