@@ -22,7 +22,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -35,6 +35,7 @@ from .reader_stories import ACTS, DIALECTS, DOUBTS, ENDS, PEOPLE, UNKNOWN, Talk,
 
 QUESTIONS = ("who", "to", "act", "about", "reply", "end", "doubts")
 ANY = "*"
+_OF_HANDSHAKES = frozenset({"accepted", "capabilities", "session"})
 _NUMBER = re.compile(r"\d{1,9}")
 GRAVE = ("warning", "error")
 TOLD = ("notice", *GRAVE)
@@ -242,6 +243,7 @@ def make_recorded(
 ) -> Talk:
     """A recorded conversation: its truth is what was recorded of it, and where nothing was, what is decoded."""
     talk, ids = Talk(dialect, "recorded", chance), {}
+    cancelled: dict[str, bool] = {}
     # What the wires say themselves no envelope says beside them.
     names = ("conversation", "at", "from", "to") if dialect in ("lambda_lang", "agent_lingua") else ("from", "to")
     for at, each in enumerate(said):
@@ -258,19 +260,30 @@ def make_recorded(
         ids[message.message_id] = str(at + 1)
         parent = ids.get(message.parent_id) if message.parent_id else None
         act = ACT_OF.get(message.performative or "", UNKNOWN)
+        is_lost = bool(message.parent_id) and not parent
+        acts = (act,)
+        if act == "received" and (message.status == "cancelled" or cancelled.get(message.parent_id or "")):
+            # Whoever confirms that something is withdrawn also agrees to it.
+            acts = (act, "agrees")
+        elif act == "done" and isinstance(message.content, Mapping) and _OF_HANDSHAKES & message.content.keys():
+            # Whoever accepts a handshake or says what it can do opens a session, and agrees to it.
+            acts = (act, "agrees", "greets")
+        cancelled[message.message_id or ""] = act == "cancels"
         heard = [*message.notes, *reading.notes]
         is_known = all(note.group != "undecoded" for note in heard)
         truth = Truth(
             who=_name(message.sender, dialect),
             to=tuple(_name(one, dialect) for one in message.receivers) or (ANY,),
             # A statement of Lambda may state anything: that something is done, agreed or refused too.
-            act=(ANY,) if dialect == "lambda_lang" and act == "states" else (act,),
+            act=(ANY,) if dialect == "lambda_lang" and act == "states" else acts,
             # Of what was read in part alone the doubt is a right answer.
             about=(about or ANY,) if is_known else (about or ANY, UNKNOWN),
             wrong=tuple(one for one in _find_distractors(about, said, at, pool) if about and one and one != about),
             reply=(parent,) if parent else ("missing",) if message.parent_id else (ANY,),
             end=(ANY,),
-            doubts=tuple(_find_doubts(heard, GRAVE)),
+            doubts=(*_find_doubts(heard, GRAVE), *(("B",) if is_lost else ())),
+            # What answers and names nothing leaves open what it answers.
+            may="GI" if act in ANSWERS and not message.parent_id else "G",
         )
         talk.truths.append((truth,))
     return talk
