@@ -36,6 +36,7 @@ Row = TypeVar("Row", bound=models.Model)
 GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 4, 60, 550
 PATIENCE_MS: Final = 2500
 HIDDEN_MS: Final = 700
+MAX_TRIES: Final = 5
 FIRST_WINDOW: Final = 512
 _CANCELLED: Final = "57014"
 # Helpers take longer to start than the index of words and terms takes to find a page.
@@ -223,6 +224,7 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
         walks: whether the table, or an index in its order, may be gone through until there are enough; without it
             PostgreSQL is left with what the indexes of words and terms find.
     """
+    outer = transaction.savepoint() if connection.in_atomic_block else None
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             settings = {"statement_timeout": str(patience_ms), **({} if walks else _BY_INDEX)}
@@ -238,6 +240,24 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
         if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
             raise
         return None
+    finally:
+        if outer:
+            _leave(outer)
+
+
+def _leave(point: str) -> None:
+    """Give up a savepoint. On a machine that stands still the limit may have cancelled the way back from inside it as
+    well: that is then gone once more, from further out."""
+    tries = 0
+    while connection.needs_rollback and tries < MAX_TRIES:
+        tries += 1
+        transaction.set_rollback(False)
+        try:
+            transaction.savepoint_rollback(point)
+        except OperationalError:
+            transaction.set_rollback(True)
+    if not connection.needs_rollback:
+        transaction.savepoint_commit(point)
 
 
 def count_hidden(*, workspace: Workspace, query: str, may_see_secrets: bool, limit: int = 1001) -> int | None:

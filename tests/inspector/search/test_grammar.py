@@ -21,6 +21,7 @@ from inspector.search.language import QueryError, list_terms
 from inspector.search.lexer import quote
 from inspector.search.parts import cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, narrow, read_query, search
+from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -263,6 +264,28 @@ def test_the_second_try_does_not_go_through_the_table_also_where_that_is_cheaper
     plan = "\n".join(fetch(Plan(), 5000, walks=False) or ())  # type: ignore[arg-type]
     assert "Bitmap Heap Scan on threads_message" in plan
     assert "Seq Scan" not in plan
+
+
+def test_a_way_back_that_is_cancelled_leaves_the_transaction_around_it_whole(
+    log: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit holds for the ROLLBACK TO SAVEPOINT as well: a machine that stands still meanwhile cancels it."""
+    go_back, cancelled = connection._savepoint_rollback, []
+
+    def cancel_the_first(point: str) -> None:
+        if not cancelled:
+            cancelled.append(point)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_sleep(5)")
+        go_back(point)
+
+    monkeypatch.setattr(connection, "_savepoint_rollback", cancel_the_first)
+    fetch(Message.objects.all(), 50)
+    assert cancelled
+    assert Message.objects.exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW statement_timeout")
+        assert cursor.fetchone()[0] == "0"
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
