@@ -95,6 +95,7 @@ class Dialect(Value):
     `opens` says whether a line opens a block of several lines; `replies` names the ways to the parent; `numbers` says
     whether the object id of a message is its own number, which names that one statement in the answer to it.
     `has_objects` where a message may be an object of JSON: no other dialect is looked for in one.
+    `is_carrier` where its messages hold texts that are read in turn; such a dialect is read and never written.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
     """
@@ -118,6 +119,7 @@ class Dialect(Value):
     orders_by_turn: bool = False
     asks_what_waits: bool = False
     has_objects: bool = False
+    is_carrier: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}

@@ -112,7 +112,8 @@ def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[No
             filled.add(name)
             if name == "sent_at":
                 given["sent_at_raw"] = message.sent_at_raw or envelope.at_raw
-        elif said != outside:
+        # A text inside a message may call its speakers otherwise than the log around it does.
+        elif said != outside and message.carrier_part is None:
             notes.append(_compare_times(said, outside) if name == "sent_at" else _compare(name, said, outside))
     return message.replace(**given) if given else message
 

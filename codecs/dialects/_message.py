@@ -130,6 +130,9 @@ class Message(Value):
     """One communicative act. Groups and names are those of docs/record.md."""
 
     part: int = 1
+    # The dialect of this message, and the part that carries it, where it is a text inside another message.
+    dialect: str | None = None
+    carrier_part: int | None = None
     performative: str | None = None
     native_act: str | None = None
     modifiers: tuple[str, ...] = ()

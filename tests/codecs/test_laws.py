@@ -74,7 +74,11 @@ def test_detection_ranks_its_own_dialect_first(case: Case) -> None:
     assert dialects.detect(case.wire)[0].dialect == case.dialect
 
 
-@for_each(cases("valid"))
+# A carrier is read and never written.
+WRITTEN = [case for case in cases("valid") if not dialects.get_dialect(case.dialect).is_carrier]
+
+
+@for_each(WRITTEN)
 def test_encoding_gives_the_wire_back(case: Case) -> None:
     written = dialects.encode(case.decode())
     if "loss" in case.data:
@@ -85,7 +89,7 @@ def test_encoding_gives_the_wire_back(case: Case) -> None:
         assert written.wire == case.data.get("encodes_to", case.wire)
 
 
-@for_each(cases("valid"))
+@for_each(WRITTEN)
 def test_what_is_encoded_decodes_to_the_same(case: Case) -> None:
     before = case.decode()
     written = dialects.encode(before)

@@ -1,0 +1,289 @@
+"""Carriers: dialects that are objects of JSON and hold texts which are read in turn, down to the innermost characters.
+
+A carrier's module says how a JSON value becomes drafts of messages. What a text inside says in a dialect becomes
+messages of their own, placed after the one that carries them; each takes from it the names that its own wire leaves
+open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, NoReturn
+
+from ._carrier_telling import Opened, find_span, tell_carried
+from ._dialect import Dialect, Reply, Term
+from ._draft import Draft
+from ._english import quote
+from ._errors import EncodeError
+from ._inner import Inner
+from ._json import JsonError, Loaded, Rules, load, skip_space
+from ._positions import Node, Path, place, read_key
+from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
+from ._registry import detect, get_dialect
+from ._scan import leaf, tile
+
+RULES: Final = Rules(max_depth=64, allows_controls=True)
+# A text inside a text inside a text: beyond this it stays text.
+MAX_DEPTH: Final = 4
+# So many texts of a record are read in turn.
+MAX_CARRIED: Final = 256
+# Below this depth a value of the tree is one leaf.
+UNFOLDED: Final = 12
+# So much of a text is looked at to tell whether it may be a carrier's.
+LOOKED_AT: Final = 4096
+# What a host, a proxy or a stream writes before an object on its line.
+_PREFIX = re.compile(r"[^{\n]{0,200}?(?=\{)")
+_SYNTAX = frozenset(" \t\r\n{}[]:,\ufeff")
+# Most texts inside carriers are plain English: a weaker guess is not taken.
+_SURE = 0.5
+
+_depth: ContextVar[int] = ContextVar("depth", default=0)
+
+
+class Carrier(NamedTuple):
+    """What a carrier's module declares.
+
+    Attributes:
+        hint: what its texts hold near their beginning; of a text without it nothing else is looked at.
+        recognise: how likely a JSON value is its own, and why; None where it is not.
+        make: the drafts of a JSON value that was recognised, at least one.
+        replies: as in `Dialect`, for messages of its own.
+        labels: by path without indices (`params.message.parts.text`), or by the key alone, its label and its meaning.
+        version_of: the version that a JSON value of its own names or shows.
+    """
+
+    slug: str
+    title: str
+    summary: str
+    specification: str
+    hint: re.Pattern[str]
+    recognise: Callable[[Any], tuple[float, str] | None]
+    make: Callable[[Any], Sequence[Draft]]
+    replies: Callable[[Message], Sequence[Reply]]
+    labels: Mapping[str, tuple[str, str | None]]
+    notes: tuple[NoteKind, ...] = ()
+    glossary: tuple[Term, ...] = ()
+    versions: tuple[str, ...] = ()
+    version_of: Callable[[Any], str | None] = lambda data: None
+    rank: int = 20
+
+
+class _Kinds(NamedTuple):
+    """The notes that every carrier has."""
+
+    unreadable: NoteKind
+    foreign: NoteKind
+    around: NoteKind
+    repeated: NoteKind
+    too_deep: NoteKind
+
+
+def make_dialect(carrier: Carrier) -> Dialect:
+    """The dialect that a carrier is."""
+    kinds = _make_kinds(carrier.slug)
+    return Dialect(
+        slug=carrier.slug,
+        title=carrier.title,
+        summary=carrier.summary,
+        specification=carrier.specification,
+        sniff=partial(_sniff, carrier),
+        identify=partial(_identify, carrier),
+        read=partial(_read, carrier, kinds),
+        tell=partial(tell_carried, carrier.title),
+        encode=partial(_refuse, carrier.slug),
+        versions=carrier.versions,
+        replies=carrier.replies,
+        notes=(*carrier.notes, *kinds),
+        glossary=carrier.glossary,
+        has_objects=True,
+        is_carrier=True,
+        rank=carrier.rank,
+    )
+
+
+def _make_kinds(slug: str) -> _Kinds:
+    def kind(
+        name: str,
+        severity: Literal["info", "warning", "error"],
+        group: Literal["malformed", "undecoded", "protocol", "security"],
+        about: str,
+    ) -> NoteKind:
+        return NoteKind(code=f"{slug}.{name}", severity=severity, group=group, about=about)
+
+    return _Kinds(
+        kind("unreadable", "error", "malformed", "The text is no JSON that can be read."),
+        kind("foreign", "error", "malformed", "The JSON is of another kind."),
+        kind("text-around", "info", "undecoded", "Text stands around the object; it is kept as it is."),
+        kind("repeated-key", "warning", "protocol", "A key stands more than once in an object; the last is read."),
+        kind("too-deep", "warning", "security", "Texts inside texts, deeper or more of them than are read in turn."),
+    )
+
+
+def _refuse(slug: str, messages: Sequence[Message]) -> NoReturn:
+    raise EncodeError(slug, "it is read and not written: write the message that it carries")
+
+
+def _load(wire: str) -> tuple[int, Loaded]:
+    """Where the JSON of a text begins, and what it is.
+
+    Raises:
+        JsonError: if it cannot be read.
+    """
+    start = skip_space(wire, 1 if wire.startswith("\ufeff") else 0)
+    if not wire.startswith(("{", "["), start):
+        found = _PREFIX.match(wire, start)
+        start = found.end() if found else start
+    return start, load(wire, start, RULES)
+
+
+def _sniff(carrier: Carrier, wire: str) -> Candidate | None:
+    if not carrier.hint.search(wire, 0, LOOKED_AT):
+        return None
+    try:
+        _, loaded = _load(wire)
+    except JsonError:
+        return None
+    found = carrier.recognise(loaded.data)
+    return Candidate(dialect=carrier.slug, score=found[0], why=found[1]) if found else None
+
+
+def _identify(carrier: Carrier, wire: str) -> Identity:
+    try:
+        _, loaded = _load(wire)
+    except JsonError:
+        return Identity()
+    if carrier.recognise(loaded.data) is None:
+        return Identity()
+    said = carrier.make(loaded.data)[0].columns
+    return Identity(conversation=said.get("conversation_id"), id=said.get("message_id"), time=said.get("sent_at"))
+
+
+def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None = None) -> Reading:
+    try:
+        start, loaded = _load(wire)
+    except JsonError as error:
+        return _read_malformed(carrier.slug, kinds.unreadable, error.reason, min(error.offset, len(wire)), wire)
+    if carrier.recognise(loaded.data) is None:
+        return _read_malformed(carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", start, wire)
+    root = place(wire, start, loaded.end)
+    drafts = carrier.make(loaded.data)
+    inner = _read_contents(kinds, wire, root, drafts)
+    notes = [
+        kinds.around.note("text stands beside the object", (0, first, last))
+        for first, last in ((0, start), (loaded.end, len(wire)))
+        if not _SYNTAX.issuperset(wire[first:last])
+    ]
+    if loaded.repeated:
+        text = f"a key stands twice in one object: {quote(loaded.repeated[0])}"
+        notes.append(kinds.repeated.note(text, (0, start, loaded.end)))
+    own = Layer(id=0, kind="wire", text=wire)
+    return Reading(
+        dialect=carrier.slug,
+        layers=(own, *(layer for each in inner.values() for layer in each.layers)),
+        tree=lambda: (
+            *_grow(carrier.labels, wire, root),
+            *(field for each in inner.values() for field in each.shift_fields(each.reading.fields)),
+        ),
+        version=carrier.version_of(loaded.data),
+        candidates=tuple(filter(None, (_sniff(carrier, wire),))),
+        messages=tuple(_place_messages(drafts, inner, root)),
+        notes=tuple(notes),
+        parsed=Opened(drafts, root, inner),
+    )
+
+
+def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str) -> Reading:
+    parts = ((0, offset, "text", "up to where reading failed"), (offset, len(wire), "unread", "not readable"))
+    return Reading(
+        dialect=slug,
+        layers=(Layer(id=0, kind="wire", text=wire),),
+        tree=lambda: tuple(
+            leaf(name, label, wire, first, last, value=wire[first:last])
+            for first, last, name, label in parts
+            if first < last
+        ),
+        messages=(Message(performative=None, content=wire, notes=(kind.note(text, (0, offset, len(wire))),)),),
+    )
+
+
+def _read_contents(kinds: _Kinds, wire: str, root: Node, drafts: Sequence[Draft]) -> dict[Path, Inner]:
+    """The texts that drafts carry and that are in a dialect, read; by their paths."""
+    found: dict[Path, Inner] = {}
+    layer = 1
+    for draft in drafts:
+        for path in draft.carried:
+            node = root.locate(path)
+            if node is None or path in found:
+                continue
+            raw = wire[node.start : node.end]
+            text = read_key(raw) if node.kind == '"' else raw
+            candidates = detect(text)
+            if candidates[0].dialect == "prose" or candidates[0].score < _SURE:
+                continue
+            if _depth.get() >= MAX_DEPTH or len(found) >= MAX_CARRIED:
+                draft.note(kinds.too_deep, "a message inside this one is not read", path)
+                continue
+            token = _depth.set(_depth.get() + 1)
+            try:
+                reading = get_dialect(candidates[0].dialect).read(text, None).replace(candidates=candidates)
+            finally:
+                _depth.reset(token)
+            found[path] = Inner(reading, layer=layer, of=(0, node.start, node.end), is_string=node.kind == '"')
+            layer += len(reading.layers)
+    return found
+
+
+def _place_messages(drafts: Sequence[Draft], inner: Mapping[Path, Inner], root: Node) -> Iterator[Message]:
+    part = 1
+    for draft in drafts:
+        notes = tuple(kind.note(text, find_span(root, path)) for kind, text, path in draft.notes)
+        outer = Message(**draft.columns, part=part, notes=notes)
+        yield outer
+        part += 1
+        for each in (inner[path] for path in draft.carried if path in inner):
+            yield from each.place(each.fill(outer), outer, part)
+            part += len(each.reading.messages)
+
+
+def _grow(labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node) -> tuple[Field, ...]:
+    whole = Field(
+        name="message",
+        label="message",
+        raw=wire[root.start : root.end],
+        span=(0, root.start, root.end),
+        children=tuple(_grow_member(labels, wire, "", member, 1) for member in root.members),
+    )
+    # There is a note on what stands around the object.
+    return tuple(
+        each.replace(name="text", label="text around the object") if each.name == "unread" else each
+        for each in tile([whole], wire, syntax=_SYNTAX)
+    )
+
+
+def _grow_member(
+    labels: Mapping[str, tuple[str, str | None]], wire: str, above: str, member: Node, depth: int
+) -> Field:
+    is_item = isinstance(member.key, int)
+    path = above if is_item else f"{above}.{member.key}" if above else str(member.key)
+    label, meaning = labels.get(path) or labels.get(str(member.key)) or (str(member.key), None)
+    children: list[Field] = []
+    if not is_item:
+        children.append(leaf("key", "key", wire, member.key_start, member.key_end, value=member.key))
+    value = None
+    if member.members and depth < UNFOLDED:
+        children.extend(_grow_member(labels, wire, path, inner, depth + 1) for inner in member.members)
+    elif member.end > member.start:
+        value = member.read(wire, RULES) if member.kind in '"v' else wire[member.start : member.end]
+        children.append(leaf("value", "value", wire, member.start, member.end, value=value))
+    return Field(
+        name=str(member.key),
+        label=f"item {int(member.key) + 1}" if is_item else label,
+        raw=wire[member.key_start : member.end],
+        span=(0, member.key_start, member.end),
+        value=value,
+        meaning=meaning,
+        children=tuple(children),
+    )

@@ -1,0 +1,161 @@
+"""A record of a carrier in words: what it carries is told first, then each message with that in its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ._context import Context, Keys
+from ._draft import Draft, Piece
+from ._english import escape, join_words, say_name
+from ._inner import Inner
+from ._positions import Node, Path, read_key
+from ._record import Entry, Field, Layer, Message, Reading, Segment, Span, Told
+from ._registry import get_dialect, title_of
+
+# What the log around a record may have given a message after it was read.
+_GIVEN: Final = (
+    "message_id",
+    "conversation_id",
+    "trace_id",
+    "parent_id",
+    "sender",
+    "receivers",
+    "sent_at",
+    "sent_at_raw",
+)
+
+
+class Opened(NamedTuple):
+    """What reading keeps for telling: the drafts, where everything stands, and the texts that were read, by path."""
+
+    drafts: Sequence[Draft]
+    root: Node
+    inner: Mapping[Path, Inner]
+
+
+def find_span(root: Node, path: Path) -> Span | None:
+    """Where the value at a path stands; None where the path leads nowhere."""
+    node = root.locate(path)
+    return None if node is None else (0, node.start, node.end)
+
+
+def tell_carried(title: str, reading: Reading, context: Context, keys: Keys) -> Told:
+    """A carrier's record, told. Never raises."""
+    if reading.parsed is None:
+        return Told(reading=reading, messages=tuple(_tell_malformed(title, message) for message in reading.messages))
+    return _Telling(reading, context, keys).tell()
+
+
+def _tell_malformed(title: str, message: Message) -> Message:
+    sender = "Someone" if message.sender is None else say_name(message.sender)
+    text = str(message.content)
+    said = Segment(text=escape(text), spans=((0, 0, len(text)),))
+    before = Segment(text=f"{sender} sends what cannot be read as {title}: “")
+    return message.replace(english=(before, said, Segment(text="”.")))
+
+
+class _Telling:
+    """A record being told."""
+
+    def __init__(self, reading: Reading, context: Context, keys: Keys) -> None:
+        opened: Opened = reading.parsed
+        self._reading, self._opened, self._context, self._keys = reading, opened, context, keys
+        self._next = sum(len(each.layers) for each in opened.inner.values()) + 1
+        self._layers: list[Layer] = []
+        self._fields: list[Field] = []
+        self._entries: list[Entry] = []
+
+    def tell(self) -> Told:
+        """The record, told."""
+        messages: list[Message] = []
+        waiting = iter(self._reading.messages)
+        for draft in self._opened.drafts:
+            outer = next(waiting)
+            part = outer.part + 1
+            said: dict[Path, list[Message]] = {}
+            for path in draft.carried:
+                inner = self._opened.inner.get(path)
+                if inner is None:
+                    continue
+                placed = [next(waiting) for _ in inner.reading.messages]
+                said[path] = self._tell_inner(inner, outer, placed)
+                part += len(placed)
+            messages.append(self._tell_own(draft, outer, said))
+            for told in said.values():
+                messages.extend(told)
+        return Told(
+            reading=self._reading,
+            messages=tuple(messages),
+            layers=tuple(self._layers),
+            fields=tuple(self._fields),
+            entries=tuple(self._entries),
+        )
+
+    def _tell_inner(self, inner: Inner, outer: Message, placed: Sequence[Message]) -> list[Message]:
+        first = placed[0].part
+        filled = [
+            message.replace(**{name: getattr(other, name) for name in _GIVEN})
+            for message, other in zip(inner.reading.messages, placed, strict=True)
+        ]
+        told = get_dialect(inner.reading.dialect).tell(
+            inner.reading.replace(messages=tuple(filled)), self._context, self._keys
+        )
+        self._layers.extend(inner.add_layers(told.layers, self._next))
+        self._next += len(told.layers)
+        self._fields.extend(inner.shift_fields(told.fields))
+        for entry in told.entries:
+            if entry.source is not None and entry.source[0] == self._context.record:
+                entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
+            self._establish(entry)
+        notes = inner.shift_notes(told.notes)
+        messages = list(inner.place(told.messages, outer, first))
+        messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
+        return messages
+
+    def _establish(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        # What comes after it in the same record may ask for it.
+        self._context.add((entry,))
+
+    def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
+        segments: list[Segment] = []
+        for piece in draft.pieces:
+            segments.extend(self._tell_piece(piece, message, said))
+        for kind, name, words in draft.entries:
+            source, position = (self._context.record, message.part), self._context.position
+            self._establish(
+                Entry(kind=kind, name=name, value=words, speaker=message.sender, source=source, position=position)
+            )
+        return message.replace(english=tuple(segments))
+
+    def _tell_piece(self, piece: Piece, message: Message, said: Mapping[Path, list[Message]]) -> Iterator[Segment]:
+        span = None if piece.path is None else find_span(self._opened.root, piece.path)
+        spans = () if span is None else (span,)
+        if piece.kind == "content":
+            if span is not None and piece.path is not None:
+                yield from self._tell_content(span, said.get(piece.path))
+        elif piece.kind == "sender" and message.sender:
+            yield Segment(text=say_name(message.sender), spans=spans)
+        elif piece.kind == "receivers" and message.receivers:
+            yield Segment(text=join_words([say_name(name) for name in message.receivers]), spans=spans)
+        elif piece.kind == "known" and (entry := self._context.find(*piece.name)) is not None:
+            yield Segment(text=str(entry.value), spans=spans, source=entry.source)
+        elif piece.words:
+            yield Segment(text=piece.words, spans=spans)
+
+    def _tell_content(self, span: Span, said: Sequence[Message] | None) -> Iterator[Segment]:
+        """What a text inside says, or the text itself; marks that it cannot end stand around either."""
+        if said is None:
+            raw = self._reading.wire[span[1] : span[2]]
+            text = read_key(raw) if raw.startswith('"') else raw
+            yield Segment(text="“")
+            yield Segment(text=escape(text), spans=(span,))
+        else:
+            title = title_of(said[0].dialect or "")
+            yield Segment(
+                text=f"in {title}: “" if len(said) == 1 else f"{len(said)} messages in {title}: “", spans=(span,)
+            )
+            for index, message in enumerate(said):
+                yield from (*((Segment(text=" "),) if index else ()), *message.english)
+        yield Segment(text="”")

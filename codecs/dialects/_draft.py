@@ -1,0 +1,75 @@
+"""One message of a carrier in the making: its columns, its words with what justifies them, and the texts it carries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from ._positions import Path
+from ._record import NoteKind
+
+
+class Piece(NamedTuple):
+    """Words of a draft, or the place of what is known only when it is told."""
+
+    words: str
+    path: Path | None
+    kind: Literal["words", "sender", "receivers", "known", "content"] = "words"
+    name: tuple[str, str] = ("", "")
+
+
+class Draft:
+    """A message in the making. A path leads from the root of the JSON to what it is about.
+
+    Args:
+        performative: what its act is among those that all dialects share.
+        native_act: the act as the carrier calls it.
+        columns: other names of `Message`; what is empty counts as absent.
+    """
+
+    def __init__(self, performative: str, native_act: str | None, **columns: Any) -> None:
+        given = {"performative": performative, "native_act": native_act, **columns}
+        self.columns = {name: value for name, value in given.items() if value not in (None, "", (), {}, [])}
+        self.pieces: list[Piece] = []
+        self.notes: list[tuple[NoteKind, str, Path]] = []
+        self.entries: list[tuple[str, str, str]] = []
+
+    def say(self, words: str, path: Path | None = None) -> Draft:
+        """Append words of our own, or words for what stands at a path: a name quoted by `say_name` or `quote`."""
+        self.pieces.append(Piece(words, path))
+        return self
+
+    def say_sender(self, otherwise: str, path: Path | None = None) -> Draft:
+        """Append who speaks, by the name that the object or the log gives, else in other words."""
+        self.pieces.append(Piece(otherwise, path, "sender"))
+        return self
+
+    def say_receivers(self, otherwise: str, path: Path | None = None) -> Draft:
+        """Append to whom, by the names that the object or the log gives, else in other words."""
+        self.pieces.append(Piece(otherwise, path, "receivers"))
+        return self
+
+    def recall(self, kind: str, name: str, otherwise: str, path: Path | None = None) -> Draft:
+        """Append the words that an earlier message established under a kind and a name, else others."""
+        self.pieces.append(Piece(otherwise, path, "known", (kind, name)))
+        return self
+
+    def carry(self, path: Path) -> Draft:
+        """Append the text or the object at a path: as what it says in its dialect, else between quotation marks."""
+        self.pieces.append(Piece("", path, "content"))
+        return self
+
+    def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:
+        """Add a note on what stands at a path."""
+        self.notes.append((kind, text, path))
+        return self
+
+    def establish(self, kind: str, name: str, words: str) -> Draft:
+        """Let later messages of the conversation recall these words."""
+        self.entries.append((kind, name, words))
+        return self
+
+    @property
+    def carried(self) -> tuple[Path, ...]:
+        """The paths of the texts that it carries."""
+        paths = (piece.path for piece in self.pieces if piece.kind == "content" and piece.path is not None)
+        return tuple(dict.fromkeys(paths))

@@ -1,0 +1,105 @@
+"""MCP, the Model Context Protocol: who called which tool with what, and what came back (JSON-RPC 2.0).
+
+Specification: the revisions 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28. Client and server each
+count their ids from one, so that an id names a request only together with who called: the record's correlation id is
+`client:1` or `server:1`, by the method, or in an answer by its shape. No message names its sender but the first of a
+session; who speaks is otherwise for the log to say. What the record cannot hold: images, sound and blobs, which stay
+in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .._carrier import Carrier, make_dialect
+from .._dialect import Reply
+from .._draft import Draft
+from .._jsonrpc import Call, list_calls
+from .._record import Message, NoteKind
+from .answers import ANSWERED, draft_answer, find_answer
+from .calls import TOOL_WITHOUT_NAME, draft_call
+from .tables import GLOSSARY, LABELS, METHODS, REVISIONS, SPECIFICATION
+
+_HINT = re.compile(r'"jsonrpc"\s*+:\s*+"2\.0"')
+_META = "io.modelcontextprocol/"
+
+ID_MISSING = NoteKind(
+    code="mcp.id-missing",
+    severity="warning",
+    group="protocol",
+    about="An answer bears no id, so that nobody can say what it answers.",
+    cites="JSON-RPC 2.0, section 5",
+)
+
+
+def _recognise(data: Any) -> tuple[float, str] | None:
+    """A method of MCP is sure; an answer is by its shape, and weak where any protocol could have given it."""
+    calls = list_calls(data)
+    if not calls:
+        return None
+    if any(call.method in METHODS for call in calls):
+        return 0.97, "JSON-RPC with a method of MCP"
+    if any(call.method for call in calls):
+        return None
+    if any(call.kind == "result" and find_answer(call.data["result"]) for call in calls):
+        return 0.9, "JSON-RPC with a result as MCP gives it"
+    # Who speaks another protocol of JSON-RPC in this conversation is believed.
+    return 0.45, "an answer of JSON-RPC, in which MCP is written"
+
+
+def _make(data: Any) -> Sequence[Draft]:
+    return [_draft(call) for call in list_calls(data)]
+
+
+def _draft(call: Call) -> Draft:
+    if call.kind in ("request", "notification"):
+        return draft_call(call)
+    draft = draft_answer(call)
+    if call.id is None:
+        draft.note(ID_MISSING, "the answer bears no id: what it answers is not known", call.path)
+    return draft
+
+
+def _reply(message: Message) -> Sequence[Reply]:
+    if message.parent_id is not None:
+        why = "it bears the id of that request"
+        return (Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id),)
+    return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
+
+
+def _find_version(data: Any) -> str | None:
+    for call in list_calls(data):
+        result = call.data.get("result")
+        for held in (
+            call.params,
+            call.params.get("_meta"),
+            result,
+            result.get("_meta") if isinstance(result, dict) else 0,
+        ):
+            if isinstance(held, dict):
+                version = held.get("protocolVersion") or held.get(f"{_META}protocolVersion")
+                if isinstance(version, str):
+                    return version
+    return None
+
+
+DIALECT = make_dialect(
+    Carrier(
+        slug="mcp",
+        title="MCP",
+        summary="Calls of tools, resources and prompts between a client and a server.",
+        specification=SPECIFICATION,
+        hint=_HINT,
+        recognise=_recognise,
+        make=_make,
+        replies=_reply,
+        labels=LABELS,
+        notes=(ID_MISSING, TOOL_WITHOUT_NAME, ANSWERED),
+        glossary=GLOSSARY,
+        versions=REVISIONS,
+        version_of=_find_version,
+        rank=20,
+    )
+)

@@ -1,0 +1,156 @@
+"""Results and errors of MCP as drafts: what came back, for which request, and whether it went wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .._draft import Draft
+from .._english import join_words, say_name
+from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
+from .._positions import Path
+from .._record import Failure, NoteKind
+from .calls import name_request, say_content
+from .tables import ANSWERS, OF_CLIENT
+
+ANSWERED: Final = NoteKind(
+    code="mcp.tool-failed",
+    severity="notice",
+    group="protocol",
+    about="A tool ran and failed: the result says isError.",
+    cites="MCP, tools, error handling",
+)
+
+
+def find_answer(result: Any) -> str | None:
+    """The key by which a result is known for one of MCP; None where it has none."""
+    if not isinstance(result, dict):
+        return None
+    if (
+        isinstance(result.get("content"), list)
+        or "structuredContent" in result
+        or isinstance(result.get("isError"), bool)
+    ):
+        return "content"
+    if "role" in result and "model" in result:
+        return "model"
+    if result.get("action") in ("accept", "decline", "cancel"):
+        return "action"
+    return next((key for key, _, _ in ANSWERS if isinstance(result.get(key), (dict, list))), None)
+
+
+def draft_answer(call: Call) -> Draft:
+    """The draft of a result or an error."""
+    result: Any = call.data.get("result")
+    key = find_answer(result) if call.kind == "result" else None
+    caller = "server" if key in OF_CLIENT else "client"
+    parent = name_request(caller, call.id) if call.id is not None else None
+    who = "The client" if caller == "server" else "The server" if key else "The other side"
+    if call.kind == "error":
+        return _draft_error(call, parent)
+    if key == "content":
+        return _draft_result(call, result, parent)
+    act, says = next(((act, says) for name, act, says in ANSWERS if name == key), ("done", "answers"))
+    if key == "action":
+        act, says = {"accept": ("accept", "accepts"), "decline": ("reject", "declines")}.get(
+            result["action"], ("cancel", "gives no answer")
+        )
+        says = f"says that the user {says}"
+    draft = Draft(act, "result", parent_id=parent, content=result, sender=_read_name(result))
+    at = (*call.path, "result")
+    draft.say_sender(who, at).say(f" {says}", at)
+    _say_request(draft, call, parent)
+    if key == "model":
+        draft.say(f", by the model {say_name(str(result['model']))}: ", (*at, "model"))
+        say_content(draft, result.get("content"), (*at, "content"))
+    elif key == "action" and isinstance(result.get("content"), dict):
+        draft.say(", with ").carry((*at, "content"))
+    elif key == "contents":
+        draft.say(": ")
+        for index, each in enumerate(result["contents"]):
+            is_text = isinstance(each, dict) and isinstance(each.get("text"), str)
+            draft.say(" and " if index else "")
+            say_content(
+                draft, each["text"] if is_text else each, (*at, "contents", index, *(("text",) if is_text else ()))
+            )
+    elif key == "messages":
+        _say_messages(draft, result["messages"], (*at, "messages"))
+    elif key is not None:
+        _say_names(draft, result[key], (*at, key))
+    elif result not in ({}, None):
+        draft.say(": ").carry(at)
+    return draft.say(".")
+
+
+def _read_name(result: Any) -> str | None:
+    info = result.get("serverInfo") if isinstance(result, dict) else None
+    name = info.get("name") if isinstance(info, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _draft_error(call: Call, parent: str | None) -> Draft:
+    failure = read_failure(call)
+    code = call.data["error"].get("code")
+    act = "not-understood" if code in NOT_UNDERSTOOD else "failure"
+    at = (*call.path, "error")
+    draft = Draft(act, "error", parent_id=parent, error=failure, content=call.data["error"])
+    draft.say_sender("The other side", at).say(f" answers with {say_failure(failure)}", (*at, "code"))
+    _say_request(draft, call, parent)
+    if failure.message is not None:
+        draft.say(": ").carry((*at, "message"))
+    if call.data["error"].get("data") is not None:
+        draft.say(", with ").carry((*at, "data"))
+    return draft.say(".")
+
+
+def _draft_result(call: Call, result: Any, parent: str | None) -> Draft:
+    """What a tool gave back."""
+    at = (*call.path, "result")
+    is_failure = result.get("isError") is True
+    error = Failure(message=_first_text(result.get("content"))) if is_failure else None
+    draft = Draft("failure" if is_failure else "done", "result", parent_id=parent, content=result, error=error)
+    draft.say_sender("The server", at)
+    draft.say(
+        " says that it failed to do what was asked" if is_failure else " answers",
+        (*at, "isError") if is_failure else at,
+    )
+    _say_request(draft, call, parent)
+    draft.say(": ")
+    if result.get("content") or "structuredContent" not in result:
+        say_content(draft, result.get("content"), (*at, "content"))
+    else:
+        draft.carry((*at, "structuredContent"))
+    if is_failure:
+        draft.note(ANSWERED, "the tool ran and failed (isError)", (*at, "isError"))
+    return draft.say(".")
+
+
+def _first_text(content: Any) -> str | None:
+    blocks = content if isinstance(content, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def _say_request(draft: Draft, call: Call, parent: str | None) -> None:
+    if call.id is None or parent is None:
+        return
+    draft.say(" (request ").say(say_name(call.id), (*call.path, "id")).say(", ")
+    draft.recall("mcp-call", parent, "which is not known here", (*call.path, "id")).say(")")
+
+
+def _say_messages(draft: Draft, messages: Any, path: Path) -> None:
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
+        role = message.get("role") if isinstance(message, dict) else None
+        draft.say(f"{':' if index == 0 else ';'} {say_name(role) if isinstance(role, str) else 'someone'} says ")
+        content = message.get("content") if isinstance(message, dict) else None
+        say_content(draft, content, (*path, index, "content"))
+
+
+def _say_names(draft: Draft, listed: Any, path: Path) -> None:
+    """The names of what is listed, by name or address; of a single thing its name and version."""
+    items = listed if isinstance(listed, list) else [listed]
+    found = [
+        (item.get("name") or item.get("uri") or item.get("taskId")) if isinstance(item, dict) else None
+        for item in items
+    ]
+    names = [say_name(str(name)) for name in found if name]
+    draft.say(f": {join_words(names)}" if names else ": none" if not items else "", path)
