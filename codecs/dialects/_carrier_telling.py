@@ -9,7 +9,8 @@ from ._context import Context, Keys
 from ._draft import Draft, Piece
 from ._english import escape, join_words, say_name
 from ._inner import Inner
-from ._positions import Node, Path, read_key
+from ._places import Places
+from ._positions import Path, read_key
 from ._record import Entry, Field, Layer, Message, Reading, Segment, Span, Told
 from ._registry import get_dialect, title_of
 
@@ -30,14 +31,8 @@ class Opened(NamedTuple):
     """What reading keeps for telling: the drafts, where everything stands, and the texts that were read, by path."""
 
     drafts: Sequence[Draft]
-    root: Node
+    places: Places
     inner: Mapping[Path, Inner]
-
-
-def find_span(root: Node, path: Path) -> Span | None:
-    """Where the value at a path stands; None where the path leads nowhere."""
-    node = root.locate(path)
-    return None if node is None else (0, node.start, node.end)
 
 
 def tell_carried(title: str, reading: Reading, context: Context, keys: Keys) -> Told:
@@ -61,7 +56,7 @@ class _Telling:
     def __init__(self, reading: Reading, context: Context, keys: Keys) -> None:
         opened: Opened = reading.parsed
         self._reading, self._opened, self._context, self._keys = reading, opened, context, keys
-        self._next = sum(len(each.layers) for each in opened.inner.values()) + 1
+        self._next = len(reading.layers)
         self._layers: list[Layer] = []
         self._fields: list[Field] = []
         self._entries: list[Entry] = []
@@ -133,7 +128,7 @@ class _Telling:
         return message.replace(english=tuple(segments))
 
     def _tell_piece(self, piece: Piece, message: Message, said: Mapping[Path, list[Message]]) -> Iterator[Segment]:
-        span = None if piece.path is None else find_span(self._opened.root, piece.path)
+        span = None if piece.path is None else self._opened.places.find_span(piece.path)
         spans = () if span is None else (span,)
         if piece.kind == "content":
             if span is not None and piece.path is not None:
@@ -150,7 +145,7 @@ class _Telling:
     def _tell_content(self, span: Span, said: Sequence[Message] | None) -> Iterator[Segment]:
         """What a text inside says, or the text itself; marks that it cannot end stand around either."""
         if said is None:
-            raw = self._reading.wire[span[1] : span[2]]
+            raw = self._reading.layers[span[0]].text[span[1] : span[2]]
             text = read_key(raw) if raw.startswith('"') else raw
             yield Segment(text="“")
             yield Segment(text=escape(text), spans=(span,))

@@ -32,6 +32,7 @@ class Draft:
         self.pieces: list[Piece] = []
         self.notes: list[tuple[NoteKind, str, Path]] = []
         self.entries: list[tuple[str, str, str]] = []
+        self.opened: list[Path] = []
 
     def say(self, words: str, path: Path | None = None) -> Draft:
         """Append words of our own, or words for what stands at a path: a name quoted by `say_name` or `quote`."""
@@ -56,6 +57,11 @@ class Draft:
     def carry(self, path: Path) -> Draft:
         """Append the text or the object at a path: as what it says in its dialect, else between quotation marks."""
         self.pieces.append(Piece("", path, "content"))
+        return self
+
+    def open(self, path: Path) -> Draft:
+        """Read the text at a path as JSON of its own layer: what stands in it is then found by longer paths."""
+        self.opened.append(path)
         return self
 
     def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:
