@@ -97,6 +97,7 @@ class Dialect(Value):
     `has_objects` where a message may be an object of JSON: no other dialect is looked for in one.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
+    `nouns` are what a message is called where another speaks of it, by its act, where its performative says too much.
     """
 
     slug: str
@@ -122,5 +123,6 @@ class Dialect(Value):
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}
     key_names: tuple[str, ...] = ()
+    nouns: Mapping[str, str] = {}
     # What a detector should try first costs least; ties in score go to the dialect with the lower rank.
     rank: int = 10
