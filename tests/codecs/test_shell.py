@@ -17,6 +17,7 @@ import pytest
 
 import dialects
 from dialects.__main__ import main
+from dialects.agent_lingua.contents import name_key
 from tests.each import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -415,6 +416,26 @@ def test_a_number_that_is_said_again_stays_one_request() -> None:
     told = tell(read, make_lingua("kim", "bob", "👽25|#/srv/a|$cGF5"), make_lingua("bob", "kim", "^0|#/srv/a"))
     assert "used before" not in told[2]
     assert "In reply to message 2 (kim's request)." in told[3]
+
+
+def test_a_key_that_is_passed_on_is_told_with_whose_it_is_said_to_be_and_whose_it_is() -> None:
+    def show(sender: str, codes: str, **said: str) -> dict[str, Any]:
+        packed = base64.b64encode(json.dumps(said).encode()).decode()
+        return make_lingua(sender, "bob", f"👽{codes}|@bob|$j:{packed}")
+
+    keys = [base64.b64encode(bytes.fromhex("302a300506032b656e032100") + bytes([n]) * 32).decode() for n in (1, 2)]
+    first, second = (name_key(key) for key in keys)
+    told = tell(
+        show("emil", "09", pubkey=keys[0]),
+        show("hana", "1B", fr="emil", pubkey=keys[0]),
+        show("hana", "1B", fr="emil", pubkey=keys[1]),
+        show("hana", "1B", pubkey=keys[1]),
+    )
+    shown = f"hana shows bob the public key {first} as that of emil; emil showed it as its own in message 1."
+    assert shown in told[2]
+    other = f"who has not shown it before; emil itself showed another one, {first}, in message 1."
+    assert f"hana shows bob the public key {second} as that of emil, {other}" in told[3]
+    assert f"hana shows bob the public key {second} and does not say whose it is." in told[4]
 
 
 def test_what_cannot_be_read_begins_with_its_speaker_and_stands_in_quotation_marks() -> None:
