@@ -35,6 +35,8 @@ EXAMPLES: Final = (
     ("nSLIP", "@a3|f0|c1|S0|d1|T1|g1|k1#"),
     ("Λ Lambda", "?Uk/co"),
     ("agent-lingua", '👽MSG PST @#ai : text $j:{"s":"hello"}'),
+    ("FIPA-ACL", '(request :sender (agent-identifier :name ann) :receiver (set (agent-identifier :name bob)) '
+     ':content "(deliver flour 40)" :reply-with b7)'),
 )  # fmt: skip
 
 
