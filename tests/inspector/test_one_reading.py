@@ -14,7 +14,7 @@ from django.conf import settings
 
 import dialects
 from inspector import effort
-from tests.codecs import test_agent_lingua, test_clowl, test_lambda_lang, test_nslip
+from tests.codecs import test_agent_lingua, test_clowl, test_lambda_lang, test_nslip, test_slip
 from tests.each import for_each
 
 WORST: dict[str, dict[str, Callable[[int], str]]] = {
@@ -22,6 +22,7 @@ WORST: dict[str, dict[str, Callable[[int], str]]] = {
     "clowl": test_clowl.HOSTILE,
     "lambda_lang": test_lambda_lang.HOSTILE,
     "nslip": test_nslip.WORST,
+    "slip": test_slip.WORST,
 }
 TEXTS = [(slug, name) for slug, texts in WORST.items() for name in texts]
 

@@ -30,7 +30,7 @@ _JUDGED = 65_536
 
 def sniff(wire: str) -> Candidate | None:
     """The candidate with its score and reason, or None where no line opens."""
-    if "SLIP v" not in wire:
+    if "SLIP" not in wire:
         return None
     text = wire[:_JUDGED]
     record = parse_record(text)
