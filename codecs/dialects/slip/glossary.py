@@ -10,7 +10,7 @@ _MARKS = (
     ("SLIP v1", "opening", "a message follows: sender, receiver, anchor and payload"),
     ("SLIP v3", "opening", "a message follows: sender, receiver, force, object and payload"),
     ("thread…", "thread", "the conversation, behind the anchor of SLIP v1: the rest of the word, which has a digit"),
-    ("THOUGHT:", "thought", "what the sender thought, on a line before its message"),
+    ("THOUGHT:", "thought", "a thought of the sender, on a line before its message"),
     ("QUANTIZE:", "choice", "the act that the sender chose, on the line before its message"),
 )
 
