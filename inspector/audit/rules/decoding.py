@@ -72,6 +72,7 @@ RULES: Final = (
             say(("ada", "!It{st:done,st:failed}")),
             say(("ada", "👽13|@bob|@eve|$aGk=" + FOOT)),
             say(("ada", "👽13|@bob|$j:" + pack(b'{"ok": true, "ok": false}') + FOOT)),
+            say(("ada", "(tell :sender ada :content (open) :content (shut))")),
         ),
         passes=(clowl("m1", "REQ", "oscar", "radar", p="p"), say(("ada", "👽13|@bob|$aGk=" + FOOT))),
     ),
