@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Task
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -40,3 +40,6 @@ def test_a_log_of_slip_becomes_its_threads(cast: Cast) -> None:
     (rejection,) = (message for pk, message in messages.items() if said[pk] == "recount")
     assert (rejection.performative, rejection.status) == ("evaluate", "rejected")
     assert rejection.english.startswith("desk tells shelf that it rejects what it evaluated")
+    # Whoever asked is not content with what was reported as done.
+    states = {said[task.request]: task.state for task in Task.objects.filter(act="request")}
+    assert states == {"count aisle 6": "in-progress", "prices": "failed"}
