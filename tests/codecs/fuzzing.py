@@ -67,6 +67,23 @@ SOUP = {
         "!E2W",
         "\n",
     ],
+    "chat": [
+        '{"role":"user",',
+        '"content":',
+        '"hi"',
+        "[",
+        "]",
+        "{",
+        "}",
+        "null",
+        "7,",
+        '{"type":"tool_use","id":"t","name":"f","input":{}}',
+        '"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{"}}]',
+        '{"messages":[',
+        '{"object":"trace.span","span_data":{"type":"agent"}',
+        '{"type":"response_item","timestamp":"","payload":{"type":"reasoning","summary":[]}}',
+        '"sessionId":"s","uuid":null,"type":"user","message":{"role":[]}',
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

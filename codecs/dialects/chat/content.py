@@ -148,6 +148,7 @@ class Turn:
         """Make a draft of reasoning; of what is sealed its size is said."""
         if thought in (None, "", []):
             return
+        is_sealed = is_sealed and isinstance(thought, str)
         draft = self.begin("inform", kind, content=None if is_sealed else thought)
         if is_sealed:
             draft.say(f" reasons in what is encrypted ({len(thought):,} characters)", path)

@@ -71,7 +71,7 @@ def _unwrap(item: dict[str, Any]) -> tuple[str, Path] | None:
         name = item.get("id")
         last = name[-1] if isinstance(name, list) and name and isinstance(name[-1], str) else ""
         role = _KINDS.get(last.removesuffix("Chunk").removesuffix("Message").lower())
-        return (role, ("kwargs",)) if role and "content" in (item.get("kwargs") or ()) else None
+        return (role, ("kwargs",)) if role and find_value(item, "kwargs", "content") is not None else None
     kind = item.get("type")
     role = _KINDS.get(kind) if isinstance(kind, str) else None
     if role is None or "role" in item:
