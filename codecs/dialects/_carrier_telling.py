@@ -110,8 +110,11 @@ class _Telling:
 
     def _establish(self, entry: Entry) -> None:
         self._entries.append(entry)
-        # What comes after it in the same record may ask for it.
-        self._context.add((entry,))
+
+    def _find(self, kind: str, name: str) -> Entry | None:
+        """What was established last under a name, by this record or before it."""
+        here = (entry for entry in reversed(self._entries) if (entry.kind, entry.name) == (kind, name))
+        return next(here, None) or self._context.find(kind, name)
 
     def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
         segments: list[Segment] = []
@@ -134,7 +137,7 @@ class _Telling:
             yield Segment(text=say_name(message.sender), spans=spans)
         elif piece.kind == "receivers" and message.receivers:
             yield Segment(text=join_words([say_name(name) for name in message.receivers]), spans=spans)
-        elif piece.kind == "known" and (entry := self._context.find(*piece.name)) is not None:
+        elif piece.kind == "known" and (entry := self._find(*piece.name)) is not None:
             yield Segment(text=str(entry.value), spans=spans, source=entry.source)
         elif piece.words:
             yield Segment(text=piece.words, spans=spans)

@@ -34,7 +34,7 @@ from ..shown.told import (
     Segments,
     list_notes,
     make_line,
-    name_dialect,
+    name_dialect_of,
     read_segments,
     shorten,
     write_elapsed,
@@ -307,7 +307,7 @@ class _Builder:
             since=_write_since(self._find_earlier(message, previous), message),
             is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
             is_received_order=message.order_basis == "receipt",
-            dialect=name_dialect(message.dialect, row.body["record"].get("version"))
+            dialect=name_dialect_of(message, row.body["record"])
             if self._has_several_dialects
             else "",
             native_id=shorten_name(message.native_id),
