@@ -223,7 +223,8 @@ class Turn:
             draft.columns.pop("parent_id", None)
             draft.note(CALL_ID_MISSING, "the result names no call: what it answers is not known", self.path)
         draft.say(": ")
-        say_content(draft, content, path)
+        say = say_value if error and isinstance(content, dict) else say_content
+        say(draft, content, path)
         if failed_at is not None:
             draft.note(TOOL_FAILED, "the tool ran and failed", failed_at)
         return draft
@@ -257,6 +258,8 @@ def _say_arguments(draft: Draft, given: Any, arguments: Any, path: Path, *, is_r
 
 
 def _first_text(content: Any) -> str | None:
+    if isinstance(content, dict):
+        return read_text(content.get("message")) or read_text(content.get("error"))
     if isinstance(content, str):
         return content
     texts = (find_value(block, "text") for block in content) if isinstance(content, list) else ()

@@ -8,7 +8,7 @@ from .._draft import Draft
 from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
-from .blocks import find_value, read_text, say_content
+from .blocks import find_value, read_text, say_value
 from .content import Turn, read_columns
 from .messages import draft_message, is_content, say_stop, score_message
 from .tables import ASSISTANT, CALL_ID_MISSING, ROLES, SYSTEM, TOOL, USER
@@ -152,7 +152,7 @@ def _read_built_in(turn: Turn, kind: str, item: dict[str, Any], path: Path) -> N
         draft.establish("chat-call", correlation, f"its call of {name}")
     if item.get(given):
         draft.say(" with ")
-        say_content(draft, item[given], (*path, given))
+        say_value(draft, item[given], (*path, given))
     if item.get("status") in ("failed", "incomplete"):
         draft.say(f", which is {item['status']}", (*path, "status"))
     if back and item.get(back):
