@@ -43,6 +43,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         "👽42|@H|~+1d2h|$Q2FsbCB0aGUgbWlsbA==\n--👽lingua/0.4@agent-lingua",
         {"at": "2026-11-16T08:30:00Z", "from": "buyer", "conversation": "supply-2026-47"},
     ),
+    "chat": (
+        '{"parentUuid":"u2","isSidechain":false,"sessionId":"sess-1","uuid":"u3","timestamp":"2026-11-21T09:00:03.000Z",'
+        '"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"tool_use","id":"toolu_1",'
+        '"name":"count","input":{"what":"bricks","limit":50}}]}}',
+        None,
+    ),
 }
 # What the document shows as text beside the JSON.
 TOLD = ("english", "also", "gloss")
