@@ -217,8 +217,7 @@ class Turn:
         )
         draft.say(" says that it failed to do what was asked" if error else " answers", failed_at)
         if parent:
-            draft.say(" (call ").say(say_name(parent), id_path).say(", ")
-            draft.recall("chat-call", parent, "which is not known here", id_path).say(")")
+            say_call(draft, parent, id_path)
         else:
             draft.columns.pop("parent_id", None)
             draft.note(CALL_ID_MISSING, "the result names no call: what it answers is not known", self.path)
@@ -228,6 +227,19 @@ class Turn:
         if failed_at is not None:
             draft.note(TOOL_FAILED, "the tool ran and failed", failed_at)
         return draft
+
+
+def say_call(draft: Draft, call_id: str, path: Path) -> None:
+    """The call that is answered, by its id and as it was told."""
+    draft.say(" (call ").say(say_name(call_id), path).say(", ")
+    draft.recall("chat-call", call_id, "which is not known here", path).say(")")
+
+
+def fill_columns(drafts: list[Draft], around: Mapping[str, Any]) -> list[Draft]:
+    """The drafts with what stands around them and they do not say."""
+    for draft in drafts:
+        draft.columns = {**{name: value for name, value in around.items() if value}, **draft.columns}
+    return drafts
 
 
 def _read_arguments(given: Any) -> tuple[Any, bool]:

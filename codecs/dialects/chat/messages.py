@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .._draft import Draft
-from .._english import say_name
 from .._positions import Path
 from .blocks import find_value, read_text
-from .content import Turn, read_columns
+from .content import Turn, fill_columns, read_columns
 from .tables import ASSISTANT, BLOCKS, OTHER_ROLES, ROLES, STOPS, SYSTEM
 
 # What stands beside the text of a plain message in the files that people have; with another key beside a role and a
@@ -177,10 +176,7 @@ def draft_file(data: dict[str, Any]) -> list[Draft]:
         turn.read_content(data["system"], ("system",))
         drafts += turn.drafts
     for index, item in enumerate(data["messages"]):
-        made = draft_message(item, ("messages", index))
-        for draft in made:
-            draft.columns = {**{name: value for name, value in around.items() if value}, **draft.columns}
-        drafts += made
+        drafts += fill_columns(draft_message(item, ("messages", index)), around)
     return drafts
 
 
@@ -212,9 +208,3 @@ def _draft_said(said: Sequence[dict[str, Any]], around: dict[str, Any]) -> list[
             turn.begin(turn.role.performative, turn.role.name).say(f" {turn.role.says} nothing", turn.path)
         drafts += turn.drafts
     return drafts
-
-
-def name_model(data: dict[str, Any]) -> str:
-    """`, by the model gpt-4o`; empty where none is named."""
-    model = read_text(data.get("model"))
-    return f", by the model {say_name(model)}" if model else ""

@@ -9,7 +9,7 @@ from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
 from .blocks import find_value, read_text, say_value
-from .content import Turn, read_columns
+from .content import Turn, read_columns, say_call
 from .messages import draft_message, is_content, say_stop, score_message
 from .tables import ASSISTANT, CALL_ID_MISSING, ROLES, SYSTEM, TOOL, USER
 
@@ -127,8 +127,7 @@ def _read_mcp(turn: Turn, kind: str, item: dict[str, Any], path: Path) -> None:
         draft = turn.begin("accept" if is_approved else "reject", kind, USER.speaker, parent_id=parent)
         draft.say(" allows the call" if is_approved else " does not allow the call", (*path, "approve"))
         if parent:
-            draft.say(" (call ").say(say_name(parent), (*path, "approval_request_id")).say(", ")
-            draft.recall("chat-call", parent, "which is not known here", (*path, "approval_request_id")).say(")")
+            say_call(draft, parent, (*path, "approval_request_id"))
         else:
             draft.note(CALL_ID_MISSING, "the permission names no call", path)
     else:

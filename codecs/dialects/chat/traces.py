@@ -9,8 +9,8 @@ from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
 from .blocks import find_value, read_text, say_value
-from .content import Turn, read_columns
-from .messages import draft_message, name_model, score_message
+from .content import Turn, fill_columns, read_columns
+from .messages import draft_message, score_message
 from .responses import draft_item, score_item
 from .tables import ASSISTANT, TOOL, Role
 
@@ -62,31 +62,19 @@ def _draft_agent(turn: Turn, span: dict[str, Any], path: Path) -> None:
 
 def _draft_generation(turn: Turn, span: dict[str, Any], path: Path) -> None:
     """Of the input only the last message is told: those before it are in the spans before this one."""
-    given = span.get("input")
+    given, model = span.get("input"), read_text(span.get("model"))
+    draft = turn.begin("control", "generation").say(
+        f" asks {f'the model {say_name(model)}' if model else 'a model'}", (*path, "model")
+    )
     if isinstance(given, list) and given and score_message(given[-1]):
-        inner = Turn(_PROGRAM, path, {**turn.columns, "message_id": None})
-        draft = inner.begin("control", "generation")
         count = f"{len(given)} messages, the last of which is told" if len(given) > 1 else "one message"
-        draft.say(f" asks a model{name_model(span).replace(', by the model', ',')}, with {count}", (*path, "input"))
-        turn.drafts += inner.drafts + _draft_given(given[-1], (*path, "input", len(given) - 1), inner.columns)
+        draft.say(f", with {count}", (*path, "input"))
+        turn.drafts += fill_columns(draft_message(given[-1], (*path, "input", len(given) - 1)), turn.columns)
     output = span.get("output")
     for index, item in enumerate(output if isinstance(output, list) else ()):
         if score_message(item):
             at: Path = (*path, "output", index)
             turn.drafts += draft_message(item, at, Turn(ASSISTANT, at, turn.columns))
-    if not turn.drafts:
-        turn.begin("inform", "generation").say(f" asks a model{name_model(span)}", path)
-    if turn.columns.get("message_id"):
-        turn.drafts[0].columns["message_id"] = turn.columns["message_id"]
-        for draft in turn.drafts[1:]:
-            draft.columns.pop("message_id", None)
-
-
-def _draft_given(item: dict[str, Any], path: Path, columns: dict[str, Any]) -> list[Draft]:
-    made = draft_message(item, path)
-    for draft in made:
-        draft.columns = {**{name: value for name, value in columns.items() if value}, **draft.columns}
-    return made
 
 
 def _draft_function(turn: Turn, span: dict[str, Any], path: Path) -> None:
