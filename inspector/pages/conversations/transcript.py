@@ -307,9 +307,7 @@ class _Builder:
             since=_write_since(self._find_earlier(message, previous), message),
             is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
             is_received_order=message.order_basis == "receipt",
-            dialect=name_dialect_of(message, row.body["record"])
-            if self._has_several_dialects
-            else "",
+            dialect=name_dialect_of(message, row.body["record"]) if self._has_several_dialects else "",
             native_id=shorten_name(message.native_id),
             is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
             is_withheld=message.pk in self._disclosed.withheld,

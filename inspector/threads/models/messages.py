@@ -115,11 +115,6 @@ class Message(models.Model):
 
     objects = MessageQuerySet.as_manager()
 
-    @property
-    def read_in(self) -> str:
-        """The dialect that its record is read in."""
-        return self.carrier or self.dialect
-
     class Meta:
         constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]
         indexes = [
@@ -181,6 +176,11 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.english or str(self.id)
+
+    @property
+    def read_in(self) -> str:
+        """The dialect that its record is read in."""
+        return self.carrier or self.dialect
 
 
 class Wording(models.Model):
