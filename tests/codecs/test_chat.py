@@ -98,3 +98,19 @@ def test_data_of_an_image_is_not_quoted() -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "QUJD" * 1000}
     line = {"role": "user", "content": [{"type": "image", "source": source}]}
     assert dialects.decode(json.dumps(line)).messages[0].sentence == "The user says: an image (image/png, 3,000 bytes)."
+
+
+def test_transcripts_inside_transcripts_are_read_to_a_bound() -> None:
+    wire = json.dumps({"role": "user", "content": "!I k/co"})
+    for _ in range(7):
+        wire = json.dumps({"role": "user", "content": wire})
+    reading = dialects.decode(wire)
+    assert [message.dialect for message in reading.messages] == [None, "chat", "chat", "chat", "chat"]
+    assert [note.code for message in reading.messages for note in message.notes] == ["chat.too-deep"]
+    assert_covers(reading)
+
+
+def test_all_arguments_are_told_however_many_calls_there_are() -> None:
+    calls = [{"id": str(at), "function": {"name": "f", "arguments": '{"at":"here"}'}} for at in range(300)]
+    reading = dialects.decode(json.dumps({"role": "assistant", "content": None, "tool_calls": calls}))
+    assert all("with at = “here”" in message.sentence for message in reading.messages)

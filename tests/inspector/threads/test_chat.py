@@ -52,8 +52,8 @@ def test_a_session_is_one_conversation_whose_lines_hang_by_their_ids(cast: Cast)
     }
     english = {names[pk]: message.english for pk, message in messages.items()}
     assert english["u3"].startswith("The assistant (going on with the turn msg_1) calls the tool Task (call toolu_1)")
-    assert english["u4"] == "The user (to the sub-agent) says: “Count.”."
-    assert english["u5"] == "The assistant (as the sub-agent a1) says: “42.”."
+    assert english["u4"] == "The user (to the sub-agent) says: “Count.”"
+    assert english["u5"] == "The assistant (as the sub-agent a1) says: “42.”"
     assert english["u6"] == "The tool answers (call toolu_1, its call of Task): “42”."
     assert [(message.dialect, message.carrier) for message in messages.values() if message.carrier] == [
         ("nslip", "chat")
