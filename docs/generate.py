@@ -54,6 +54,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         '"name":"count","input":{"what":"bricks","limit":50}}]}}',
         None,
     ),
+    "fipa": (
+        "(REQUEST\n :sender (agent-identifier :name buyer@shop)\n :receiver (set (agent-identifier :name mill@farm))\n"
+        ' :content "(deliver flour 40)"\n :reply-with b7 :reply-by 20261121T010000000Z\n :protocol fipa-request'
+        " :conversation-id supply-48)",
+        None,
+    ),
 }
 # What the document shows as text beside the JSON.
 TOLD = ("english", "also", "gloss")

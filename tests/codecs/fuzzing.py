@@ -84,6 +84,22 @@ SOUP = {
         '{"type":"response_item","timestamp":"","payload":{"type":"reasoning","summary":[]}}',
         '"sessionId":"s","uuid":null,"type":"user","message":{"role":[]}',
     ],
+    "fipa": [
+        "(inform ",
+        "(ask-one ",
+        ":content ",
+        ":sender ",
+        "(agent-identifier :name a)",
+        ":receiver (set ",
+        '"',
+        '\\"',
+        '#4"',
+        "(",
+        ")",
+        ":X-a ",
+        ":reply-by +00000000T000001000 ",
+        "\n",
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

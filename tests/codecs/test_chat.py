@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import dialects
@@ -42,6 +43,36 @@ UNRELATED = (
     {"sessionId": "s", "type": "page_view", "path": "/"},
     [{"role": "user", "content": "x"}, {"role": "host", "content": "y"}],
 )
+
+
+def write_turns(size: int, **turn: Any) -> str:
+    """A file of as many of one turn as fit into a size."""
+    one = json.dumps(turn)
+    return f'{{"messages":[{",".join([one] * max(1, size // len(one)))}]}}'
+
+
+def write_call(arguments: str) -> dict[str, Any]:
+    return {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+# Texts that take the longest to read, by what they are made of; each is about as long as it is told.
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "turns": lambda size: write_turns(size, role="user", content="x"),
+    "carried": lambda size: write_turns(size, role="user", content="!I k/co"),
+    "blocks": lambda size: write_turns(size, role="user", content=[{"type": "text", "text": ""}] * 20),
+    "calls": lambda size: write_turns(size, role="assistant", content=None, tool_calls=[write_call('{"a":"b"}')] * 9),
+    "arguments": lambda size: write_turns(
+        size,
+        role="assistant",
+        content=None,
+        tool_calls=[write_call(json.dumps(dict.fromkeys(map(str, range(99)), "")))],
+    ),
+    "results": lambda size: write_turns(size, role="tool", tool_call_id="c", content='{"error":{}}'),
+    "one text": lambda size: json.dumps({"role": "user", "content": "”" * (size // 6)}),
+    "no arguments": lambda size: json.dumps(
+        {"role": "assistant", "content": None, "tool_calls": [write_call("[" * size)]}
+    ),
+}
 
 
 @for_each(UNRELATED)

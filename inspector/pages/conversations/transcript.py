@@ -428,8 +428,7 @@ def make_anchor(message_id: uuid.UUID) -> str:
 
 def name_message(message: Message) -> str:
     """What another message is called by in a line: `message 1 (kim's request “burn”)`."""
-    name = dialects.name_message(message.number, message.performative, sender=message.sender, topic=message.topic)
-    return shorten_name(name)
+    return shorten_name(dialects.name_message(message.number, message, dialect=message.dialect))
 
 
 def _write_why(message: Message, parent: Message) -> str:
