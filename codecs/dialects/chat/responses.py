@@ -172,6 +172,7 @@ def score_response(data: dict[str, Any]) -> tuple[float, str] | None:
 def draft_response(data: dict[str, Any]) -> list[Draft]:
     """The drafts of a request or a response, in the order of the talk: instructions, input, output."""
     around = read_columns(data)
+    own = around.pop("message_id", None)
     drafts: list[Draft] = []
     instructions = Turn(SYSTEM, (), around)
     instructions.read_content(data.get("instructions"), ("instructions",))
@@ -184,7 +185,7 @@ def draft_response(data: dict[str, Any]) -> list[Draft]:
             drafts += turn.drafts
         for index, item in enumerate(held if isinstance(held, list) else ()):
             if score_item(item):
-                drafts += draft_item(item, (key, index), {**around, "message_id": None})
+                drafts += draft_item(item, (key, index), around)
     error = data.get("error")
     if isinstance(error, dict):
         message, code = read_text(error.get("message")), read_text(error.get("code"))
@@ -196,6 +197,7 @@ def draft_response(data: dict[str, Any]) -> list[Draft]:
     if not drafts:
         drafts.append(Turn(ASSISTANT, (), around).begin("inform", "response").say(" answers nothing"))
     say_stop(drafts[-1], find_value(data, "incomplete_details", "reason"), ("incomplete_details", "reason"))
-    if not any("message_id" in draft.columns for draft in drafts) and around.get("message_id"):
-        drafts[0].columns["message_id"] = around["message_id"]
+    if own:
+        # The response after it names it by this, and not by the id of an item.
+        drafts[0].columns["message_id"] = own
     return drafts
