@@ -100,6 +100,18 @@ SOUP = {
         ":reply-by +00000000T000001000 ",
         "\n",
     ],
+    "mcp": [
+        '{"jsonrpc":"2.0","id":1,',
+        '"method":"tools/call",',
+        '"params":{"name":"x","arguments":{"a":"',
+        '"}}}',
+        "@a3|f0|c1|S0|d1|T1#",
+        '\\"clowl\\":\\"0.2\\",',
+        '"result":{"content":[{"type":"text","text":"?Uk/co"}]}',
+        "null",
+        "[",
+        "]",
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [
