@@ -49,6 +49,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         "👽42|@H|~+1d2h|$Q2FsbCB0aGUgbWlsbA==\n--👽lingua/0.4@agent-lingua",
         {"at": "2026-11-16T08:30:00Z", "from": "buyer", "conversation": "supply-2026-47"},
     ),
+    "chat": (
+        '{"parentUuid":"u2","isSidechain":false,"sessionId":"sess-1","uuid":"u3","timestamp":"2026-11-21T09:00:03.000Z",'
+        '"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"tool_use","id":"toolu_1",'
+        '"name":"count","input":{"what":"bricks","limit":50}}]}}',
+        None,
+    ),
     "fipa": (
         "(REQUEST\n :sender (agent-identifier :name buyer@shop)\n :receiver (set (agent-identifier :name mill@farm))\n"
         ' :content "(deliver flour 40)"\n :reply-with b7 :reply-by 20261121T010000000Z\n :protocol fipa-request'
