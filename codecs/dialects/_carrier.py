@@ -13,17 +13,19 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
-from ._carrier_telling import Opened, find_span, tell_carried
+from ._carrier_telling import Opened, tell_carried
 from ._dialect import Dialect, Reply, Term
 from ._draft import Draft
 from ._english import quote
 from ._errors import EncodeError
 from ._inner import Inner
 from ._json import JsonError, Loaded, Rules, load, skip_space
+from ._places import Places
 from ._positions import Node, Path, place, read_key
 from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
 from ._registry import detect, get_dialect
 from ._scan import leaf, tile
+from ._veil import find_secrets, list_hidden, mask_fields
 
 RULES: Final = Rules(max_depth=64, allows_controls=True)
 # A text inside a text inside a text: beyond this it stays text.
@@ -133,9 +135,14 @@ def _load(wire: str) -> tuple[int, Loaded]:
         JsonError: if it cannot be read.
     """
     start = skip_space(wire, 1 if wire.startswith("\ufeff") else 0)
-    if not wire.startswith(("{", "["), start):
-        found = _PREFIX.match(wire, start)
-        start = found.end() if found else start
+    if not wire.startswith("{", start) and (found := _PREFIX.match(wire, start)):
+        # A bracket may begin a list, or what a host writes before an object.
+        if wire.startswith("[", start):
+            try:
+                return start, load(wire, start, RULES)
+            except JsonError:
+                return found.end(), load(wire, found.end(), RULES)
+        start = found.end()
     return start, load(wire, start, RULES)
 
 
@@ -168,9 +175,11 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         return _read_malformed(carrier.slug, kinds.unreadable, error.reason, min(error.offset, len(wire)), wire)
     if carrier.recognise(loaded.data) is None:
         return _read_malformed(carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", start, wire)
-    root = place(wire, start, loaded.end)
+    places = Places(wire, place(wire, start, loaded.end))
     drafts = carrier.make(loaded.data)
-    inner = _read_contents(kinds, wire, root, drafts)
+    for path in [path for draft in drafts for path in draft.opened][:MAX_CARRIED]:
+        places.open(path, RULES)
+    inner = _read_contents(kinds, places, drafts)
     notes = [
         kinds.around.note("text stands beside the object", (0, first, last))
         for first, last in ((0, start), (loaded.end, len(wire)))
@@ -179,20 +188,39 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
     if loaded.repeated:
         text = f"a key stands twice in one object: {quote(loaded.repeated[0])}"
         notes.append(kinds.repeated.note(text, (0, start, loaded.end)))
-    own = Layer(id=0, kind="wire", text=wire)
+    layers = (
+        Layer(id=0, kind="wire", text=wire),
+        *places.layers,
+        *(layer for each in inner.values() for layer in each.layers),
+    )
+    masking = {path: each for path, each in inner.items() if get_dialect(each.reading.dialect).masks(each.reading.wire)}
+    secrets = find_secrets(_grow_inner(masking), layers)
+    hidden = list_hidden(secrets, layers)
+    if hidden:
+        for draft in drafts:
+            draft.hide(hidden)
     return Reading(
         dialect=carrier.slug,
-        layers=(own, *(layer for each in inner.values() for layer in each.layers)),
-        tree=lambda: (
-            *_grow(carrier.labels, wire, root),
-            *(field for each in inner.values() for field in each.shift_fields(each.reading.fields)),
+        layers=layers,
+        tree=lambda: mask_fields(
+            (
+                *_grow(carrier.labels, wire, places.root),
+                *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
+                *_grow_inner(inner),
+            ),
+            secrets,
         ),
         version=carrier.version_of(loaded.data),
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
-        messages=tuple(_place_messages(drafts, inner, root)),
+        messages=tuple(_place_messages(drafts, inner, places)),
         notes=tuple(notes),
-        parsed=Opened(drafts, root, inner),
+        parsed=Opened(drafts, places, inner),
     )
+
+
+def _grow_inner(inner: Mapping[Path, Inner]) -> Iterator[Field]:
+    for each in inner.values():
+        yield from each.shift_fields(each.reading.fields)
 
 
 def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str) -> Reading:
@@ -209,16 +237,17 @@ def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str
     )
 
 
-def _read_contents(kinds: _Kinds, wire: str, root: Node, drafts: Sequence[Draft]) -> dict[Path, Inner]:
+def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> dict[Path, Inner]:
     """The texts that drafts carry and that are in a dialect, read; by their paths."""
     found: dict[Path, Inner] = {}
-    layer = 1
+    layer = len(places.layers) + 1
     for draft in drafts:
         for path in draft.carried:
-            node = root.locate(path)
-            if node is None or path in found:
+            at = places.find(path)
+            if at is None or path in found:
                 continue
-            raw = wire[node.start : node.end]
+            node = at.node
+            raw = at.text[node.start : node.end]
             text = read_key(raw) if node.kind == '"' else raw
             candidates = detect(text)
             if candidates[0].dialect == "prose" or candidates[0].score < _SURE:
@@ -231,15 +260,15 @@ def _read_contents(kinds: _Kinds, wire: str, root: Node, drafts: Sequence[Draft]
                 reading = get_dialect(candidates[0].dialect).read(text, None).replace(candidates=candidates)
             finally:
                 _depth.reset(token)
-            found[path] = Inner(reading, layer=layer, of=(0, node.start, node.end), is_string=node.kind == '"')
+            found[path] = Inner(reading, layer=layer, of=(at.layer, node.start, node.end), is_string=node.kind == '"')
             layer += len(reading.layers)
     return found
 
 
-def _place_messages(drafts: Sequence[Draft], inner: Mapping[Path, Inner], root: Node) -> Iterator[Message]:
+def _place_messages(drafts: Sequence[Draft], inner: Mapping[Path, Inner], places: Places) -> Iterator[Message]:
     part = 1
     for draft in drafts:
-        notes = tuple(kind.note(text, find_span(root, path)) for kind, text, path in draft.notes)
+        notes = tuple(kind.note(text, places.find_span(path)) for kind, text, path in draft.notes)
         outer = Message(**draft.columns, part=part, notes=notes)
         yield outer
         part += 1
@@ -248,41 +277,41 @@ def _place_messages(drafts: Sequence[Draft], inner: Mapping[Path, Inner], root: 
             part += len(each.reading.messages)
 
 
-def _grow(labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node) -> tuple[Field, ...]:
+def _grow(labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node, layer: int = 0) -> tuple[Field, ...]:
     whole = Field(
         name="message",
         label="message",
         raw=wire[root.start : root.end],
-        span=(0, root.start, root.end),
-        children=tuple(_grow_member(labels, wire, "", member, 1) for member in root.members),
+        span=(layer, root.start, root.end),
+        children=tuple(_grow_member(labels, wire, "", member, 1, layer) for member in root.members),
     )
     # There is a note on what stands around the object.
     return tuple(
         each.replace(name="text", label="text around the object") if each.name == "unread" else each
-        for each in tile([whole], wire, syntax=_SYNTAX)
+        for each in tile([whole], wire, syntax=_SYNTAX, layer=layer)
     )
 
 
 def _grow_member(
-    labels: Mapping[str, tuple[str, str | None]], wire: str, above: str, member: Node, depth: int
+    labels: Mapping[str, tuple[str, str | None]], wire: str, above: str, member: Node, depth: int, layer: int
 ) -> Field:
     is_item = isinstance(member.key, int)
     path = above if is_item else f"{above}.{member.key}" if above else str(member.key)
     label, meaning = labels.get(path) or labels.get(str(member.key)) or (str(member.key), None)
     children: list[Field] = []
     if not is_item:
-        children.append(leaf("key", "key", wire, member.key_start, member.key_end, value=member.key))
+        children.append(leaf("key", "key", wire, member.key_start, member.key_end, value=member.key, layer=layer))
     value = None
     if member.members and depth < UNFOLDED:
-        children.extend(_grow_member(labels, wire, path, inner, depth + 1) for inner in member.members)
+        children.extend(_grow_member(labels, wire, path, inner, depth + 1, layer) for inner in member.members)
     elif member.end > member.start:
         value = member.read(wire, RULES) if member.kind in '"v' else wire[member.start : member.end]
-        children.append(leaf("value", "value", wire, member.start, member.end, value=value))
+        children.append(leaf("value", "value", wire, member.start, member.end, value=value, layer=layer))
     return Field(
         name=str(member.key),
         label=f"item {int(member.key) + 1}" if is_item else label,
         raw=wire[member.key_start : member.end],
-        span=(0, member.key_start, member.end),
+        span=(layer, member.key_start, member.end),
         value=value,
         meaning=meaning,
         children=tuple(children),

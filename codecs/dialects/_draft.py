@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ._positions import Path
 from ._record import NoteKind
+from ._veil import hide
 
 
 class Piece(NamedTuple):
@@ -32,6 +34,7 @@ class Draft:
         self.pieces: list[Piece] = []
         self.notes: list[tuple[NoteKind, str, Path]] = []
         self.entries: list[tuple[str, str, str]] = []
+        self.opened: list[Path] = []
 
     def say(self, words: str, path: Path | None = None) -> Draft:
         """Append words of our own, or words for what stands at a path: a name quoted by `say_name` or `quote`."""
@@ -58,6 +61,11 @@ class Draft:
         self.pieces.append(Piece("", path, "content"))
         return self
 
+    def open(self, path: Path) -> Draft:
+        """Read the text at a path as JSON of its own layer: what stands in it is then found by longer paths."""
+        self.opened.append(path)
+        return self
+
     def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:
         """Add a note on what stands at a path."""
         self.notes.append((kind, text, path))
@@ -67,6 +75,13 @@ class Draft:
         """Let later messages of the conversation recall these words."""
         self.entries.append((kind, name, words))
         return self
+
+    def hide(self, hidden: Sequence[str]) -> None:
+        """Leave these texts out of everything that was said: they are secret where they stand."""
+        self.columns = {name: hide(value, hidden) for name, value in self.columns.items()}
+        self.pieces = [piece._replace(words=hide(piece.words, hidden)) for piece in self.pieces]
+        self.notes = [(kind, hide(text, hidden), path) for kind, text, path in self.notes]
+        self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
 
     @property
     def carried(self) -> tuple[Path, ...]:
