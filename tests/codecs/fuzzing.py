@@ -67,6 +67,18 @@ SOUP = {
         "!E2W",
         "\n",
     ],
+    "a2a": [
+        '{"jsonrpc":"2.0","id":1,',
+        '"method":"message/send","params":',
+        '"result":',
+        '{"kind":"task","id":"t1","contextId":"c1","status":{"state":"working"}}',
+        '{"message":{"role":"user","messageId":"m1","parts":[',
+        '{"kind":"text","text":"!I"}',
+        "]}}",
+        "null",
+        "data: ",
+        "}",
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

@@ -51,7 +51,7 @@ def _recognise(data: Any) -> tuple[float, str] | None:
         is_own = spots and all(find_shape(unwrap(spot)) or find_request(spot) for spot in spots)
         return (0.9, "an object as A2A writes it") if is_own else None
     if any(_is_own(call) for call in calls):
-        return 0.97, "JSON-RPC with a method of A2A"
+        return 0.975, "JSON-RPC with a method of A2A"
     if any(call.method for call in calls):
         return None
     if any(find_shape(unwrap(Spot(call.data.get("result")))) for call in calls):

@@ -21,7 +21,6 @@ STATE_UNKNOWN: Final = NoteKind(
     about="A task is in a state that the specification does not have.",
     cites="A2A 1.0, section 4.1.3",
 )
-_SAYS: Final = " says, by A2A"
 # By whether the piece is added to what came before, is the last, and says that more follows.
 _PIECES: Final = {
     (False, False, False): "the artifact",
@@ -62,14 +61,14 @@ def draft_object(spot: Spot, call: Call | None = None) -> Draft:
     return _draft_list(spot, shape, call)
 
 
-def _begin(draft: Draft, spot: Spot, call: Call | None, says: str) -> Draft:
+def _begin(draft: Draft, spot: Spot, call: Call | None) -> Draft:
     """Who speaks, and to which request where it answers one."""
-    draft.say_sender("The agent", spot.path).say(says if call is None else " answers, by A2A")
+    draft.say_sender("The agent", spot.path).say(" says" if call is None else " answers")
     if call is not None and call.id is not None:
         own = (*call.path, "id")
-        draft.say(f" (to request {say_name(call.id)}, ", own)
+        draft.say(f" (request {say_name(call.id)}, ", own)
         draft.recall("a2a-call", call.id, "which is not known here", own).say(")")
-    return draft
+    return draft.say(", by A2A")
 
 
 def _draft_reply(spot: Spot, call: Call | None) -> Draft:
@@ -77,7 +76,7 @@ def _draft_reply(spot: Spot, call: Call | None) -> Draft:
     if call is None and ROLES.get(str(spot.at("role").value)) == "user":
         return draft_message(spot)
     draft = Draft("inform" if call is None else "done", "message", **read_columns(spot))
-    _begin(draft, spot, call, _SAYS)
+    _begin(draft, spot, call)
     if spot.find("taskId"):
         draft.say(f", on the task {say_name(str(spot.find('taskId')))}", spot.at("taskId").path)
     say_parts(draft.say(": "), spot.at("parts"))
@@ -107,7 +106,7 @@ def _draft_task(spot: Spot, shape: str, call: Call | None) -> Draft:
         content=content,
         **read_time(status),
     )
-    _begin(draft, spot, call, _SAYS).say(" that ")
+    _begin(draft, spot, call).say(", that ")
     draft.say(f"the task {say_name(task.text)} " if task.text else "the task ", task.path)
     draft.say(state.says, status.at("state").path)
     if message.at("parts").value is not None:
@@ -153,7 +152,7 @@ def _draft_piece(spot: Spot, call: Call | None) -> Draft:
         topic=artifact.find("name"),
         content=read_content(artifact.at("parts")),
     )
-    _begin(draft, spot, call, _SAYS).say(", with ")
+    _begin(draft, spot, call).say(", with ")
     _say_artifact(draft, artifact, words)
     if task.text:
         draft.say(f"; it is of the task {say_name(task.text)}", task.path)
@@ -166,12 +165,12 @@ def _draft_card(spot: Spot, call: Call | None) -> Draft:
     """What an agent says of itself."""
     skills = [text for item in spot.at("skills").items if (text := item.find("name", "id"))]
     draft = Draft("advertise", "card", sender=spot.find("name"), capabilities=tuple(skills), content=spot.value)
-    _begin(draft, spot, call, " shows its agent card, by A2A").say(", with ")
+    _begin(draft, spot, call).say(", in its agent card, that it has ")
     names = join_words([say_name(name) for name in skills])
     words = "no skills" if not names else f"the skill {names}" if len(skills) == 1 else f"the skills {names}"
     draft.say(words, spot.at("skills").path)
     if spot.find("version"):
-        draft.say(f", its version {say_name(str(spot.find('version')))}", spot.at("version").path)
+        draft.say(f", in version {say_name(str(spot.find('version')))}", spot.at("version").path)
     if spot.find("description"):
         draft.say(": ").carry(spot.at("description").path)
     return draft.say(".")
@@ -182,7 +181,7 @@ def _draft_config(spot: Spot, call: Call | None) -> Draft:
     task = spot.at("taskId") if spot.find("taskId") else spot.at("id")
     url = spot.at("url") if is_config(spot) else spot.at("pushNotificationConfig", "url")
     draft = Draft("inform", "config", task_id=task.text, content={"url": url.text})
-    _begin(draft, spot, call, _SAYS).say(f" that it sends news of the task {say_name(str(task.text))}", task.path)
+    _begin(draft, spot, call).say(f", that it sends news of the task {say_name(str(task.text))}", task.path)
     return draft.say(f" to {quote(str(url.text))}", url.path).say(".")
 
 
@@ -190,7 +189,7 @@ def _draft_list(spot: Spot, shape: str | None, call: Call | None) -> Draft:
     """Several tasks or places for news, or an answer that says nothing else of itself."""
     act = "inform" if shape else "done"
     draft = Draft(act, shape or "result", content=spot.value)
-    _begin(draft, spot, call, _SAYS)
+    _begin(draft, spot, call)
     if shape == "tasks":
         draft.say(": ")
         for index, item in enumerate(spot.at("tasks").items):
@@ -200,7 +199,7 @@ def _draft_list(spot: Spot, shape: str | None, call: Call | None) -> Draft:
             draft.say(f"{before}the task {say_name(str(item.find('id')))} {says}", item.path)
     elif shape == "configs":
         urls = [item.find("url") or item.at("pushNotificationConfig", "url").text for item in spot.at("configs").items]
-        draft.say(f" that it sends news to {join_words([quote(str(url)) for url in urls])}", spot.path)
+        draft.say(f", that it sends news to {join_words([quote(str(url)) for url in urls])}", spot.path)
     elif spot.value not in (None, {}, []):
         draft.say(": ").carry(spot.path)
     return draft.say(".")
@@ -213,7 +212,7 @@ def _draft_error(at: Spot, call: Call) -> Draft:
         failure = failure.replace(cause=ERRORS[code])
     act = "not-understood" if type(code) is int and code in NOT_UNDERSTOOD else "failure"
     draft = Draft(act, "error", error=failure, content=error.value)
-    _begin(draft, error, call, "").say(f" with {say_failure(failure)}", error.at("code").path)
+    _begin(draft, error, call).say(f", with {say_failure(failure)}", error.at("code").path)
     if error.at("message").text:
         draft.say(": ").carry(error.at("message").path)
     if error.at("data").value is not None:

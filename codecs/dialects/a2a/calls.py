@@ -11,7 +11,7 @@ from .._record import NoteKind
 from .parts import read_columns, say_parts, say_references
 from .shapes import ROLES
 from .spots import Spot
-from .tables import METHODS, SENDING, STREAMED, Method
+from .tables import METHODS, SENDING, STREAMED, Method, read_state
 
 NO_MESSAGE: Final = NoteKind(
     code="a2a.message-missing",
@@ -122,8 +122,10 @@ def _draft_question(at: Spot, call: Call) -> Draft:
     draft.say(", by A2A")
     for name, words in _ABOUT:
         value = params.at(name).value
-        if isinstance(value, (str, int)):
-            draft.say(f"{words}{say_name(value) if isinstance(value, str) else say_scalar(value)}", params.at(name).path)
+        if isinstance(value, str):
+            draft.say(words + say_name(read_state(value) if name == "status" else value), params.at(name).path)
+        elif isinstance(value, int):
+            draft.say(words + say_scalar(value), params.at(name).path)
     url = _find_push(params) or (params.at("url") if params.find("url") else None)
     if url is not None:
         draft.say(f", to the address {quote(str(url.text))}", url.path)

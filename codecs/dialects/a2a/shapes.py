@@ -49,9 +49,10 @@ def is_config(spot: Spot) -> bool:
 
 
 def has_state(spot: Spot) -> bool:
-    """Whether it has the status of a task, in a state that is known."""
+    """Whether it has the status of a task, in a state that is known, unless it names its kind."""
     state = spot.at("status", "state").text
-    return state is not None and read_state(state) in STATES
+    is_named = spot.members.get("kind") in ("task", "status-update")
+    return state is not None and (is_named or read_state(state) in STATES)
 
 
 def unwrap(spot: Spot) -> Spot:
