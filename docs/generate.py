@@ -24,7 +24,7 @@ sys.path[:0] = [str(DOCS.parent / "codecs"), str(DOCS.parent)]
 import dialects  # noqa: E402  # the codecs' folder is a source root, not a package
 from inspector.threads.tasks import events, states  # noqa: E402  # plain tables: they need neither settings nor a database
 
-PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z0-9_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 # The wire of each worked record, and the envelope it came in.
 WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
@@ -39,6 +39,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         '"text":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}}',
         {"at": "2026-11-16T08:30:00Z", "from": "desk"},
     ),
+    "a2a": (
+        '{"jsonrpc":"2.0","id":"r-7","result":{"kind":"task","id":"t-41","contextId":"c-9","status":{"state":"completed",'
+        '"timestamp":"2026-11-16T08:31:00Z"},"artifacts":[{"artifactId":"a1","name":"count","parts":[{"kind":"text",'
+        '"text":"41 crates"}]}]}}',
+        {"from": "counter"},
+    ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
     "lambda_lang": (
         ".Uf/re{pr:^,ti:$60s}",
@@ -47,6 +53,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
     "agent_lingua": (
         "👽42|@H|~+1d2h|$Q2FsbCB0aGUgbWlsbA==\n--👽lingua/0.4@agent-lingua",
         {"at": "2026-11-16T08:30:00Z", "from": "buyer", "conversation": "supply-2026-47"},
+    ),
+    "fipa": (
+        "(REQUEST\n :sender (agent-identifier :name buyer@shop)\n :receiver (set (agent-identifier :name mill@farm))\n"
+        ' :content "(deliver flour 40)"\n :reply-with b7 :reply-by 20261121T010000000Z\n :protocol fipa-request'
+        " :conversation-id supply-48)",
+        None,
     ),
 }
 # What the document shows as text beside the JSON.
