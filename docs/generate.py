@@ -46,6 +46,7 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         {"from": "counter"},
     ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
+    "slip": ("SLIP v1 critic executor EvalReject thread2611 batch 2 has no tax", None),
     "lambda_lang": (
         ".Uf/re{pr:^,ti:$60s}",
         {"at": "2026-11-17T09:14:10+01:00", "from": "desk", "to": ["atlas"], "conversation": "order-5521"},

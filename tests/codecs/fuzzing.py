@@ -107,6 +107,10 @@ SOUP = {
         "[",
         "]",
     ],
+    "slip": [
+        *("SLIP v1 ", "SLIP v3 ", "SLIP: ", "a ", "b_1 ", "Request ", "Plan ", "Fallback ", "EvalReject ", "0x0011 "),
+        *("thread42 ", "THOUGHT: ", "QUANTIZE: ", "-> AskStatus", '"', "\n"),
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

@@ -8,7 +8,7 @@ from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
 _TWICE: Final = frozenset(
     {
-        *("clowl.duplicate-key", "nslip.duplicate", "lambda_lang.repeated-key"),
+        *("clowl.duplicate-key", "nslip.duplicate", "lambda_lang.repeated-key", "fipa.duplicate"),
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
