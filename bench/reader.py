@@ -282,8 +282,8 @@ def make_recorded(
             reply=(parent,) if parent else ("missing",) if message.parent_id else (ANY,),
             end=(ANY,),
             doubts=(*_find_doubts(heard, GRAVE), *(("B",) if is_lost else ())),
-            # What answers and names nothing leaves open what it answers.
-            may="GI" if act in ANSWERS and not message.parent_id else "G",
+            # What answers and names nothing leaves open what it answers, and in nSLIP nothing names what it answers.
+            may="GI" if not message.parent_id and (act in ANSWERS or dialect == "nslip") else "G",
         )
         talk.truths.append((truth,))
     return talk

@@ -317,7 +317,7 @@ def _slip_doubled_field(talk: Talk) -> None:
 
 
 def _slip_unknown_act(talk: Talk) -> None:
-    _slip(talk, "B", UNKNOWN, 3, 0, task=8, end="none", doubts=["H"])
+    _slip(talk, "B", UNKNOWN, 3, 0, task=8, end="*", doubts=["H"])
 
 
 def _slip_hidden(talk: Talk) -> None:

@@ -79,7 +79,7 @@ def _tell_acknowledge(teller: Teller) -> None:
     elif getattr(teller.message, "answers_cancel", False) or fold_status(teller.details.get("status")) in CANCELLED:
         teller.add((" confirms to ", teller.places.act))
         teller.say_receivers()
-        teller.add((" the cancelling of ", teller.places.act))
+        teller.add((" the receipt of the cancellation of ", teller.places.act))
         teller.say_topic()
     else:
         # The documents' "got it, proceeding" says that it arrived; whether it is taken on, no more than its data say.

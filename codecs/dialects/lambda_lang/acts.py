@@ -27,7 +27,6 @@ from .words import Scope
 
 _MOODS = {"?": "query", ".": "request"}
 _ERROR_REST = re.compile(r"er:[a-z]{2}(?:/[^\s#/]+)?")
-_ARTICLE_AN = frozenset("aeiou")
 
 
 class Acts:
@@ -184,8 +183,7 @@ class Acts:
         known = ERRORS.get(code)
         act = TYPES["!"]
         name = known.name if known else "error"
-        article = "an" if name[0] in _ARTICLE_AN else "a"
-        said = f"I report {article} {name}" if known else f'I report an error of the unknown code "{code}"'
+        said = f"I report an error ({name})" if known else f'I report an error of the unknown code "{code}"'
         pieces = [Piece(said, (self._symbol_span(), (0, start, start + 5)))]
         if error is not None and error.cause:
             at = start + 6
