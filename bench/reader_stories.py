@@ -187,7 +187,7 @@ def _eur(talk: Talk, eur: int) -> dict[str, Any]:
 
 def _clowl_plain(talk: Talk) -> None:
     first = _clowl(talk, "REQ", "asks", talk.a, talk.b, mid="q-1", **_eur(talk, talk.number))
-    _clowl(talk, "ACK", ["received", "agrees"], talk.b, talk.a, pid="q-1", reply=_answers(first), end="*")
+    _clowl(talk, "ACK", ["received"], talk.b, talk.a, pid="q-1", reply=_answers(first), end="*")
 
 
 def _clowl_said_twice(talk: Talk) -> None:

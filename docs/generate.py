@@ -34,6 +34,11 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         'answer within 30 seconds","retry":true}}}',
         None,
     ),
+    "mcp": (
+        '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"send","arguments":{"to":"executor",'
+        '"text":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}}',
+        {"at": "2026-11-16T08:30:00Z", "from": "desk"},
+    ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
     "lambda_lang": (
         ".Uf/re{pr:^,ti:$60s}",
@@ -75,16 +80,17 @@ def write_record(slug: str) -> str:
     """One worked record: wire, envelope, JSON, English, what stands beside it, gloss."""
     wire, envelope = WORKED[slug]
     reading = dialects.decode(wire, dialects.envelope_of(envelope) if envelope else None)
-    (message,) = reading.messages
     lines = ["The raw text:", "", *fence("text", wire)]
     if envelope:
         lines += ["Its envelope:", "", *fence("json", json.dumps(envelope, ensure_ascii=False))]
     lines += ["The record:", "", *fence("json", json.dumps(show_record(reading), ensure_ascii=False, indent=2))]
-    lines += ["The English:", "", f"> {message.sentence}", ""]
-    if message.also:
-        lines += ["Beside it: " + "; ".join(segment.text for segment in message.also) + ".", ""]
-    if message.gloss:
-        lines += ["The gloss:", "", *fence("text", message.gloss_line)]
+    for message in reading.messages:
+        inside = " of what is inside" if message.dialect else ""
+        lines += [f"The English{inside}:", "", f"> {message.sentence}", ""]
+        if message.also:
+            lines += ["Beside it: " + "; ".join(segment.text for segment in message.also) + ".", ""]
+        if message.gloss:
+            lines += ["The gloss:", "", *fence("text", message.gloss_line)]
     return "\n".join(lines)
 
 

@@ -25,6 +25,7 @@ from ._positions import Node, Path, place, read_key
 from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
 from ._registry import detect, get_dialect
 from ._scan import leaf, tile
+from ._veil import find_secrets, list_hidden, mask_fields
 
 RULES: Final = Rules(max_depth=64, allows_controls=True)
 # A text inside a text inside a text: beyond this it stays text.
@@ -134,9 +135,14 @@ def _load(wire: str) -> tuple[int, Loaded]:
         JsonError: if it cannot be read.
     """
     start = skip_space(wire, 1 if wire.startswith("\ufeff") else 0)
-    if not wire.startswith(("{", "["), start):
-        found = _PREFIX.match(wire, start)
-        start = found.end() if found else start
+    if not wire.startswith("{", start) and (found := _PREFIX.match(wire, start)):
+        # A bracket may begin a list, or what a host writes before an object.
+        if wire.startswith("[", start):
+            try:
+                return start, load(wire, start, RULES)
+            except JsonError:
+                return found.end(), load(wire, found.end(), RULES)
+        start = found.end()
     return start, load(wire, start, RULES)
 
 
@@ -182,14 +188,27 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
     if loaded.repeated:
         text = f"a key stands twice in one object: {quote(loaded.repeated[0])}"
         notes.append(kinds.repeated.note(text, (0, start, loaded.end)))
-    own = Layer(id=0, kind="wire", text=wire)
+    layers = (
+        Layer(id=0, kind="wire", text=wire),
+        *places.layers,
+        *(layer for each in inner.values() for layer in each.layers),
+    )
+    masking = {path: each for path, each in inner.items() if get_dialect(each.reading.dialect).masks(each.reading.wire)}
+    secrets = find_secrets(_grow_inner(masking), layers)
+    hidden = list_hidden(secrets, layers)
+    if hidden:
+        for draft in drafts:
+            draft.hide(hidden)
     return Reading(
         dialect=carrier.slug,
-        layers=(own, *places.layers, *(layer for each in inner.values() for layer in each.layers)),
-        tree=lambda: (
-            *_grow(carrier.labels, wire, places.root),
-            *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
-            *(field for each in inner.values() for field in each.shift_fields(each.reading.fields)),
+        layers=layers,
+        tree=lambda: mask_fields(
+            (
+                *_grow(carrier.labels, wire, places.root),
+                *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
+                *_grow_inner(inner),
+            ),
+            secrets,
         ),
         version=carrier.version_of(loaded.data),
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
@@ -197,6 +216,11 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         notes=tuple(notes),
         parsed=Opened(drafts, places, inner),
     )
+
+
+def _grow_inner(inner: Mapping[Path, Inner]) -> Iterator[Field]:
+    for each in inner.values():
+        yield from each.shift_fields(each.reading.fields)
 
 
 def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str) -> Reading:

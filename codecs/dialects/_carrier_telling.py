@@ -110,13 +110,18 @@ class _Telling:
 
     def _establish(self, entry: Entry) -> None:
         self._entries.append(entry)
-        # What comes after it in the same record may ask for it.
-        self._context.add((entry,))
+
+    def _find(self, kind: str, name: str) -> Entry | None:
+        """What was established last under a name, by this record or before it."""
+        here = (entry for entry in reversed(self._entries) if (entry.kind, entry.name) == (kind, name))
+        return next(here, None) or self._context.find(kind, name)
 
     def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
         segments: list[Segment] = []
         for piece in draft.pieces:
-            segments.extend(self._tell_piece(piece, message, said))
+            is_ended = piece.words == "." and len(segments) > 1 and segments[-2].text.endswith(".")
+            # What is told inside the marks ends the sentence.
+            segments.extend(() if is_ended else self._tell_piece(piece, message, said))
         for kind, name, words in draft.entries:
             source, position = (self._context.record, message.part), self._context.position
             self._establish(
@@ -129,17 +134,17 @@ class _Telling:
         spans = () if span is None else (span,)
         if piece.kind == "content":
             if span is not None and piece.path is not None:
-                yield from self._tell_content(span, said.get(piece.path))
+                yield from self._tell_content(span, message.part, said.get(piece.path))
         elif piece.kind == "sender" and message.sender:
             yield Segment(text=say_name(message.sender), spans=spans)
         elif piece.kind == "receivers" and message.receivers:
             yield Segment(text=join_words([say_name(name) for name in message.receivers]), spans=spans)
-        elif piece.kind == "known" and (entry := self._context.find(*piece.name)) is not None:
+        elif piece.kind == "known" and (entry := self._find(*piece.name)) is not None:
             yield Segment(text=str(entry.value), spans=spans, source=entry.source)
         elif piece.words:
             yield Segment(text=piece.words, spans=spans)
 
-    def _tell_content(self, span: Span, said: Sequence[Message] | None) -> Iterator[Segment]:
+    def _tell_content(self, span: Span, part: int, said: Sequence[Message] | None) -> Iterator[Segment]:
         """What a text inside says, or the text itself; marks that it cannot end stand around either."""
         if said is None:
             raw = self._reading.layers[span[0]].text[span[1] : span[2]]
@@ -147,10 +152,12 @@ class _Telling:
             yield Segment(text="“")
             yield Segment(text=escape(text), spans=(span,))
         else:
+            # What these carry in turn they say themselves.
+            said = [each for each in said if each.carrier_part == part]
             title = title_of(said[0].dialect or "")
             yield Segment(
                 text=f"in {title}: “" if len(said) == 1 else f"{len(said)} messages in {title}: “", spans=(span,)
             )
-            for index, message in enumerate(said):
-                yield from (*((Segment(text=" "),) if index else ()), *message.english)
+            for index, each in enumerate(said):
+                yield from (*((Segment(text=" "),) if index else ()), *each.english)
         yield Segment(text="”")

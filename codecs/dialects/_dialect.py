@@ -98,6 +98,7 @@ class Dialect(Value):
     `is_carrier` where its messages hold texts that are read in turn; such a dialect is read and never written.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
+    `nouns` are what a message is called where another speaks of it, by its act, where its performative says too much.
     """
 
     slug: str
@@ -124,5 +125,6 @@ class Dialect(Value):
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}
     key_names: tuple[str, ...] = ()
+    nouns: Mapping[str, str] = {}
     # What a detector should try first costs least; ties in score go to the dialect with the lower rank.
     rank: int = 10

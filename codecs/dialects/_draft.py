@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from ._positions import Path
 from ._record import NoteKind
+from ._veil import hide
 
 
 class Piece(NamedTuple):
@@ -73,6 +75,13 @@ class Draft:
         """Let later messages of the conversation recall these words."""
         self.entries.append((kind, name, words))
         return self
+
+    def hide(self, hidden: Sequence[str]) -> None:
+        """Leave these texts out of everything that was said: they are secret where they stand."""
+        self.columns = {name: hide(value, hidden) for name, value in self.columns.items()}
+        self.pieces = [piece._replace(words=hide(piece.words, hidden)) for piece in self.pieces]
+        self.notes = [(kind, hide(text, hidden), path) for kind, text, path in self.notes]
+        self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
 
     @property
     def carried(self) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
@@ -73,9 +74,13 @@ def read_failure(call: Call) -> Failure:
     )
 
 
+def _say_code(code: str) -> str:
+    return code if re.fullmatch(r"-?\d{1,6}", code) else say_name(code)
+
+
 def say_failure(failure: Failure) -> str:
     """An error's code with what it stands for: `error -32601 (there is no such method)`."""
-    code = "an error without a code" if failure.code is None else f"error {say_name(failure.code)}"
+    code = "an error without a code" if failure.code is None else f"error {_say_code(failure.code)}"
     return code if failure.cause is None else f"{code} ({failure.cause})"
 
 

@@ -19,7 +19,7 @@ from ._dialect import Reply
 from ._english import join_words, quote, say_cautions, say_instant, say_name
 from ._meant import find_meant, write_content
 from ._record import Message, Note
-from ._registry import get_dialect
+from ._registry import all_dialects, get_dialect
 
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500
@@ -94,15 +94,23 @@ class Line:
     @property
     def name(self) -> str:
         """`message 1 (kim's request “burn”)`."""
-        message = self.message
-        return name_message(self.number, message.performative, sender=message.sender, topic=message.topic)
+        return name_message(self.number, self.message, dialect=self.dialect)
 
 
-def name_message(number: int, performative: str | None, *, sender: str | None, topic: str | None) -> str:
-    """What a message is called where another line speaks of it: `message 1 (kim's request “burn”)`."""
+def name_message(number: int, message: Any, *, dialect: str) -> str:
+    """What a message is called where another line speaks of it: `message 1 (kim's request “burn”)`.
+
+    Args:
+        number: of the line.
+        message: its `performative`, `native_act`, `sender` and `topic` are asked for.
+        dialect: what it speaks.
+    """
+    sender, topic = message.sender, message.topic
     whose = "the " if not sender else f"agent {sender}'s " if sender.isdecimal() else f"{say_name(sender)}'s "
     said = f" {quote(topic)}" if topic and len(topic) <= _MAX_TOPIC_LENGTH else ""
-    return f"message {number} ({whose}{_NOUNS.get(performative or '', 'message')}{said})"
+    nouns = next((each.nouns for each in all_dialects() if each.slug == dialect), {})
+    noun = nouns.get(message.native_act or "") or _NOUNS.get(message.performative or "", "message")
+    return f"message {number} ({whose}{noun}{said})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +215,20 @@ def _is_in_head(message: Message, text: str) -> bool:
 def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[str, ...]:
     names = [answer.elsewhere] if answer.elsewhere else [each.name for each in answer.lines]
     if not names:
-        return (f"In reply to message {say_name(answer.cited)}, which is not {answer.where}.",)
+        return (f"{_say_missing(answer.cited, answer)}.",)
     if answer.basis == "turn":
         cited = message.correlation_id
         if cited is not None and not any(bears(each.message, cited) for each in answer.lines):
-            return (f"No message here bears {say_name(cited)}; by order, perhaps in reply to {join_words(names)}.",)
+            return (f"{_say_missing(cited, answer)}; by order, perhaps to {join_words(names)}.",)
         others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
         too = f", and {join_words(others)} {'is' if len(others) == 1 else 'are'} unanswered too" if others else ""
         return (f"By order, in reply to {join_words(names, last='or')}; the message itself does not say so{too}.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
+
+
+def _say_missing(cited: str, answer: Answer) -> str:
+    return f"In reply to message {say_name(cited)}, which is not {answer.where}"
 
 
 def _could_be_answered(line: Line, answer: Answer, message: Message) -> bool:
@@ -282,6 +294,8 @@ def _say_time(line: Line, lines: deque[Line], *, is_reply: bool) -> Iterator[str
 def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | None:
     """Which of these lines a message answers, by the rules of its dialect; None where it answers nothing."""
     named: Reply | None = None
+    # What is cited may come later.
+    where = "among the messages before it"
     for reply in get_dialect(dialect).replies(message):
         if reply.basis == "adjacency":
             break
@@ -295,11 +309,10 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
         elif found:
             likeliest = max(reversed(found), key=lambda each: each.message.sender in message.receivers)
             if named is None or not _has_handle(likeliest.message):
-                return Answer(reply.basis, (likeliest,))
+                return Answer(reply.basis, (likeliest,), where=where)
     if named is None or not named.value:
         return None
-    # It may come later.
-    return Answer(named.basis, cited=named.value, where="among the messages before it")
+    return Answer(named.basis, cited=named.value, where=where)
 
 
 def _find_meant(bearers: tuple[Line, ...], name: str | None, message: Message) -> tuple[Line, ...]:

@@ -111,6 +111,7 @@ def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
         "record": message.record_id,
         "part": message.part,
         "dialect": message.dialect,
+        "carrier": message.carrier or None,
         "performative": message.performative,
         "topic": message.topic[:MAX_TOPIC_LENGTH] or None,
         "sender": message.sender or None,

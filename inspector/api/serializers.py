@@ -34,6 +34,9 @@ class MessageSerializer(serializers.Serializer[Any]):
     record = serializers.UUIDField()
     part = serializers.IntegerField()
     dialect = serializers.CharField()
+    carrier = serializers.CharField(
+        allow_null=True, help_text="the dialect of its record, where it is a text inside a message of that"
+    )
     performative = serializers.CharField(allow_null=True)
     topic = serializers.CharField(allow_null=True, help_text="what it is about: its first 200 characters")
     sender = serializers.CharField(allow_null=True)

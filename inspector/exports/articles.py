@@ -89,7 +89,7 @@ def write_article(
         is_masked: whether the report is one that hides secrets.
         lines: of the transcript, by the ids of messages.
     """
-    readings = {dialect: _read(row, dialect) for dialect in dict.fromkeys(part.dialect for part in row.parts)}
+    readings = {dialect: _read(row, dialect) for dialect in dict.fromkeys(part.read_in for part in row.parts)}
     markup = format_html(
         '<article>\n{}\n<h4>Raw</h4>{}\n{}{}{}</article>\n',
         format_html_join("\n", "{}", (

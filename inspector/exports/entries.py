@@ -23,8 +23,8 @@ _STATEMENT: Final = """
 SELECT wanted.place, record.id::text, record.source, record.wire, record.envelope, record.facts,
        record.channel_id::text, hidden.record_id IS NOT NULL,
        message.id::text, message.part, message.conversation_id::text, message.place, message.parent::text,
-       message.parent_basis, message.order_time, message.order_basis, message.dialect, message.severity,
-       message.english, message.body
+       message.parent_basis, message.order_time, message.order_basis, message.dialect, message.carrier,
+       message.severity, message.english, message.body
   FROM unnest(%s::uuid[], %s::int[]) WITH ORDINALITY AS wanted (record_id, part, place)
   JOIN threads_message AS message ON message.record_id = wanted.record_id AND message.part = wanted.part
   JOIN intake_record AS record ON record.id = wanted.record_id
@@ -48,9 +48,15 @@ class Part:
     at: datetime
     at_basis: str
     dialect: str
+    carrier: str
     severity: int
     english: str
     body: str
+
+    @property
+    def read_in(self) -> str:
+        """The dialect that its record is read in."""
+        return self.carrier or self.dialect
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ def write_line(row: Row, channels: Mapping[str, str]) -> bytes:
         '","channel":', encode_basestring_ascii(channels[row.channel]),
         ',"at":"', write_instant(row.parts[0].at),
         '","at_basis":"', row.parts[0].at_basis,
-        '","dialect":"', row.parts[0].dialect,
+        '","dialect":"', row.parts[0].read_in,
         '","is_masked":', "true" if is_masked else "false",
         *(() if is_masked else _write_source(row)),
         ',"messages":[', ",".join(_write_part(part, is_long=len(row.source) > MAX_WHOLE_BYTES)

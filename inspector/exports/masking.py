@@ -15,7 +15,7 @@ def mask_row(row: Row) -> None:
         row.is_withheld = True
         return
     spans, envelope = [], row.envelope
-    for dialect in {part.dialect for part in row.parts}:
+    for dialect in {part.read_in for part in row.parts}:
         reading = read_with_facts(row.text, row.envelope, row.facts, dialect=dialect)
         spans += find_outer_secrets(unfold_reading(reading))
         envelope = conceal_around(reading, envelope)

@@ -58,7 +58,8 @@ _WIRE: Final = (
 )
 _MASKED_WIRE: Final = (
     '(SELECT "masked"."text" FROM "threads_maskedwire" "masked" '
-    'WHERE "masked"."record_id" = "threads_message"."record_id" AND "masked"."dialect" = "threads_message"."dialect")'
+    'WHERE "masked"."record_id" = "threads_message"."record_id" AND "masked"."dialect" ='
+    ' COALESCE(NULLIF("threads_message"."carrier", \'\'), "threads_message"."dialect"))'
 )
 _DAY: Final = re.compile(r"\d{4}-\d\d")
 _SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}

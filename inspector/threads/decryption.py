@@ -16,10 +16,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 from django.db import connection, transaction
-from django.db.models import Q
-from django.db.models.functions import Length
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Length, NullIf
 
 from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json_type
 from inspector.accounts.models import Membership
@@ -108,6 +109,10 @@ def find_peers(conversation_id: uuid.UUID) -> tuple[bytes, ...]:
     return tuple(sorted(found)[:_MAX_PEERS])
 
 
+# The dialect that a message's record is read in: see `Message.read_in`.
+_READ_IN: Final = Coalesce(NullIf("carrier", Value("")), "dialect")
+
+
 def open_batch(attempt: Attempt, fence: Fence) -> bool:
     """Try the next messages of a conversation that were not tried with just these keys; whether there were any."""
     batch = _find_untried(attempt) if attempt.ring.keys else []
@@ -133,7 +138,7 @@ def _find_untried(attempt: Attempt) -> list[tuple[uuid.UUID, uuid.UUID, int, str
         MessageRow.objects.filter(conversation_id=attempt.conversation_id, is_sealed=True)
         .filter(Q(trial__isnull=True) | ~Q(trial__digest=attempt.digest))
         .order_by("record_id", "part")
-        .values_list("id", "record_id", "part", "dialect", Length("record__source"))
+        .values_list("id", "record_id", "part", _READ_IN, Length("record__source"))
     )
     windows = cut_windows(rows[:_BATCH], size_of=itemgetter(4), most_items=_BATCH, most_bytes=_BATCH_BYTES)
     return next(windows, [])

@@ -109,7 +109,7 @@ def reread(*, message: Message) -> Reading:
     """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
     check_effort()
     record = message.record
-    return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.dialect)
+    return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.read_in)
 
 
 def unfold(*, message: Message, keys: Keys | None = None) -> Reading:

@@ -148,7 +148,7 @@ def _find_answer(
     parent = parents.get(message.parent)
     if parent is None:
         return Answer(basis, elsewhere="a message that is not shown")
-    name = name_message(parent.number, parent.performative, sender=parent.sender, topic=parent.topic)
+    name = name_message(parent.number, parent, dialect=parent.dialect)
     where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
     return Answer(basis, elsewhere=f"{name}{where}")
 

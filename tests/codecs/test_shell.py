@@ -17,6 +17,7 @@ import pytest
 
 import dialects
 from dialects.__main__ import main
+from dialects.agent_lingua.contents import name_key
 from tests.each import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -342,7 +343,10 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
         "(kim's request) is unanswered too."
     )
     told = tell(*asked, say_lingua("^A|#r99", "bob", "kim"))
-    assert told[3].endswith("No message here bears r99; by order, perhaps in reply to message 2 (kim's question).")
+    assert told[3].endswith(
+        "In reply to message r99, which is not among the messages before it; by order, perhaps to message 2 "
+        "(kim's question)."
+    )
 
 
 def test_a_result_by_order_answers_who_asked_and_no_result_of_another() -> None:
@@ -392,7 +396,7 @@ def test_a_number_of_an_agent_with_other_content_is_told_and_an_unknown_one_is_n
         make_lingua("bob", "kim", "^0|#r9"),
     )
     assert "the number r1 was used before, by message 1, with other content (“pay 100” instead of “pay 10”)" in told[2]
-    assert "In reply to message 1 (kim's request) or message 2 (kim's request); which of them is unknown." in told[3]
+    assert "In reply to message 1 (kim's message) or message 2 (kim's message); which of them is unknown." in told[3]
     assert "In reply to message r9, which is not among the messages before it." in told[4]
     assert [line.count("no signature line closes the record") for line in told] == [0, 1, 0, 0, 0]
     assert [line.count("Caution: as for message 1.") for line in told] == [0, 0, 1, 1, 1]
@@ -405,13 +409,33 @@ def test_a_number_that_is_said_again_stays_one_request() -> None:
     told = tell(ask, ask, again, make_lingua("bob", "kim", "^0|#r1"), other, make_lingua("bob", "lee", "^0|#r1"))
     assert "It repeats message 1 word for word." in told[2]
     assert "It says again what message 1 said." in told[3]
-    assert "In reply to message 3 (kim's request)." in told[4]
-    assert "In reply to message 5 (lee's request)." in told[6]
+    assert "In reply to message 3 (kim's message)." in told[4]
+    assert "In reply to message 5 (lee's message)." in told[6]
     # What is done with an object names it as often as one likes.
     read = make_lingua("kim", "bob", "👽21|#/srv/a")
     told = tell(read, make_lingua("kim", "bob", "👽25|#/srv/a|$cGF5"), make_lingua("bob", "kim", "^0|#/srv/a"))
     assert "used before" not in told[2]
     assert "In reply to message 2 (kim's request)." in told[3]
+
+
+def test_a_key_that_is_passed_on_is_told_with_whose_it_is_said_to_be_and_whose_it_is() -> None:
+    def show(sender: str, codes: str, **said: str) -> dict[str, Any]:
+        packed = base64.b64encode(json.dumps(said).encode()).decode()
+        return make_lingua(sender, "bob", f"👽{codes}|@bob|$j:{packed}")
+
+    keys = [base64.b64encode(bytes.fromhex("302a300506032b656e032100") + bytes([n]) * 32).decode() for n in (1, 2)]
+    first, second = (name_key(key) for key in keys)
+    told = tell(
+        show("emil", "09", pubkey=keys[0]),
+        show("hana", "1B", fr="emil", pubkey=keys[0]),
+        show("hana", "1B", fr="emil", pubkey=keys[1]),
+        show("hana", "1B", pubkey=keys[1]),
+    )
+    shown = f"hana shows bob the public key {first} as that of emil; emil showed it as its own in message 1."
+    assert shown in told[2]
+    other = f"who has not shown it before; emil itself showed another one, {first}, in message 1."
+    assert f"hana shows bob the public key {second} as that of emil, {other}" in told[3]
+    assert f"hana shows bob the public key {second} and does not say whose it is." in told[4]
 
 
 def test_what_cannot_be_read_begins_with_its_speaker_and_stands_in_quotation_marks() -> None:

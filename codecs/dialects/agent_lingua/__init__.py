@@ -74,4 +74,6 @@ DIALECT = Dialect(
     notes=NOTES,
     glossary=GLOSSARY,
     key_names=("pubkey", "fingerprint"),
+    # What is sent or posted need ask for nothing, whatever the table of acts makes of it.
+    nouns={"PST": "message"},
 )

@@ -19,6 +19,7 @@ from .circumstances import (
     span_of,
 )
 from .contents import cite, name
+from .messages import denies_success
 from .repetitions import tell_repeated
 from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
@@ -30,18 +31,18 @@ _REPORTS = {
     "2": (" answers that it is waiting", " tells {} that it is waiting"),
     "3": (" answers that the request is queued", " tells {} that the request is queued"),
     "8": (" answers that a retry is needed", " tells {} that a retry is needed"),
-    "9": (" reports that it failed", " reports to {} that it failed"),
-    "A": (" rejects the request", " rejects the request of {}"),
+    "9": (" reports a failure", " reports a failure to {}"),
+    "A": (" sends a rejection", " sends {} a rejection"),
 }
 
 # What a status of success says where the payload denies it: the words of the code, and no report of it.
 _HOPEFUL = {
-    "0": (" answers with success (^0)", " answers {} with success (^0)"),
-    "1": (" answers with partial success (^1)", " answers {} with partial success (^1)"),
+    "0": (" reports that it has ended (^0)", " reports to {} that it has ended (^0)"),
+    "1": (" reports that it has ended in part (^1)", " reports to {} that it has ended in part (^1)"),
 }
 
 # By status, what is said where no correlation id names the request.
-_UNNAMED = dict.fromkeys("012389A", " (the request is not named)")
+_UNNAMED = {**dict.fromkeys("01289A", " (what it answers is not named)"), "3": " (the request is not named)"}
 
 # By status and `accepted`: a payload that says the contrary of its status must be heard as such.
 _CONTRADICTIONS = {
@@ -75,7 +76,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         skip, unnamed = frozenset({"accepted"}), ""
     elif statement.status in _REPORTS:
         alone, told = _REPORTS[statement.status]
-        denies = statement.status in _HOPEFUL and content.get("ok") is False
+        denies = denies_success(statement, content)
         if denies:
             alone, told = _HOPEFUL[statement.status]
         if asked:
@@ -84,7 +85,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         else:
             sentence.say(alone, code)
         if denies and statement.payload:
-            sentence.say(", and yet its payload says that it failed", statement.payload.span)
+            sentence.say(", and its data say that it failed", statement.payload.span)
         accepted = content.get("accepted")
         contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
         if contradiction and statement.payload:

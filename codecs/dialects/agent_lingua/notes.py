@@ -162,7 +162,7 @@ KEY_PARTIAL = _row(
     "key-partial", "notice", "security", "A public key is only partly shown: it cannot be compared.", _SECURITY
 )
 KEY_PASSED_ON = _row(
-    "key-passed-on", "notice", "security", "A message passes on another agent's public key.", _SECURITY
+    "key-passed-on", "notice", "security", "A public key outside of a handshake: it may be another's.", _SECURITY
 )
 SUCCESS_DISAGREES = _row(
     "success-disagrees", "warning", "protocol", "A status of success, and a payload that says it failed.", _RESPONSE

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .._context import Context
-from .._english import say_name
+from .._english import join_words, say_name
 from .._record import Entry, Message, Note, Span
 from . import notes as kinds
 from .contents import cite, is_partial, name_key, shorten
-from .messages import is_session_end
+from .messages import denies_success, is_session_end
 from .packing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .payloads import Payload
 from .statements import Statement
@@ -78,20 +78,32 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
 
 
 def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
-    if statement.status in "01" and content.get("ok") is False:
-        text = f"the status is ^{statement.status}, and success is false"
+    if denies_success(statement, content):
+        text = f"it says success (^{statement.status}), and its data say that it failed"
         ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
 
 
 def _examine_passed_on(content: Mapping[str, Any], payload: Payload, message: Message, ledger: Ledger) -> None:
-    """A key outside of a handshake: nobody shows it as their own, and it may be another's."""
+    """A key outside of a handshake: whose it is said to be, who showed it before, and which one that agent showed."""
     written = content.get("pubkey")
     if not isinstance(written, str) or not written or is_partial(written):
         return
-    owner = ledger.find(_OWNER, name_key(written))
-    if owner is not None and owner.value != message.sender:
-        text = f"the public key in it is the one that {say_name(owner.value)} showed {_in_message(owner)}"
-        ledger.notes.append(kinds.KEY_PASSED_ON.note(text, _place(payload)))
+    key, given = name_key(written), content.get("fr", content.get("from"))
+    claimed = given if isinstance(given, str) and given else None
+    owner = ledger.find(_OWNER, key)
+    if owner is not None and owner.value == message.sender and claimed in (None, owner.value):
+        return
+    who = say_name(message.sender) if message.sender else "someone"
+    whom = f" {join_words([say_name(each) for each in message.receivers])}" if message.receivers else ""
+    text = f"{who} shows{whom} the public key {key}" + (f" as that of {say_name(claimed)}" if claimed else "")
+    if owner is not None:
+        text += f"; {say_name(owner.value)} showed it as its own {_in_message(owner)}"
+    else:
+        text += ", who has not shown it before" if claimed else " and does not say whose it is"
+    other = ledger.find(PUBLIC_KEY, claimed or message.sender or "")
+    if other is not None and name_key(other.value) != key:
+        text += f"; {say_name(other.name)} itself showed another one, {name_key(other.value)}, {_in_message(other)}"
+    ledger.notes.append(kinds.KEY_PASSED_ON.note(text, _place(payload)))
 
 
 def _place(payload: Payload) -> Span:
@@ -216,15 +228,18 @@ def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledge
         return
     where = f"in message {offer.value['in']}" if "in" in offer.value else _in_message(offer)
     asked = offer.value["levels"]
+    by = say_name(offer.value["by"]) if offer.value["by"] else "the other side"
+    own_name = say_name(message.sender) if message.sender else "the answering side"
+    agreed = f"{own_name} agrees on {LEVELS[level]} only"
     own = ledger.find(OFFER, message.sender or "") if message.sender != offer.value["by"] else None
     both = [letter for letter in _ORDER if letter in asked and own is not None and letter in own.value]
     if both and _ORDER.index(both[-1]) > _ORDER.index(level):
-        text = f"agreed on {LEVELS[level]}, though both sides offered {LEVELS[both[-1]]} ({where})"
+        text = f"{by} ({where}) and {own_name} both offered {LEVELS[both[-1]]}, and yet {agreed}"
         ledger.notes.append(kinds.DOWNGRADE.note(text, _place(payload)))
         return
     best = max(asked, key=_ORDER.index)
     if own is None and _ORDER.index(best) > _ORDER.index(level):
-        text = f"agreed on {LEVELS[level]}; one side offered {LEVELS[best]}, what the other can do was not received"
+        text = f"{by} offered {LEVELS[best]} ({where}), and {agreed}; what {own_name} can do is not known"
         ledger.notes.append(kinds.BELOW_OFFER.note(text, _place(payload)))
 
 

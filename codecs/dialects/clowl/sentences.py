@@ -82,13 +82,13 @@ def _tell_acknowledge(teller: Teller) -> None:
         teller.add((" the cancelling of ", teller.places.act))
         teller.say_topic()
     else:
-        teller.add((" tells ", teller.places.act))
+        # The documents' "got it, proceeding" says that it arrived; whether it is taken on, no more than its data say.
+        teller.add((" confirms to ", teller.places.act))
         teller.say_receivers()
-        teller.add((" that it has got ", teller.places.act))
+        teller.add((" the receipt of ", teller.places.act))
         teller.say_topic()
-        # The documents' "got it, proceeding"; where a status says that the task ended, no work is announced.
-        if find_failing(teller.details) is None:
-            teller.add((" and is proceeding", teller.places.act))
+        if not teller.details.keys() - {"eta"}:
+            teller.add((" (that is not yet agreement)", teller.places.act))
     teller.say_detail(", with an ETA of ", "eta")
 
 

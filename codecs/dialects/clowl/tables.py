@@ -26,7 +26,7 @@ ACTS = {
     for act in (
         Act("REQ", "REQUEST", "request", "asks that a task be done", "0.1"),
         Act("INF", "INFORM", "inform", "gives information; no action is expected", "0.1"),
-        Act("ACK", "ACKNOWLEDGE", "acknowledge", "says that the sender has got the task and is proceeding", "0.1"),
+        Act("ACK", "ACKNOWLEDGE", "acknowledge", "confirms the receipt of the task, which is not yet agreement", "0.1"),
         Act("ERR", "ERROR", "failure", "says that it failed, with a code and a message", "0.1"),
         Act("DLGT", "DELEGATE", "delegate", "passes the task on to another agent, in a delegation mode", "0.1"),
         Act("DONE", "COMPLETE", "done", "says that the task has ended, with its result", "0.1"),

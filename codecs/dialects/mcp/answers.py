@@ -9,7 +9,7 @@ from .._english import join_words, say_name
 from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
 from .._positions import Path
 from .._record import Failure, NoteKind
-from .calls import name_request, say_content
+from .calls import name_request, say_content, say_role
 from .tables import ANSWERS, OF_CLIENT
 
 ANSWERED: Final = NoteKind(
@@ -74,6 +74,8 @@ def draft_answer(call: Call) -> Draft:
             )
     elif key == "messages":
         _say_messages(draft, result["messages"], (*at, "messages"))
+    elif key == "serverInfo":
+        _say_session(draft, result, at)
     elif key is not None:
         _say_names(draft, result[key], (*at, key))
     elif result not in ({}, None):
@@ -140,9 +142,17 @@ def _say_request(draft: Draft, call: Call, parent: str | None) -> None:
 def _say_messages(draft: Draft, messages: Any, path: Path) -> None:
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
         role = message.get("role") if isinstance(message, dict) else None
-        draft.say(f"{':' if index == 0 else ';'} {say_name(role) if isinstance(role, str) else 'someone'} says ")
+        draft.say(f"{':' if index == 0 else ';'} {say_role(role)} says ")
         content = message.get("content") if isinstance(message, dict) else None
         say_content(draft, content, (*path, index, "content"))
+
+
+def _say_session(draft: Draft, result: dict[str, Any], at: Path) -> None:
+    if isinstance(result.get("protocolVersion"), str):
+        draft.say(f", by MCP {say_name(result['protocolVersion'])}", (*at, "protocolVersion"))
+    offered = result.get("capabilities")
+    if isinstance(offered, dict):
+        draft.say(f", offering {join_words([say_name(name) for name in offered]) or 'nothing'}", (*at, "capabilities"))
 
 
 def _say_names(draft: Draft, listed: Any, path: Path) -> None:

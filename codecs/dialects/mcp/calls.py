@@ -48,6 +48,7 @@ def draft_call(call: Call) -> Draft:
     _SAY.get(call.method, _say_named)(draft, call, at)
     if call.id is not None:
         draft.say(f" (request {say_name(call.id)})", (*call.path, "id"))
+        draft.establish("mcp-call", name_request(caller, call.id), _name_call(call))
     _say_arguments(draft, call.method, params, at)
     token = _find(params, "_meta", "progressToken")
     if call.kind == "request" and isinstance(token, (str, int)):
@@ -58,6 +59,19 @@ def draft_call(call: Call) -> Draft:
 def name_request(caller: str, own: str) -> str:
     """The name of a request: each side counts its own."""
     return f"{caller}:{own}"
+
+
+def say_role(role: Any) -> str:
+    """Who speaks in a message of a prompt or a sample."""
+    return f"the {role}" if role in ("user", "assistant") else say_name(role) if isinstance(role, str) else "someone"
+
+
+def _name_call(call: Call) -> str:
+    """A request as its answer names it."""
+    name = call.params.get("name")
+    if call.method == "tools/call" and isinstance(name, str):
+        return f"the call of {say_name(name)}"
+    return call.method if call.method in METHODS else quote(call.method)
 
 
 def _read_columns(call: Call, caller: str) -> dict[str, Any]:
@@ -111,8 +125,6 @@ def _say_named(draft: Draft, call: Call, at: Path) -> None:
     before = f" {link}" if link else ""
     if isinstance(name, str):
         draft.say(f"{before} {say_name(name) if key != 'uri' else quote(name)}", (*at, key))
-        if call.method == "tools/call" and call.id is not None:
-            draft.establish("mcp-call", name_request("client", call.id), f"its call of {say_name(name)}")
     else:
         draft.say(f"{before}, which it does not name")
         draft.note(TOOL_WITHOUT_NAME, f"{call.method} says no {key}", call.path)
@@ -136,7 +148,7 @@ def _say_sampling(draft: Draft, call: Call, at: Path) -> None:
     messages = call.params.get("messages")
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
         role = message.get("role") if isinstance(message, dict) else None
-        draft.say(f"{':' if index == 0 else ';'} {say_name(role) if isinstance(role, str) else 'someone'} says ")
+        draft.say(f"{':' if index == 0 else ';'} {say_role(role)} says ")
         say_content(
             draft, message.get("content") if isinstance(message, dict) else None, (*at, "messages", index, "content")
         )

@@ -34,7 +34,7 @@ from ..shown.told import (
     Segments,
     list_notes,
     make_line,
-    name_dialect,
+    name_dialect_of,
     read_segments,
     shorten,
     write_elapsed,
@@ -307,9 +307,7 @@ class _Builder:
             since=_write_since(self._find_earlier(message, previous), message),
             is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
             is_received_order=message.order_basis == "receipt",
-            dialect=name_dialect(message.dialect, row.body["record"].get("version"))
-            if self._has_several_dialects
-            else "",
+            dialect=name_dialect_of(message, row.body["record"]) if self._has_several_dialects else "",
             native_id=shorten_name(message.native_id),
             is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
             is_withheld=message.pk in self._disclosed.withheld,
@@ -430,8 +428,7 @@ def make_anchor(message_id: uuid.UUID) -> str:
 
 def name_message(message: Message) -> str:
     """What another message is called by in a line: `message 1 (kim's request “burn”)`."""
-    name = dialects.name_message(message.number, message.performative, sender=message.sender, topic=message.topic)
-    return shorten_name(name)
+    return shorten_name(dialects.name_message(message.number, message, dialect=message.dialect))
 
 
 def _write_why(message: Message, parent: Message) -> str:

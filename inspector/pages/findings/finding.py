@@ -27,7 +27,7 @@ from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
-from ..shown.told import is_named, make_line, name_dialect, read_segments, shorten
+from ..shown.told import is_named, make_line, name_dialect_of, read_segments, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
@@ -115,7 +115,7 @@ def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str)
     return {
         "line": make_line(message, cast),
         "number": message.number,
-        "dialect": name_dialect(message.dialect, body["record"].get("version")),
+        "dialect": name_dialect_of(message, body["record"]),
         "url": write_place(finding, message, slug),
         "segments": read_segments(body["message"].get("english")) or ((message.english, (), "exact"),),
         "wire": wire,

@@ -15,7 +15,7 @@ from inspector.threads.models import Message, Wording
 from inspector.threads.rendering.dependencies import Dependency, list_dependencies
 from inspector.threads.rendering.wordings import list_wordings, read_words
 
-from ..shown.told import name_dialect
+from ..shown.told import name_dialect, name_dialect_of
 
 # A longer sentence is shown whole, without the difference: to find it would take too long.
 MAX_COMPARED_LENGTH: Final = 4000
@@ -86,11 +86,11 @@ def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dic
     """The context behind a message's English: what was in force and asked for, vocabulary, and other readings."""
     record = body["record"]
     leanings = list_dependencies(message=message, body=body)
-    others = [each for each in record.get("candidates") or () if each["dialect"] not in (message.dialect, "prose")]
+    others = [each for each in record.get("candidates") or () if each["dialect"] not in (message.read_in, "prose")]
     return {
         "leanings": [_show_leaning(entry, slug) for entry in leanings.entries],
         "is_whole": leanings.is_whole,
-        "dialect": name_dialect(message.dialect, record.get("version")),
+        "dialect": name_dialect_of(message, record),
         "vocabulary": record.get("vocabulary") or "",
         "decoder": record.get("decoder") or "",
         "others": [

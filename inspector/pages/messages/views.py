@@ -29,7 +29,7 @@ from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
 from ..shown.readings import show_pieces
-from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect, read_segments, shorten
+from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect_of, read_segments, shorten
 from ..traces.links import link_trace
 from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
@@ -217,7 +217,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
         "title": shorten(opening.english if opening else message.english, MAX_HEADING_LENGTH)
         or "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
-        "dialect": name_dialect(message.dialect, body["record"].get("version")),
+        "dialect": name_dialect_of(message, body["record"]),
         "is_sealed": message.is_sealed and opening is None,
         "is_withheld": message.pk in disclosed.withheld,
         "opened_with": disclosed.name_keys(message),

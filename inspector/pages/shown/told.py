@@ -116,6 +116,16 @@ def name_dialect(slug: str, version: str | None = None) -> str:
     return f"{title} {version}" if version else title
 
 
+def name_dialect_of(message: Message, record: Mapping[str, Any]) -> str:
+    """The dialect of a message with its version, and that of what carries it: "nSLIP in MCP 2025-06-18".
+
+    Args:
+        record: what its body says of its record.
+    """
+    read_in = name_dialect(message.read_in, record.get("version"))
+    return f"{title_of(message.dialect)} in {read_in}" if message.carrier else read_in
+
+
 def is_named(conversation: Conversation) -> bool:
     """Whether anything said in it gives it a name; an id that is a number, as `5` or `11`, is none."""
     return bool(conversation.title or conversation.subject or not _NUMBER.fullmatch(conversation.native_id))

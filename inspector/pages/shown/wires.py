@@ -39,7 +39,7 @@ def mask_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
         return "", ()
     record = message.record
     wire = record.wire_text
-    if not may_hold_secret(wire, record.envelope + record.facts, dialect=message.dialect):
+    if not may_hold_secret(wire, record.envelope + record.facts, dialect=message.read_in):
         return wire, ()
     return wire, find_masked(reread(message=message))
 

@@ -42,7 +42,18 @@ _BLANK: Final = ("", b"", None, "{}")
 OWN: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part"),
     *("order_time", "order_basis", "order_source", "order_index"),
-    *("dialect", "performative", "native_act", "topic", "sender", "receivers", "is_broadcast", "native_id", "id_key"),
+    *(
+        "dialect",
+        "carrier",
+        "performative",
+        "native_act",
+        "topic",
+        "sender",
+        "receivers",
+        "is_broadcast",
+        "native_id",
+        "id_key",
+    ),
     *("trace_id", "trace_key", "trace_basis", "task_id", "turn", "status", "links"),
 )
 PLACED: Final = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
@@ -92,7 +103,7 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         links = links_of(
             message,
-            dialect=arrival.reading.dialect,
+            dialect=message.dialect or arrival.reading.dialect,
             wire=arrival.reading.wire,
             guess=guess,
             size_bytes=max(1, len(arrival.record.source)),
@@ -113,7 +124,8 @@ def _list_own(arrival: Arrival, message: Message, conversation_id: uuid.UUID, li
         record.pk,
         message.part,
         *order_of(record),
-        arrival.reading.dialect,
+        message.dialect or arrival.reading.dialect,
+        arrival.reading.dialect if message.dialect else "",
         message.performative,
         make_storable(message.native_act or ""),
         make_storable(shorten_sentence(message.topic or "")),

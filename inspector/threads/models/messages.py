@@ -60,6 +60,8 @@ class Message(models.Model):
     order_source = models.BinaryField(max_length=32)
     order_index = models.BigIntegerField()
     dialect = models.CharField(max_length=32)
+    # The dialect of its record, where it is a text inside a message of that; else none.
+    carrier = models.CharField(max_length=32, blank=True, db_default="")
     performative = models.CharField(max_length=24, null=True)  # noqa: DJ001 (null: malformed, no act was read)
     native_act = models.TextField(blank=True)
     topic = models.TextField(blank=True)
@@ -174,6 +176,11 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return self.english or str(self.id)
+
+    @property
+    def read_in(self) -> str:
+        """The dialect that its record is read in."""
+        return self.carrier or self.dialect
 
 
 class Wording(models.Model):

@@ -148,7 +148,7 @@ def before_turn(pair: Pair | None, ref: Ref) -> Ref | None:
 
 
 _COLUMNS = (
-    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect"),
+    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect", "carrier"),
     *("performative", "sender", "receivers", "is_broadcast", "task_id", "turn", "severity", "links", "told_in"),
     *("told_digest", "is_established", "has_topic", "trace_id", "told_at", "order_basis", "status", "record__identity"),
     *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
@@ -172,6 +172,8 @@ class StoredNode:
     record: uuid.UUID
     part: int
     dialect: str
+    # As in `Message`.
+    carrier: str
     sender: str | None
     receivers: tuple[str, ...]
     key: bytes | None
@@ -237,6 +239,11 @@ class StoredNode:
     was_linked: int = 0
     # Of one that has no row yet: what it is to be inserted as.
     new: NewMessage | None = None
+
+    @property
+    def read_in(self) -> str:
+        """The dialect that its record is read in."""
+        return self.carrier or self.dialect
 
     @property
     def handles(self) -> tuple[bytes, ...]:
@@ -361,8 +368,8 @@ def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:
 
 
 def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
-    (_, at, _, _, record, part, message_id, dialect, performative, sender, receivers) = row[:11]
-    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[11:]
+    (_, at, _, _, record, part, message_id, dialect, carrier, performative, sender, receivers) = row[:12]
+    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[12:]
     is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
     place, run, parent, parent_key, basis, why, task_id = placed
     cited = None if parent_key is None else bytes(parent_key)
@@ -373,6 +380,7 @@ def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
         record=record,
         part=part,
         dialect=dialect,
+        carrier=carrier,
         sender=sender or None,
         receivers=tuple(receivers),
         task=task or None,
@@ -421,7 +429,7 @@ def find_misread(
     for record, same in groupby(nodes, key=lambda node: node.record):
         run = list(same)
         first = run[0]
-        chosen = first.dialect
+        chosen = first.read_in
         if first.guess is not None:
             chosen, scores = first.guess.dialect, first.guess.scores
             likely = [slug for slug in spoken if slug in scores]
@@ -429,7 +437,7 @@ def find_misread(
                 chosen = max(likely, key=lambda slug: scores[slug])
         if any(map(_is_outdated, run)):
             yield record, None, None
-        elif any(node.dialect != chosen for node in run):
+        elif any(node.read_in != chosen for node in run):
             yield record, chosen, first.guess
         if chosen != "prose":
             spoken[chosen] = None

@@ -246,7 +246,7 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
         texts: what its words are taken from; their glyphs are terms too.
         given: the message's names that are not absent.
     """
-    found = {term("dialect", reading.dialect)}
+    found = {term("dialect", message.dialect or reading.dialect)}
     found.add(term("performative", message.performative or "malformed"))
     for name in _SINGLE:
         value = getattr(message, name)

@@ -323,7 +323,7 @@ class Retelling:
         if has_established(first.told_in) and not first.is_established:
             return False
         return all(
-            node.told_digest and self.context.allows(node.told_in, dialect=node.dialect, position=position)
+            node.told_digest and self.context.allows(node.told_in, dialect=node.read_in, position=position)
             for node in run
         )
 
@@ -335,9 +335,9 @@ class Retelling:
             if established is not None:
                 self.context.go_through(established, position=first.position + 1)
                 self._spoken.clear()
-        if first.dialect != "prose" and first.dialect not in self._spoken:
-            self.context.add([Entry(kind="dialect", name=first.dialect, value=first.dialect)])
-            self._spoken.add(first.dialect)
+        if first.read_in != "prose" and first.read_in not in self._spoken:
+            self.context.add([Entry(kind="dialect", name=first.read_in, value=first.read_in)])
+            self._spoken.add(first.read_in)
 
     def _tell(self, at: int, run: Run) -> Telling:
         first = run[0]
@@ -347,7 +347,7 @@ class Retelling:
             if first.record not in self._records:
                 self._load_records(at)
             record = self._records[first.record]
-            reading = read_record(record, dialect=first.dialect).reading
+            reading = read_record(record, dialect=first.read_in).reading
         self._spoken.clear()
         return tell_record(record, reading, self.context, position=first.position + 1)
 

@@ -104,7 +104,7 @@ class Pass:
         if not view.is_only:
             self.tasks.note()
             retelling.context.note()
-            for dialect in dict.fromkeys(node.dialect for node in nodes if node.dialect != "prose"):
+            for dialect in dict.fromkeys(node.read_in for node in nodes if node.read_in != "prose"):
                 if not view.get(("spoken", dialect)):
                     view.put(("spoken", dialect), True)
         self.summary = sum_up(nodes, _find_moment(nodes, view))

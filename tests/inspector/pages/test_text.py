@@ -81,7 +81,7 @@ def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast:
     settle_all()
     told = print_text(viewer).splitlines()
     assert "the number r1 was used before, by message 1, with other content" in told[2]
-    assert "In reply to message 1 (kim's request) or message 2 (kim's request); which of them is unknown." in told[3]
+    assert "In reply to message 1 (kim's message) or message 2 (kim's message); which of them is unknown." in told[3]
     # Where they stand before a window, how many they are is told.
     later = print_text(viewer, "?offset=2").splitlines()[1]
     assert "In reply to message r1; in this conversation 2 messages bear that id." in later

@@ -1,0 +1,62 @@
+"""What is secret in a text inside a message is secret in the message, too: in its fields, its columns and its words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ._record import MASK, Field, Layer, Span
+from ._scan import masked_leaf
+
+
+def find_secrets(fields: Iterable[Field], layers: Sequence[Layer]) -> dict[int, list[Span]]:
+    """By layer what is masked in it: its own secrets, and each stretch from which a layer with secrets was read."""
+    found: dict[int, list[Span]] = defaultdict(list)
+    stack = list(fields)
+    while stack:
+        field = stack.pop()
+        if field.is_masked and not any(child.is_masked for child in field.children):
+            found[field.span[0]].append(field.span)
+        stack.extend(field.children)
+    for layer in reversed(layers):
+        if layer.of is not None and layer.id in found:
+            found[layer.of[0]].append(layer.of)
+    return found
+
+
+def list_hidden(secrets: Mapping[int, Sequence[Span]], layers: Sequence[Layer]) -> list[str]:
+    """The texts that nothing told of the message around may hold, the longest first."""
+    inside = [layer for layer in layers if layer.of is not None and layer.id in secrets]
+    texts = {layer.text for layer in inside}
+    texts |= {layer.text[start:end] for layer in inside for _, start, end in secrets[layer.id]}
+    return sorted(filter(None, texts), key=len, reverse=True)
+
+
+def hide(value: Any, hidden: Sequence[str]) -> Any:
+    """A value without those texts, at every depth."""
+    if isinstance(value, str):
+        for text in hidden:
+            value = value.replace(text, MASK)
+        return value
+    if isinstance(value, Mapping):
+        return {hide(key, hidden): hide(inner, hidden) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(hide(inner, hidden) for inner in value)
+    if hasattr(value, "replace") and hasattr(value, "given"):
+        return value.replace(**{name: hide(inner, hidden) for name, inner in value.given().items()})
+    return value
+
+
+def mask_fields(fields: Iterable[Field], secrets: Mapping[int, Sequence[Span]]) -> tuple[Field, ...]:
+    """The fields with what overlaps a secret masked, and nothing of it in what encloses it."""
+    return tuple(_mask(field, secrets) for field in fields)
+
+
+def _mask(field: Field, secrets: Mapping[int, Sequence[Span]]) -> Field:
+    layer, start, end = field.span
+    if field.is_masked or not any(first < end and start < last for _, first, last in secrets.get(layer, ())):
+        return field
+    if not field.children:
+        return masked_leaf(field.name, field.label, start, end, layer=layer, meaning=field.meaning)
+    return field.replace(raw="", value=None, children=mask_fields(field.children, secrets))

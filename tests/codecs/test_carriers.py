@@ -1,0 +1,72 @@
+"""Carriers: what stands inside a message is read in turn, to its innermost characters, and bounded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import dialects
+from tests.codecs.test_laws import assert_covers
+
+CLOWL = (
+    '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"executor","cid":"c1",'
+    '"body":{"t":"count","d":{"n":1}}}'
+)
+
+
+def call(text: Any, number: int = 1) -> str:
+    params = {"name": "send", "arguments": {"text": text}}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+def test_what_is_inside_is_a_message_of_its_own_with_the_characters_it_came_from() -> None:
+    reading = dialects.decode(call(CLOWL))
+    outer, inner = reading.messages
+    assert (outer.dialect, inner.dialect, inner.carrier_part) == (None, "clowl", 1)
+    assert (inner.sender, inner.receivers, inner.performative) == ("planner", ("executor",), "request")
+    layers = {layer.id: layer for layer in reading.layers}
+    said = {layers[span[0]].text[span[1] : span[2]] for segment in inner.english for span in segment.spans}
+    assert '"planner"' in said
+    layer = layers[max(layers)]
+    assert (layer.text, layer.kind) == (CLOWL, "json-string")
+    assert layer.of is not None
+    assert json.loads(reading.wire[layer.of[1] : layer.of[2]]) == CLOWL
+    assert inner.sentence in outer.sentence
+
+
+def test_what_its_own_wire_leaves_open_the_message_around_it_says() -> None:
+    around = dialects.envelope_of({"from": "desk", "to": "weather", "at": "2026-11-21T09:00:00Z", "conversation": "k"})
+    outer, inner = dialects.decode(call('@a3|f0|c1|S0|d1|T1|k1|t"count"#'), around).messages
+    assert (outer.sender, inner.sender) == ("desk", "0")
+    assert (outer.conversation_id, inner.conversation_id) == ("k", "1")
+    assert inner.sent_at == outer.sent_at == "2026-11-21T09:00:00Z"
+    assert [note.code for note in inner.notes if note.code.startswith("envelope.")] == []
+
+
+def test_texts_inside_texts_are_read_to_a_bound() -> None:
+    wire = CLOWL
+    for number in range(9):
+        wire = call(wire, number)
+    reading = dialects.decode(wire)
+    assert_covers(reading)
+    assert [message.dialect for message in reading.messages] == [None, "mcp", "mcp", "mcp", "mcp"]
+    assert "mcp.too-deep" in [note.code for message in reading.messages for note in message.notes]
+    many = [json.loads(call("👽73|@1|$x", number)) for number in range(400)]
+    reading = dialects.decode(json.dumps(many))
+    assert sum(message.dialect == "agent_lingua" for message in reading.messages) == 256
+    assert_covers(reading)
+
+
+def test_a_secret_of_what_is_inside_is_masked_around_it() -> None:
+    secret = "tok-1234567890"
+    wire = call(CLOWL.replace('"cid"', f'"auth":"{secret}","cid"'))
+    reading = dialects.decode(wire)
+    masked = [field for field in walk(reading.fields) if field.is_masked]
+    assert masked
+    assert secret not in " ".join(message.sentence for message in reading.messages)
+
+
+def walk(fields: Any) -> Any:
+    for field in fields:
+        yield field
+        yield from walk(field.children)

@@ -1,0 +1,74 @@
+"""Messages inside messages: each keeps its own dialect, stands in the tree, and is found, masked and read by it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from inspector.search.facets import count_facets
+from inspector.search.selectors import find_messages
+from inspector.threads.models import Message
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+SECRET = "tok-secret-9876"
+CLOWL = (
+    '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"executor","cid":"c1",'
+    '"body":{"t":"count","d":{"n":1}},"auth":"' + SECRET + '"}'
+)
+
+
+def rpc(**said: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", **said})
+
+
+def call(number: int, text: str) -> str:
+    return rpc(id=number, method="tools/call", params={"name": "send", "arguments": {"text": text}})
+
+
+@pytest.fixture
+def log(cast: Cast) -> Cast:
+    lines = [
+        call(1, '@a3|f0|c1|S0|d1|T1|k1|t"count"#'),
+        rpc(id=1, result={"content": [{"type": "text", "text": "sent"}]}),
+        call(2, '@a4|f1|c1|S1|d0|T2|k1|t"plan"#'),
+        rpc(id=2, result={"content": [{"type": "text", "text": "no such agent"}], "isError": True}),
+        call(3, CLOWL),
+    ]
+    deliver(cast, "\n".join(lines).encode())
+    settle_all(is_examined=False)
+    return cast
+
+
+def test_each_stands_in_the_tree_by_the_rules_of_its_own_dialect(log: Cast) -> None:
+    messages = list(Message.objects.order_by("order_index", "part"))
+    assert len(messages) == 8
+    asked, planned = (each for each in messages if each.dialect == "nslip")
+    assert (asked.carrier, asked.read_in, asked.part) == ("mcp", "mcp", 2)
+    assert (planned.parent, planned.parent_basis) == (asked.pk, "turn")
+    calls = [each for each in messages if each.native_act == "tools/call"]
+    answers = [each for each in messages if each.native_act == "result"]
+    assert [(each.parent, each.parent_basis) for each in answers] == [(each.pk, "correlation") for each in calls[:2]]
+    assert [each.performative for each in answers] == ["done", "failure"]
+
+
+def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
+    found = find_messages(workspace=log.workspace, query="dialect:nslip")
+    assert {each.carrier for each in found} == {"mcp"}
+    counted = count_facets(workspace=log.workspace, query="")
+    assert counted is not None
+    values = {each.value: each.count for each in next(one for one in counted.facets if one.name == "dialect").values}
+    assert values == {"mcp": 5, "nslip": 2, "clowl": 1}
+
+
+def test_its_page_shows_its_characters_and_hides_its_secret(log: Cast, client: Client) -> None:
+    client.force_login(log.viewer.user, backend="django.contrib.auth.backends.ModelBackend")
+    for each in Message.objects.all():
+        page = client.get(f"/w/acme/messages/{each.pk}/").content.decode()
+        assert SECRET not in page
+        assert ("nSLIP in MCP" in page) == (each.dialect == "nslip")
+    assert not find_messages(workspace=log.workspace, query=f"raw:{SECRET}")
+    assert find_messages(workspace=log.workspace, query="raw:arguments dialect:clowl")
