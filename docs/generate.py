@@ -39,6 +39,16 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         '"text":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}}',
         {"at": "2026-11-16T08:30:00Z", "from": "desk"},
     ),
+    "otel": (
+        '{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","parentSpanId":"eee19b7ec3c1b173",'
+        '"name":"execute_tool ask","kind":1,"startTimeUnixNano":"1795118400000000000",'
+        '"endTimeUnixNano":"1795118400250000000","attributes":['
+        '{"key":"gen_ai.operation.name","value":{"stringValue":"execute_tool"}},'
+        '{"key":"gen_ai.agent.name","value":{"stringValue":"planner"}},'
+        '{"key":"gen_ai.tool.name","value":{"stringValue":"ask"}},'
+        '{"key":"gen_ai.tool.call.result","value":{"stringValue":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}]}',
+        None,
+    ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
     "lambda_lang": (
         ".Uf/re{pr:^,ti:$60s}",

@@ -10,9 +10,10 @@ SPECIFICATION: Final = "OTLP 1.x in JSON; OpenTelemetry semantic conventions for
 
 
 class Operation(NamedTuple):
-    """An operation: what a sentence says of it, and the attributes that name its object, the first that is there."""
+    """An operation: what a sentence says of it, what its object is, and the attributes that may name that."""
 
     says: str
+    thing: str = ""
     named_by: tuple[str, ...] = ()
 
 
@@ -20,15 +21,15 @@ _MODEL: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_nam
 _TOOL: Final = ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    "chat": Operation("asks the model", _MODEL),
-    "generate_content": Operation("asks the model", _MODEL),
-    "text_completion": Operation("lets a text be completed by the model", _MODEL),
-    "embeddings": Operation("asks for embeddings by the model", _MODEL),
+    "chat": Operation("asks", "model", _MODEL),
+    "generate_content": Operation("asks", "model", _MODEL),
+    "text_completion": Operation("lets a text be completed by", "model", _MODEL),
+    "embeddings": Operation("asks for embeddings by", "model", _MODEL),
     "invoke_agent": Operation("works as an agent"),
     "create_agent": Operation("is created as an agent"),
-    "invoke_workflow": Operation("runs the workflow", ("gen_ai.workflow.name", "traceloop.entity.name")),
-    "execute_tool": Operation("runs the tool", _TOOL),
-    "retrieval": Operation("looks up", ("gen_ai.data_source.id",)),
+    "invoke_workflow": Operation("runs", "workflow", ("gen_ai.workflow.name", "traceloop.entity.name")),
+    "execute_tool": Operation("runs", "tool", _TOOL),
+    "retrieval": Operation("searches", "source", ("gen_ai.data_source.id",)),
     "plan": Operation("makes a plan"),
     "rerank": Operation("orders what was found"),
     "guard": Operation("checks what is said"),
@@ -90,7 +91,12 @@ LABELS: Final[dict[str, tuple[str, str | None]]] = {
 
 GLOSSARY: Final = (
     *(
-        Term(kind="operation", code=code, name=code, meaning=f"someone {row.says}")
+        Term(
+            kind="operation",
+            code=code,
+            name=code,
+            meaning=f"someone {row.says}{f' a {row.thing}' if row.thing else ''}",
+        )
         for code, row in OPERATIONS.items()
     ),
     *(Term(kind="span kind", code=code, name=code, meaning=f"as {name}") for code, name in KINDS.items()),

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import quote, say_name
-from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
 from .spans import NOTHING, Found, Span, read_id
@@ -33,7 +32,7 @@ MORE: Final = NoteKind(
     group="undecoded",
     about=f"A span holds more than {MAX_TEXTS} texts; only the last are told.",
 )
-_SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gets from a tool"}
+_SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gives"}
 
 
 def draft_span(span: Span) -> Draft:
@@ -50,7 +49,9 @@ def draft_span(span: Span) -> Draft:
         draft.say(f" {known.says}", at.path or span.name.path)
         named = span.find(*known.named_by)
         if named.text is not None:
-            draft.say(f" {say_name(named.text)}", named.path)
+            draft.say(f" the {known.thing} {say_name(named.text)}", named.path)
+        elif known.thing:
+            draft.say(f" a {known.thing}, which it does not name")
     _say_length(draft, span)
     _say_end(draft, span)
     if span.is_of_genai:
@@ -172,13 +173,9 @@ def _say_text(draft: Draft, text: Text) -> None:
     named = f" {say_name(text.name)}" if text.name else ""
     draft.say(f"{who}{says}{named}")
     if text.path is not None:
-        _carry(draft, text.path, " with " if text.kind == "call" else " " if says else "")
+        draft.say(" with " if text.kind == "call" else " " if says else "").carry(text.path)
     elif text.kind == "response":
         draft.say(" nothing")
-
-
-def _carry(draft: Draft, path: Path, before: str) -> None:
-    draft.say(before).carry(path)
 
 
 def _note_ids(draft: Draft, span: Span) -> None:
@@ -188,7 +185,7 @@ def _note_ids(draft: Draft, span: Span) -> None:
         (span.parent, 16, "the span around it"),
     ):
         own = read_id(found, size)
-        if found.text is not None and (own is None or len(own) != size or not set(own) <= set("0123456789abcdef")):
-            if found is span.parent and own is None:
-                continue
+        # A parent of zeros is how some say that there is none.
+        is_absent = found.text is None or (own is None and found is span.parent)
+        if not is_absent and (own is None or len(own) != size or not set(own) <= set("0123456789abcdef")):
             draft.note(ODD_ID, f"the id of {what} is not {size} hexadecimal digits that are not all zero", found.path)

@@ -78,14 +78,14 @@ def gather_texts(span: Span) -> Texts:
         for pattern, is_output in _NUMBERED:
             (texts.back if is_output else texts.given).extend(_read_numbered(attributes, pattern))
     for event in span.events:
-        role, is_output = _EVENTS.get(event.name, (None, False))
         content = event.attributes.get("content") or event.attributes.get("message")
-        if role is not None and content is not None:
-            said = _read_messages(content)
-            (texts.back if is_output else texts.given).extend(each._replace(role=each.role or role) for each in said)
-    for names, held in ((_GIVEN_OTHERWISE, texts.given), (_BACK_OTHERWISE, texts.back)):
-        if not held and (found := span.find(*names)).data is not None:
-            held.extend(_read_messages(found))
+        if event.name in _EVENTS and content is not None:
+            role, is_output = _EVENTS[event.name]
+            held = texts.back if is_output else texts.given
+            held.extend(each._replace(role=each.role or role) for each in _read_messages(content))
+    for others, said in ((_GIVEN_OTHERWISE, texts.given), (_BACK_OTHERWISE, texts.back)):
+        if not said and (found := span.find(*others)).data is not None:
+            said.extend(_read_messages(found))
     return texts
 
 
@@ -161,8 +161,10 @@ def _read_part(part: dict[str, Any], path: Path, role: str | None) -> Iterator[T
     else:
         key = next((key for key in ("content", "text") if isinstance(part.get(key), str) and part[key]), None)
         is_said = key is not None and kind in ("text", "reasoning", "output_text", "input_text")
-        yield Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key))) if is_said else Text(
-            role, "other", path, kind
+        yield (
+            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)))
+            if is_said
+            else Text(role, "other", path, kind)
         )
 
 
