@@ -58,6 +58,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         "👽42|@H|~+1d2h|$Q2FsbCB0aGUgbWlsbA==\n--👽lingua/0.4@agent-lingua",
         {"at": "2026-11-16T08:30:00Z", "from": "buyer", "conversation": "supply-2026-47"},
     ),
+    "fipa": (
+        "(REQUEST\n :sender (agent-identifier :name buyer@shop)\n :receiver (set (agent-identifier :name mill@farm))\n"
+        ' :content "(deliver flour 40)"\n :reply-with b7 :reply-by 20261121T010000000Z\n :protocol fipa-request'
+        " :conversation-id supply-48)",
+        None,
+    ),
 }
 # What the document shows as text beside the JSON.
 TOLD = ("english", "also", "gloss")

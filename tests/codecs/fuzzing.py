@@ -67,6 +67,22 @@ SOUP = {
         "!E2W",
         "\n",
     ],
+    "fipa": [
+        "(inform ",
+        "(ask-one ",
+        ":content ",
+        ":sender ",
+        "(agent-identifier :name a)",
+        ":receiver (set ",
+        '"',
+        '\\"',
+        '#4"',
+        "(",
+        ")",
+        ":X-a ",
+        ":reply-by +00000000T000001000 ",
+        "\n",
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

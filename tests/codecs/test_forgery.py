@@ -86,6 +86,18 @@ def nslip(text: str) -> str:
     return f'{text} @a3|f0|c1|S0|d1|T1|k1|u"{inner}"|t"{inner}"|t"{inner}"|x{inner.split(chr(10))[0]}#'
 
 
+def fipa(text: str) -> Iterator[str]:
+    quoted = '"' + text.replace('"', '\\"') + '"' if not text.endswith("\\") else f'#{len(text.encode())}"{text}'
+    word = re.sub(r'[\x00-\x20()":]', "_", text)
+    agent = f"(agent-identifier :name {quoted} :addresses (sequence {quoted}) :X-a {quoted})"
+    for act in ("request", "ask-one", "sorry", "greet"):
+        said = f":content {quoted} :in-reply-to {quoted} :reply-with {quoted} :reply-by {quoted} :comment {quoted}"
+        yield f"({act} :sender {agent} :receiver (set {agent} b) {said} :reply-to (set {agent}) :X-{word} {quoted})"
+        yield f"{text} ({act} {quoted} :sender a :sender {quoted} :receiver {quoted} {said} :protocol {quoted})"
+        yield f"({act} :sender {quoted} :receiver (set) :{word} {quoted} {said})"
+    yield f"(inform :sender {word} :content {quoted}"
+
+
 def lingua(text: str) -> Iterator[str]:
     line = " ".join(text.replace(";;", " ").split("\n")).strip()
     field = line.replace("|", " ")
@@ -117,6 +129,7 @@ def records(text: str) -> Iterator[tuple[str, str]]:
     yield "nslip", nslip(text)
     yield "nslip", f'@a3|f0|c1|S0|d1|T1|t"{text}'
     yield from (("agent_lingua", wire) for wire in lingua(text))
+    yield from (("fipa", wire) for wire in fipa(text))
     yield "lambda_lang", f"{{def:foo={json.dumps(text, ensure_ascii=False)}}}!Ik/foo"
     yield "lambda_lang", f"!It/{json.dumps(text, ensure_ascii=False)}"
     # Without marks of its own it ends with what ends a value.
@@ -152,7 +165,7 @@ def records(text: str) -> Iterator[tuple[str, str]]:
 
 
 # Λ Lambda's sentence is its speaker's words, between marks of their own; what it cites within has straight ones.
-HELD = ("clowl", "nslip", "agent_lingua", "prose")
+HELD = ("clowl", "nslip", "agent_lingua", "fipa", "prose")
 _STRAIGHT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 

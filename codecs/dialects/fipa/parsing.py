@@ -140,6 +140,9 @@ def _read_call(text: str, opener: re.Match[str]) -> Call:
     if act is None:
         notes.append(UNKNOWN_ACT.note(f"{say_name(name)} is an act of neither FIPA-ACL nor KQML", place))
     parameters, strays = _sort_items(text, items, vocabulary, notes)
+    if fault and parameters and parameters[-1].end == items[-1].end:
+        # The value that is not closed is the last parameter's.
+        notes = [note for note in notes if note.code != NO_VALUE.code or note.span != span_of(parameters[-1])]
     notes.sort(key=lambda note: note.span or (0, 0, 0))
     error = _explain(fault, text) if fault else None
     return Call(opener.start(), end, act, name, place, parameters, strays, tuple(notes), error)
@@ -182,13 +185,17 @@ def _sort_items(
     return tuple(found), tuple(strays)
 
 
+def find_slot(name: str, vocabulary: str) -> Slot | None:
+    """The parameter of that name, or None where the vocabulary has none."""
+    key = name.lower()
+    return None if vocabulary != KQML and key in KQML_SLOTS else SLOTS.get(key)
+
+
 def _read_parameter(
     text: str, key: Node, node: Node | None, vocabulary: str, seen: set[str], notes: list[Note]
 ) -> Parameter:
     name = key.value[1:]
-    slot = SLOTS.get(name.lower())
-    if vocabulary != KQML and name.lower() in KQML_SLOTS:
-        slot = None
+    slot = find_slot(name, vocabulary)
     label = slot.label if slot else f"parameter {say_name(name)}"
     end = node.end if node else key.end
     span = (0, key.start, end)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from .._context import Context, Keys
 from .._english import Sentence, escape, quote, say_instant, say_name, say_seconds
-from .._record import Message, Reading, Segment, Span, Told
+from .._record import Basis, Message, Reading, Segment, Span, Told
 from .parsing import Call, Parameter, Prose, parse_record, span_of
 from .placing import is_end
 
@@ -134,7 +134,7 @@ def _tell_rest(message: Message, call: Call, wire: str) -> Iterator[Segment]:
     said = protocol.value.text if protocol and protocol.value else None
     if call.act and call.act.name == "inform" and is_end(said, content if isinstance(content, str) else None):
         why = protocol if is_end(said, None) else used.get("content")
-        text = "by its protocol, or its content, this says that the work is done"
+        text = f"by its {'protocol' if why is protocol else 'content'} this says that the work is done"
         yield Segment(text=text, spans=(span_of(why),) if why else (), basis="inferred")
     for each in call.parameters:
         spans, key = (span_of(each),), each.name.lower()
@@ -170,6 +170,6 @@ def _gloss(call: Call, wire: str) -> tuple[Segment, ...]:
             said = f"{say_name(each.name)} {', '.join(say_name(agent.name) for agent in each.value.agents)}"
         elif each.node and each.role != "empty":
             said = f"{say_name(each.name)} {quote(each.node.value)}"
-        basis = "unknown" if each.role == "unread" else "exact"
+        basis: Basis = "unknown" if each.role == "unread" else "exact"
         segments += [Segment(text=" · "), Segment(text=said, spans=(span_of(each),), basis=basis)]
     return tuple(segments)

@@ -15,7 +15,7 @@ from .._errors import EncodeError
 from .._record import Encoded, Loss, Message
 from .._value import to_json_type
 from .expressions import read_expression
-from .parsing import Prose, parse_record
+from .parsing import Prose, find_slot, parse_record
 from .placing import message_of
 from .tables import ACTS, FIPA, KQML, SLOTS, Slot
 
@@ -107,7 +107,7 @@ def _write_parameters(message: Message, vocabulary: str, lose: Any) -> Iterator[
         if text is not None:
             yield f":{slot.key} {text}"
     for name, value in others.items() if isinstance(others, Mapping) else ():
-        if re.fullmatch(r'[^\x00-\x20()"]*', name) and name.lower() not in SLOTS:
+        if re.fullmatch(r'[^\x00-\x20()"]*', name) and find_slot(name, vocabulary) is None:
             yield f":{name} {_write_word(str(value), vocabulary)}"
         else:
             lose("attributes", f"{name!r} can be the name of no other parameter")
@@ -129,14 +129,15 @@ def _write_value(slot: Slot, value: Any, vocabulary: str, details: Mapping[str, 
     if slot.key != "content":
         return _write_text(value, vocabulary) if slot.shape == "text" else _write_word(value, vocabulary)
     found = read_expression(value, vocabulary) if vocabulary == KQML else None
-    return value if found and found.kind in ("list", "word") else _write_text(value, vocabulary)
+    return value if found and (found.kind == "list" or _WORD.match(value)) else _write_text(value, vocabulary)
 
 
 def _write_time(moment: Any, vocabulary: str, lose: Any) -> str | None:
     if moment.kind in ("exact", "relative", "local", "unread") and moment.raw:
         again = message_of(parse_record(f"(inform :reply-by {_write_word(moment.raw, FIPA)})").calls[0], 1).deadline
         if again == moment:
-            return _write_word(moment.raw, vocabulary)
+            found = read_expression(moment.raw, vocabulary)
+            return str(moment.raw) if found and found.kind == "word" else _write_text(moment.raw, vocabulary)
     if moment.instant and (
         found := re.match(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z\Z", moment.instant)
     ):
