@@ -101,8 +101,8 @@ def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> It
         called = [found.text for kind, found in parts if kind == "name"]
         yield from (Text(role, "text", found.path) for kind, found in parts if kind == "text" and found.text)
         given = [found.path for kind, found in parts if kind == "arguments" and found.text]
-        for index, name in enumerate(called):
-            yield Text(role, "call", given[index] if index < len(given) else None, name)
+        for index, tool in enumerate(called):
+            yield Text(role, "call", given[index] if index < len(given) else None, tool)
 
 
 def _read_messages(found: Found) -> list[Text]:
