@@ -91,6 +91,18 @@ SOUP = {
         '"attributes":[{"key":',
         '"value":',
     ],
+    "mcp": [
+        '{"jsonrpc":"2.0","id":1,',
+        '"method":"tools/call",',
+        '"params":{"name":"x","arguments":{"a":"',
+        '"}}}',
+        "@a3|f0|c1|S0|d1|T1#",
+        '\\"clowl\\":\\"0.2\\",',
+        '"result":{"content":[{"type":"text","text":"?Uk/co"}]}',
+        "null",
+        "[",
+        "]",
+    ],
     "prose": ["SLIP v1 ", "word ", "."],
 }
 ODD = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import dialects
@@ -17,6 +18,29 @@ CLOWL = (
 def call(text: Any, number: int = 1) -> str:
     params = {"name": "send", "arguments": {"text": text}}
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+def fold(size: int) -> str:
+    """Calls inside calls, whose escapes grow twofold with each."""
+    wire = CLOWL
+    while len(wire) * 2 < size:
+        wire = call(wire)
+    return wire
+
+
+# Of so many characters, what costs most to read.
+WORST: dict[str, Callable[[int], str]] = {
+    "one long text": lambda size: call("x" * size),
+    "calls inside calls": fold,
+    "a batch of calls": lambda size: f"[{','.join([call(CLOWL)] * (size // 300 + 1))}]",
+    "a batch of short texts": lambda size: f"[{','.join([call('!Ik')] * (size // 100 + 1))}]",
+    "many arguments": lambda size: call({f"k{number}": "?Uk/co" for number in range(size // 20 + 1)}),
+    "a list of blocks": lambda size: json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "@a3|f0"}] * (size // 40 + 1)}}
+    ),
+    "brackets in a text": lambda size: call("[" * size),
+    "text before it": lambda size: "x" * size + call("x"),
+}
 
 
 def test_what_is_inside_is_a_message_of_its_own_with_the_characters_it_came_from() -> None:

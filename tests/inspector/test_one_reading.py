@@ -14,12 +14,14 @@ from django.conf import settings
 
 import dialects
 from inspector import effort
-from tests.codecs import test_agent_lingua, test_clowl, test_lambda_lang, test_nslip
+from tests.codecs import test_agent_lingua, test_carriers, test_clowl, test_fipa, test_lambda_lang, test_nslip
 from tests.each import for_each
 
 WORST: dict[str, dict[str, Callable[[int], str]]] = {
     "agent_lingua": test_agent_lingua.WORST,
     "clowl": test_clowl.HOSTILE,
+    "fipa": test_fipa.WORST,
+    "mcp": test_carriers.WORST,
     "lambda_lang": test_lambda_lang.HOSTILE,
     "nslip": test_nslip.WORST,
 }

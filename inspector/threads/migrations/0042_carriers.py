@@ -10,6 +10,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="message",
             name="carrier",
-            field=models.CharField(blank=True, db_default="", max_length=32),
+            field=models.CharField(blank=True, db_default="", default="", max_length=32),
         ),
     ]

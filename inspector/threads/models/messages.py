@@ -61,7 +61,7 @@ class Message(models.Model):
     order_index = models.BigIntegerField()
     dialect = models.CharField(max_length=32)
     # The dialect of its record, where it is a text inside a message of that; else none.
-    carrier = models.CharField(max_length=32, blank=True, db_default="")
+    carrier = models.CharField(max_length=32, blank=True, default="", db_default="")
     performative = models.CharField(max_length=24, null=True)  # noqa: DJ001 (null: malformed, no act was read)
     native_act = models.TextField(blank=True)
     topic = models.TextField(blank=True)

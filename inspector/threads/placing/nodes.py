@@ -172,8 +172,6 @@ class StoredNode:
     record: uuid.UUID
     part: int
     dialect: str
-    # As in `Message`.
-    carrier: str
     sender: str | None
     receivers: tuple[str, ...]
     key: bytes | None
@@ -181,6 +179,8 @@ class StoredNode:
     task: str | None
     turn: int | None
     ways: Sequence[Way]
+    # As in `Message`.
+    carrier: str = ""
     trace: str = ""
     said: bytes = b""
     is_statement: bool = True

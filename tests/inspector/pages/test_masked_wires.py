@@ -77,7 +77,24 @@ def wrap(text: str) -> list[str]:
         json.dumps({"type": "lambda", "version": "1.5.0", "lambda": f"?Uk/co '{text}'", "english": text}),
         json.dumps({"version": "1.0", "type": "assert", "tokens": tokens, "english": "x"}),
         f"?Uk/co '{text}'",
+        call(text),
+        call(whole),
+        call(call(whole)),
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "x", "arguments": clowl | {"auth": text, "body": body}},
+            }
+        ),
     ]
+
+
+def call(text: str) -> str:
+    """A text inside a carrier's message."""
+    params = {"name": "send", "arguments": {"text": text}}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 
 
 def make_message(wire: str, dialect: str, envelope: str = "", facts: str = "") -> Message:
