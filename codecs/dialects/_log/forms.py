@@ -11,6 +11,7 @@ from .elements import ArrayForm
 from .items import Problem
 from .lines import LineForm
 from .rows import CsvForm, read_header
+from .spans import SpansForm
 from .tape import Tape
 
 # No more is looked at to tell the form.
@@ -23,6 +24,9 @@ _SCALAR = re.compile(rb"[^\s,{}\[\]\"]++(?=[\s,}])")
 _NEXT = re.compile(rb"\s*([,}])")
 # Keys that say of an object that it is one record.
 _RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
+
+# The key of an export of spans.
+_EXPORT_KEYS = frozenset((b"resourceSpans", b"resource_spans"))
 
 
 class Form(Protocol):
@@ -63,7 +67,12 @@ def load_form(name: str, state: dict[str, Any]) -> Form:
     """The form of that name, as its `to_state` described it."""
     if name == "binary":
         return BinaryForm()
-    forms: dict[str, Callable[[dict[str, Any]], Form]] = {"lines": LineForm, "array": ArrayForm, "csv": CsvForm}
+    forms: dict[str, Callable[[dict[str, Any]], Form]] = {
+        "lines": LineForm,
+        "array": ArrayForm,
+        "spans": SpansForm,
+        "csv": CsvForm,
+    }
     return forms[name](state)
 
 
@@ -138,6 +147,8 @@ def _look_at_object(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
             return LineForm()
         if key[1] == b"messages" and buffer[at : at + 1] == b"[":
             return ArrayForm(enter=at + 1 - tape.at, is_wrapped=True)
+        if key[1] in _EXPORT_KEYS and buffer[at : at + 1] == b"[":
+            return SpansForm()
         scalar = _SCALAR.match(buffer, at, size)
         if scalar:
             at = scalar.end()
