@@ -73,6 +73,8 @@ class SpansForm(ArrayForm):
         if byte == _OPEN and self._depth % 2 == 0:
             tape.skip_to(tape.at + 1)
             self._depth += 1
+            # Of the resource before nothing holds for this one.
+            self._service = None if self._depth == 3 else self._service
             return True
         return self._pass_value(tape, tape.at)
 

@@ -66,11 +66,19 @@ def test_spans_in_protobuf_become_messages_with_their_parent(token: str, address
 
 
 def test_spans_in_json_are_stored_as_they_came(token: str) -> None:
-    span = {"traceId": TRACE, "spanId": "00f067aa0ba902b7", "name": "chat", "startTimeUnixNano": "1795118400000000000"}
-    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+    spans = [
+        {"traceId": TRACE, "spanId": f"{at:016x}", "name": "GET /", "startTimeUnixNano": "1795118400000000000"}
+        for at in (1, 2)
+    ]
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "desk"}}]}
+    body = json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": spans}]}]}).encode()
     answer = post(body, token, kind="application/json")
     assert (answer.status_code, answer.json()) == (200, {})
-    assert Delivery.objects.get().stored == 1
+    assert Delivery.objects.get().stored == 2
+    settle_all()
+    assert {message.english for message in Message.objects.all()} == {
+        "desk reports the span “GET /”, which has not ended."
+    }
 
 
 def test_the_same_export_sent_again_adds_nothing(token: str) -> None:
