@@ -69,6 +69,7 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     """How the schema tells of the key; drf-spectacular finds this class by itself."""
 
     target_class = ApiKeyAuthentication
+    match_subclasses = True
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
