@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ audit: venv-dev ## look for known weaknesses in what the product is built on, an
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)
 	$(IN_VENV) -m ruff format $(PATHS)
+
+client: venv-dev ## build the wheel of the Python client into dist/
+	cd clients/python && ../../$(IN_VENV) -m hatchling build -d ../../dist -t wheel
 
 docs: venv-dev ## write the parts of the documents that come from the code
 	@$(IN_VENV) docs/generate.py

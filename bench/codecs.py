@@ -258,6 +258,8 @@ WORST: dict[str, tuple[str, Callable[[int], str]]] = {
     "nSLIP, many tags": ("nslip", lambda size: "@a3|f0|c1|S0|d1|T1#" * (size // 19)),
     "nSLIP, base62": ("nslip", lambda size: f"@a3|f0|c{'z' * size}|S0|d1|T1#"),
     "nSLIP, open frames": ("nslip", lambda size: "@a3|" * (size // 4)),
+    "SLIP, lines": ("slip", lambda size: "SLIP v1 a b Accept\n" * (size // 19)),
+    "SLIP, one long payload": ("slip", lambda size: "SLIP v3 a b Inform Result" + " x" * (size // 2)),
     "Lambda, statements": ("lambda_lang", lambda size: "!Ik/co " * (size // 7)),
     "Lambda, unknown": ("lambda_lang", lambda size: "!" + "qzx" * (size // 3)),
     "Lambda, open definitions": ("lambda_lang", lambda size: "{def:" * (size // 5)),

@@ -50,6 +50,7 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         None,
     ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
+    "slip": ("SLIP v1 critic executor EvalReject thread2611 batch 2 has no tax", None),
     "lambda_lang": (
         ".Uf/re{pr:^,ti:$60s}",
         {"at": "2026-11-17T09:14:10+01:00", "from": "desk", "to": ["atlas"], "conversation": "order-5521"},
@@ -57,6 +58,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
     "agent_lingua": (
         "👽42|@H|~+1d2h|$Q2FsbCB0aGUgbWlsbA==\n--👽lingua/0.4@agent-lingua",
         {"at": "2026-11-16T08:30:00Z", "from": "buyer", "conversation": "supply-2026-47"},
+    ),
+    "chat": (
+        '{"parentUuid":"u2","isSidechain":false,"sessionId":"sess-1","uuid":"u3","timestamp":"2026-11-21T09:00:03.000Z",'
+        '"type":"assistant","message":{"id":"msg_1","role":"assistant","content":[{"type":"tool_use","id":"toolu_1",'
+        '"name":"count","input":{"what":"bricks","limit":50}}]}}',
+        None,
     ),
     "fipa": (
         "(REQUEST\n :sender (agent-identifier :name buyer@shop)\n :receiver (set (agent-identifier :name mill@farm))\n"

@@ -177,7 +177,8 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         return _read_malformed(carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", start, wire)
     places = Places(wire, place(wire, start, loaded.end))
     drafts = carrier.make(loaded.data)
-    for path in [path for draft in drafts for path in draft.opened][:MAX_CARRIED]:
+    # As many as there are: all together they are no longer than the wire.
+    for path in [path for draft in drafts for path in draft.opened]:
         places.open(path, RULES)
     inner = _read_contents(kinds, places, drafts)
     notes = [

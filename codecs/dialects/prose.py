@@ -2,12 +2,10 @@
 
 Specification: none. The normalised record holds the text in `content`; there is nothing else to hold.
 JSON that is no dialect's own is such a text too, and its English says so: what it quotes is nobody's statement here.
-`SLIP v1` and `SLIP v3` lines are prose with an info note until a dialect of their own exists.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ._context import Context, Keys
@@ -38,27 +36,14 @@ JSON_UNKNOWN = NoteKind(
     about="JSON of a kind that no dialect reads is kept as text, and what it quotes is not read as a message.",
 )
 
-_SLIP = re.compile(r"(?:^|SLIP: )SLIP v(\d{1,9}) ", re.ASCII)
-
-NOT_READ = NoteKind(
-    code="prose.slip-not-read",
-    severity="info",
-    group="undecoded",
-    about="A line of the SLIP wire that has no dialect here yet is kept as text.",
-)
-
 
 def _sniff(wire: str) -> Candidate:
     return Candidate(dialect="prose", score=0.3, why="any text is at least text")
 
 
 def _read(wire: str, envelope: Envelope | None = None) -> Reading:
-    slip = _SLIP.search(wire[:4096])
     notes: tuple[Note, ...] = ()
-    if slip:
-        span = (0, slip.start(), slip.end())
-        notes = (NOT_READ.note(f"SLIP v{slip[1]} is not read yet: kept as text", span),)
-    elif is_json(wire):
+    if is_json(wire):
         notes = (JSON_UNKNOWN.note("JSON of a kind that no dialect reads: kept as text", (0, 0, len(wire))),)
     return Reading(
         dialect="prose",
@@ -78,12 +63,8 @@ def _say(message: Message, wire: str) -> Message:
     sender = "Someone" if message.sender is None else say_name(message.sender)
     if not wire:
         return message.replace(english=(Segment(text=f"{sender} sends an empty text."),))
-    what = "writes plain text"
-    for note in message.notes:
-        if note.code == JSON_UNKNOWN.code:
-            what = "sends JSON of a kind that no dialect reads, as it stands"
-        elif note.code == NOT_READ.code and (slip := _SLIP.search(wire[:4096])):
-            what = f"writes a line of SLIP v{slip[1]}, which is not read here, as it stands"
+    is_unknown_json = any(note.code == JSON_UNKNOWN.code for note in message.notes)
+    what = "sends JSON of a kind that no dialect reads, as it stands" if is_unknown_json else "writes plain text"
     said = Segment(text=escape(wire), spans=((0, 0, len(wire)),))
     return message.replace(english=(Segment(text=f"{sender} {what}: “"), said, Segment(text="”.")))
 
@@ -114,7 +95,7 @@ DIALECT = Dialect(
     encode=_encode,
     masks=never,
     packs=never,
-    notes=(NOT_READ, JSON_UNKNOWN),
+    notes=(JSON_UNKNOWN,),
     has_objects=True,
     rank=99,
 )

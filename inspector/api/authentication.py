@@ -69,12 +69,22 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     """How the schema tells of the key; drf-spectacular finds this class by itself."""
 
     target_class = ApiKeyAuthentication
-    match_subclasses = True
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """A bearer token."""
         return {"type": "http", "scheme": "bearer"}
+
+
+class ExporterScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its base has no types
+    """How the schema tells of an exporter's key."""
+
+    target_class = ExporterAuthentication
+    name = "exporter_key"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """A header."""
+        return {"type": "apiKey", "in": "header", "name": "x-api-key"}
 
 
 def caller_of(request: Request) -> ApiKey:

@@ -33,8 +33,11 @@ EXAMPLES: Final = (
     ("CLowl", '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"mill",'
      '"cid":"c1","body":{"t":"search","d":{"q":"grain prices"}}}'),
     ("nSLIP", "@a3|f0|c1|S0|d1|T1|g1|k1#"),
+    ("SLIP", "SLIP v3 desk shelf Request Review aisle6"),
     ("Λ Lambda", "?Uk/co"),
     ("agent-lingua", '👽MSG PST @#ai : text $j:{"s":"hello"}'),
+    ("FIPA-ACL", '(request :sender (agent-identifier :name ann) :receiver (set (agent-identifier :name bob)) '
+     ':content "(deliver flour 40)" :reply-with b7)'),
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import counts, glossary, live, overview, trail, translator
+from . import connect, counts, glossary, live, overview, trail, translator
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
@@ -108,6 +108,8 @@ workspace_urls = [
     path("exports/<uuid:export_id>/file", exports.download, name="export-file"),
     path("exports/<uuid:export_id>/manifest.json", exports.download_manifest, name="export-manifest"),
     path("exports/<uuid:export_id>/stop/", exports.stop, name="stop-export"),
+    path("connect/", connect.show_connect, name="connect"),
+    path("connect/<uuid:key_id>/", connect.show_arrival, name="connect-arrival"),
     path("settings/", settings.show_settings, name="settings"),
     path("settings/keys/<uuid:key_id>/revoke/", settings.revoke_key, name="revoke-key"),
     path("settings/keys/<uuid:key_id>/take-over/", settings.take_over_key, name="take-over-key"),

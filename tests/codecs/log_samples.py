@@ -96,7 +96,15 @@ _ELEMENTS = [
     b"/",
 ]
 _gaps = st.sampled_from([b",", b", ", b" ,\n", b",,", b" ", b",\n// note\n"])
-_openings = st.sampled_from([b"[", b" [ ", b'{"v": {"x": "["}, "n": 1, "messages": [', b'{"messages":['])
+_openings = st.sampled_from(
+    [
+        b"[",
+        b" [ ",
+        b'{"v": {"x": "["}, "n": 1, "messages": [',
+        b'{"messages":[',
+        b'{"system":"s","messages":[{"role":"u"},',
+    ]
+)
 _closings = st.sampled_from([b"]", b",]", b"]\n", b'], "more": "]}"}', b"]}\nthen text", b"", b"]\n[1]"])
 array_logs = st.builds(
     lambda opening, pairs, closing: opening + b"".join(element + gap for element, gap in pairs) + closing,

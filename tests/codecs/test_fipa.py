@@ -78,7 +78,7 @@ KQML = "(advertise :sender joe :content\n  (ask-if :sender ann\n    :content (x)
         (f"{CUT}\n{PRINTED}\n", [CUT, PRINTED]),
         (f"hi\n{CUT}\n", ["hi", CUT]),
         ("(inform\nis what he said)\n", ["(inform", "is what he said)"]),
-        ('(inform :content #11"a)\n(b\nc) é)\nbye\n', ['(inform :content #12"a)\n(b\nc) é)', "bye"]),
+        ('(inform :content #11"a)\n(b\nc) é)\nbye\n', ['(inform :content #11"a)\n(b\nc) é)', "bye"]),
     ],
     ids=["printed", "nested", "cut", "cut-at-the-end", "prose", "counted"],
 )

@@ -88,7 +88,7 @@ def nslip(text: str) -> str:
 
 def fipa(text: str) -> Iterator[str]:
     quoted = '"' + text.replace('"', '\\"') + '"' if not text.endswith("\\") else f'#{len(text.encode())}"{text}'
-    word = re.sub(r'[\x00-\x20()":]', "_", text)
+    word = re.sub(r'[\x00-\x20()":]', "_", f"{text}.")
     agent = f"(agent-identifier :name {quoted} :addresses (sequence {quoted}) :X-a {quoted})"
     for act in ("request", "ask-one", "sorry", "greet"):
         said = f":content {quoted} :in-reply-to {quoted} :reply-with {quoted} :reply-by {quoted} :comment {quoted}"

@@ -14,6 +14,8 @@ from tests.each import for_each
 NINE = "2026-11-21T09:00:00Z"
 TAG = '@a3|f0|c1|S0|d1|T1|k1|t"x"#'
 OBJECT = '{"clowl": "0.2", "p": "REQ", "body": {"t": "a}b"}}'
+TURN = '{"role": "user", "content": "a]b"}'
+CHAT = '{"id": "c", "conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}'
 PRINTED = '{\n  "clowl": "0.2",\n  "body": {\n    "t": "x",\n    "d": [1,\n {}]\n  }\n}'
 
 # id: (the log, the records as wire or (wire, envelope)), with options where they are not the default.
@@ -84,6 +86,15 @@ FORMS: dict[str, tuple[Any, ...]] = {
     "two arrays": ('["a"]\n["b"]\nc\n', ["a", "b", "c"]),
     "messages in an object": ('{"v": "}", "messages": ["a", {"raw": "b"}], "more": {"x": "]"}}\n', ["a", "b"]),
     "messages over lines": ('{\n "messages": [\n  "a"\n ]\n}\n', ["a"]),
+    "turns of a chat in an object": (f'{{"model": "m", "messages": [{TURN}, {TURN}]}}', [TURN, TURN]),
+    "a chat with its instructions": (
+        f'{{"system": "s", "messages": [{TURN}]}}',
+        [f'{{"system": "s", "messages": [{TURN}]}}'],
+    ),
+    "instructions beside no chat": ('{"system": "s", "messages": ["a", "b"]}', ["a", "b"]),
+    "a chat a line": (f'{{"messages": [{TURN}]}}\n' * 2, [f'{{"messages": [{TURN}]}}'] * 2, {"name": "tuning.jsonl"}),
+    "no chat in a file of lines": ('{"messages": ["a", "b"]}', ["a", "b"], {"name": "tuning.jsonl"}),
+    "a chat with an id": (CHAT, [CHAT]),
     "an object that is a record may hold messages": (
         '{"clowl": "0.2", "messages": ["a"]}',
         ['{"clowl": "0.2", "messages": ["a"]}'],

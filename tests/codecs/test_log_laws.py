@@ -20,6 +20,7 @@ from .log_samples import OPENERS, logs, text_logs
 options = st.builds(
     LogOptions,
     form=st.sampled_from([None, None, None, "lines", "ndjson", "array", "csv"]),
+    name=st.sampled_from([None, None, "a.jsonl"]),
     prefixes=st.booleans(),
     max_record_bytes=st.sampled_from([1, 30, 64, 10_000]),
     max_block_lines=st.sampled_from([1, 3, 100]),

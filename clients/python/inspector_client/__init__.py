@@ -6,10 +6,25 @@ twice, because an answer was lost, is stored once. `InspectorHandler` does the s
 
 from __future__ import annotations
 
+from ._asyncio import AsyncClient
 from ._batches import Batch, Message
 from ._client import Client
-from ._errors import ClientError, GaveUpError, RefusedError
+from ._errors import ClientError, GaveUpError, RefusedError, SpoolFullError
 from ._handler import InspectorHandler
 from ._receipts import Receipt
+from ._spool import Spool, SpoolHandler
 
-__all__ = ["Batch", "Client", "ClientError", "GaveUpError", "InspectorHandler", "Message", "Receipt", "RefusedError"]
+__all__ = [
+    "AsyncClient",
+    "Batch",
+    "Client",
+    "ClientError",
+    "GaveUpError",
+    "InspectorHandler",
+    "Message",
+    "Receipt",
+    "RefusedError",
+    "Spool",
+    "SpoolFullError",
+    "SpoolHandler",
+]

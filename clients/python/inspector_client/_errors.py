@@ -46,3 +46,15 @@ class GaveUpError(ClientError):
         self.attempts = attempts
         self.reason = reason
         self.wait_seconds = wait_seconds
+
+
+class SpoolFullError(ClientError):
+    """As much waits on the disk as may: nothing of the call was written.
+
+    Attributes:
+        waiting_bytes: how much waits.
+    """
+
+    def __init__(self, waiting_bytes: int) -> None:
+        super().__init__(f"the spool is full: {waiting_bytes:,} bytes wait in it")
+        self.waiting_bytes = waiting_bytes

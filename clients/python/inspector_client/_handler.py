@@ -29,6 +29,18 @@ class _StoppedError(Exception):
     """The handler is being closed, and nothing more is waited for."""
 
 
+def describe_record(handler: logging.Handler, record: logging.LogRecord) -> dict[str, object]:
+    """A record of the log as a message: its text, the time of logging, and what its `envelope` says beside it."""
+    said: object = record.msg
+    if isinstance(said, Mapping) and not record.args:
+        raw = json.dumps(dict(said), default=str)
+    else:
+        raw = handler.format(record)
+    at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+    envelope = getattr(record, "envelope", None)
+    return {"raw": raw, "at": at, **(envelope if isinstance(envelope, Mapping) else {})}
+
+
 class InspectorHandler(logging.Handler):
     """Sends what is logged: `logger.info(wire, extra={"envelope": {"from": "ada", "to": "bob"}})`.
 
@@ -106,7 +118,7 @@ class InspectorHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Put the record into the buffer; this waits for no network."""
         try:
-            line = encode_message(self._describe(record))
+            line = encode_message(describe_record(self, record))
         except Exception:  # noqa: BLE001 (whatever a record's own code raises, as in every handler)
             self.handleError(record)
             return
@@ -121,16 +133,6 @@ class InspectorHandler(logging.Handler):
             self._start()
             if len(self._lines) in (1, self._client.batch_records):
                 self._changed.notify_all()
-
-    def _describe(self, record: logging.LogRecord) -> dict[str, object]:
-        said: object = record.msg
-        if isinstance(said, Mapping) and not record.args:
-            raw = json.dumps(dict(said), default=str)
-        else:
-            raw = self.format(record)
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
-        envelope = getattr(record, "envelope", None)
-        return {"raw": raw, "at": at, **(envelope if isinstance(envelope, Mapping) else {})}
 
     def _make_room(self, size_bytes: int) -> bool:
         if size_bytes > self._capacity_bytes:

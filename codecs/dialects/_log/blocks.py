@@ -26,6 +26,8 @@ _INSIDE = re.compile(rb'(?>(?:[^"\\]++|\\.)*)', re.DOTALL)
 
 _OUTSIDE_TEXT = re.compile(r'(?>(?:[^"{}\[\]]++|"(?>(?:[^"\\\n]++|\\.)*)")*)')
 _OPENED_BY = {"}": "{", "]": "["}
+# A word in capitals and a colon: what a model writes before its message.
+_MARK = re.compile(r"\s*+[A-Z]{3,16}+: ")
 _VALUE_STARTS = frozenset('"{[-0123456789tfnNI')
 
 
@@ -239,7 +241,7 @@ def open_block(line: str, cut: dict[str, int], failed: dict[str, int], position:
         position: the offset.
     """
     head = line.lstrip()[:1]
-    if not head or (head.isascii() and head.isalnum() and "{" not in line):
+    if not head or (head.isascii() and head.isalnum() and "{" not in line and not _MARK.match(line)):
         return None
     for opener, opens in (_BRACED if head == "{" else ()) + _openers():
         block = None if opener in failed else opens(line)

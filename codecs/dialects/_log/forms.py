@@ -24,6 +24,9 @@ _SCALAR = re.compile(rb"[^\s,{}\[\]\"]++(?=[\s,}])")
 _NEXT = re.compile(rb"\s*([,}])")
 # Keys that say of an object that it is one record.
 _RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
+# A key before the messages of a chat that is told with them, and how such messages begin.
+_INSTRUCTIONS = frozenset((b"system", b"instructions"))
+_TURN = re.compile(rb'\[\s*\{\s*"role"\s*:')
 
 # The key of an export of spans.
 _EXPORT_KEYS = frozenset((b"resourceSpans", b"resource_spans"))
@@ -138,14 +141,23 @@ def _look_at_array(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
 
 
 def _look_at_object(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
-    """An object around an array where an array stands under `messages` before any key that makes it a record."""
+    """An object around an array where an array stands under `messages` before any key that makes it a record.
+
+    A chat stays whole where its instructions stand before it, and in a file of lines, each of which is one.
+    """
     buffer, at = tape.buffer, start + 1
+    may_be_whole = (tape.options.name or "").lower().endswith((".jsonl", ".ndjson"))
     size = min(len(buffer), tape.at + _LOOK_BYTES)
     while key := _KEY.match(buffer, at, size):
         at = key.end()
         if key[1] in _RECORD_KEYS:
             return LineForm()
+        may_be_whole = may_be_whole or key[1] in _INSTRUCTIONS
         if key[1] == b"messages" and buffer[at : at + 1] == b"[":
+            if may_be_whole and _TURN.match(buffer, at, size):
+                return LineForm()
+            if may_be_whole and not is_enough:
+                return None
             return ArrayForm(enter=at + 1 - tape.at, is_wrapped=True)
         if key[1] in _EXPORT_KEYS and buffer[at : at + 1] == b"[":
             return SpansForm()

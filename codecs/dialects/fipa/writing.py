@@ -136,8 +136,8 @@ def _write_time(moment: Any, vocabulary: str, lose: Any) -> str | None:
     if moment.kind in ("exact", "relative", "local", "unread") and moment.raw:
         again = message_of(parse_record(f"(inform :reply-by {_write_word(moment.raw, FIPA)})").calls[0], 1).deadline
         if again == moment:
-            found = read_expression(moment.raw, vocabulary)
-            return str(moment.raw) if found and found.kind == "word" else _write_text(moment.raw, vocabulary)
+            word = read_expression(moment.raw, vocabulary)
+            return str(moment.raw) if word and word.kind == "word" else _write_text(moment.raw, vocabulary)
     if moment.instant and (
         found := re.match(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?Z\Z", moment.instant)
     ):

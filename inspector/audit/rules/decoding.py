@@ -8,7 +8,7 @@ from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
 _TWICE: Final = frozenset(
     {
-        *("clowl.duplicate-key", "nslip.duplicate", "lambda_lang.repeated-key"),
+        *("clowl.duplicate-key", "nslip.duplicate", "lambda_lang.repeated-key", "fipa.duplicate"),
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
@@ -72,6 +72,7 @@ RULES: Final = (
             say(("ada", "!It{st:done,st:failed}")),
             say(("ada", "👽13|@bob|@eve|$aGk=" + FOOT)),
             say(("ada", "👽13|@bob|$j:" + pack(b'{"ok": true, "ok": false}') + FOOT)),
+            say(("ada", "(tell :sender ada :content (open) :content (shut))")),
         ),
         passes=(clowl("m1", "REQ", "oscar", "radar", p="p"), say(("ada", "👽13|@bob|$aGk=" + FOOT))),
     ),

@@ -33,7 +33,7 @@ STATUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "cancelled": ("cancelled", "canceled", "aborted"),
     "timed out": ("timed_out", "timed-out", "timed out", "timeout"),
     "refused": ("disagreed", "refused", "rejected", "declined"),
-    "agreed": ("agreed", "accepted"),
+    "agreed": ("agreed", "accepted", "approved"),
 }
 _MEANINGS: Final = {word: meaning for meaning, words in STATUS_WORDS.items() for word in words}
 MAX_STATUS: Final = max(map(len, _MEANINGS))
@@ -135,6 +135,8 @@ EVENT_RULES: Final[tuple[EventRule, ...]] = (
     EventRule("turned-down", _of("reject"), by="other", wish=_AGREEMENT),
     EventRule("refused", _of("reject"), by="other"),
     EventRule("sent-back", _of("reject"), by="requester", wish=_WORK),
+    EventRule("sent-back", _of("evaluate"), by="requester", status="refused", wish=_WORK),
+    EventRule("accepted", _of("evaluate"), by="requester", status="agreed", wish=_WORK),
     EventRule("agreed", _of("accept", "commit"), by="other", wish=_AGREEMENT),
     EventRule("acknowledged", _of("accept", "commit"), by="other"),
     EventRule("progressed", _of("accept"), by="requester", answers=_of("propose")),

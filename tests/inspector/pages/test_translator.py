@@ -100,7 +100,7 @@ def test_every_example_is_read_without_an_error_in_its_own_dialect(title: str, w
     assert not reading.error
 
 
-@pytest.mark.parametrize("slug", ["clowl", "nslip", "lambda_lang", "agent_lingua"])
+@pytest.mark.parametrize("slug", ["clowl", "nslip", "lambda_lang", "agent_lingua", "slip"])
 def test_the_glossary_shows_every_term_and_finds_one(viewer: Client, slug: str) -> None:
     (dialect,) = (each for each in dialects.all_dialects() if each.slug == slug)
     page = viewer.get(reverse("pages:glossary", args=["acme", slug])).content.decode()

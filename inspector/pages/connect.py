@@ -1,0 +1,132 @@
+"""Connect an agent: the exact lines that send messages, with a key filled in, and whether the first has come."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from inspector.accounts.models import ApiKey, Membership
+from inspector.accounts.selectors import list_api_keys
+from inspector.accounts.services import create_api_key
+from inspector.intake.models import Delivery
+from inspector.threads.models import Message
+
+from .shell import render_page, require_owner, within_workspace
+
+PLACEHOLDER: Final = "YOUR-KEY"
+_WIRE: Final = '@a3|f0|c1|S0|d1|T1|k1|t"hello"#'
+
+
+class Way(NamedTuple):
+    """One way to send: its name, what it gives, and the lines."""
+
+    id: str
+    title: str
+    about: str
+    lines: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@within_workspace
+def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The ways to send; an owner makes a key here, and sees it this once in the lines themselves."""
+    if request.method != "POST":
+        return _answer(request, membership)
+    require_owner(membership)
+    name = f"Connected {timezone.now():%d %B %Y, %H:%M}"
+    key, token = create_api_key(
+        workspace=membership.workspace, name=name, scopes=[ApiKey.Scope.INGEST], created_by=membership.user
+    )
+    return _answer(request, membership, key=key, token=token, status=201)
+
+
+@require_safe
+@within_workspace
+def show_arrival(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
+    """Whether anything came with a key: the piece of page that asks for itself again until it did."""
+    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
+    if key is None:
+        raise Http404
+    response = render(request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership)})
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+def _answer(
+    request: HttpRequest, membership: Membership, *, key: ApiKey | None = None, token: str = "", status: int = 200
+) -> HttpResponse:
+    context = {
+        "ways": list_ways(request.build_absolute_uri("/").rstrip("/"), token or PLACEHOLDER),
+        "new_token": token,
+        "can_make_key": membership.is_owner and membership.workspace.archived_at is None,
+        "arrival": _find_arrival(key, membership) if key else None,
+    }
+    return render_page(request, membership, "connect/connect.html", context, section="settings", status=status)
+
+
+def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
+    """The first delivery with a key, and of it the first message that is told."""
+    slug = membership.workspace.slug
+    delivery = Delivery.objects.filter(workspace=membership.workspace, sent_by_key=key).order_by("pk").first()
+    sighting = delivery.sightings.order_by("index").first() if delivery else None
+    message = (
+        Message.objects.shown().filter(record=sighting.record_id).exclude(english="").order_by("part").first()
+        if sighting
+        else None
+    )
+    return {
+        "url": reverse("pages:connect-arrival", args=[slug, key.pk]),
+        "name": key.name,
+        "received": delivery.received if delivery else 0,
+        "delivery_url": reverse("pages:delivery", args=[slug, delivery.pk]) if delivery else "",
+        "english": message.english if message else "",
+        "message_url": reverse("pages:message", args=[slug, message.pk]) if message else "",
+    }
+
+
+def list_ways(address: str, key: str) -> list[Way]:
+    """The ways to send to an address with a key, the shortest first."""
+    return [
+        Way(
+            "curl",
+            "curl",
+            "One message a line, of any dialect. The answer accounts for every one of them.",
+            f"curl {address}/api/v1/messages \\\n"
+            f'  -H "Authorization: Bearer {key}" -H "Content-Type: text/plain" \\\n'
+            f"  --data-binary $'{_WIRE}'",
+        ),
+        Way(
+            "opentelemetry",
+            "OpenTelemetry",
+            "For a program that is instrumented already: its spans, tool calls and texts become one trace, without a "
+            "change to the program.",
+            f"export OTEL_EXPORTER_OTLP_ENDPOINT={address}\n"
+            f'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20{quote(key)}"',
+        ),
+        Way(
+            "python",
+            "Python",
+            "Durable when it returns, and sent again as often as it must. `make client` builds the wheel.",
+            "from inspector_client import Client\n\n"
+            f'client = Client("{address}", "{key}")\n'
+            f"receipt = client.send('{_WIRE}')\n"
+            'print(receipt.stored, "stored")',
+        ),
+        Way(
+            "logging",
+            "Python logging",
+            "Never makes the agent wait: what is logged goes from a thread of its own.",
+            "import logging\n\nfrom inspector_client import InspectorHandler\n\n"
+            'log = logging.getLogger("agent.messages")\n'
+            "log.setLevel(logging.INFO)\n"
+            f'log.addHandler(InspectorHandler("{address}", "{key}"))\n'
+            f"""log.info('{_WIRE}', extra={{"envelope": {{"from": "planner", "to": "executor"}}}})""",
+        ),
+    ]
