@@ -39,6 +39,8 @@ LOOKED_AT: Final = 4096
 # What a host, a proxy or a stream writes before an object on its line.
 _PREFIX = re.compile(r"[^{\n]{0,200}?(?=\{)")
 _SYNTAX = frozenset(" \t\r\n{}[]:,\ufeff")
+# What a stream of server-sent events writes before each object.
+_EVENT = "data:"
 # Most texts inside carriers are plain English: a weaker guess is not taken.
 _SURE = 0.5
 
@@ -184,7 +186,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
     notes = [
         kinds.around.note("text stands beside the object", (0, first, last))
         for first, last in ((0, start), (loaded.end, len(wire)))
-        if not _SYNTAX.issuperset(wire[first:last])
+        if not _SYNTAX.issuperset(wire[first:last]) and (first or wire[:last].strip() != _EVENT)
     ]
     if loaded.repeated:
         text = f"a key stands twice in one object: {quote(loaded.repeated[0])}"

@@ -84,6 +84,18 @@ SOUP = {
         '{"type":"response_item","timestamp":"","payload":{"type":"reasoning","summary":[]}}',
         '"sessionId":"s","uuid":null,"type":"user","message":{"role":[]}',
     ],
+    "a2a": [
+        '{"jsonrpc":"2.0","id":1,',
+        '"method":"message/send","params":',
+        '"result":',
+        '{"kind":"task","id":"t1","contextId":"c1","status":{"state":"working"}}',
+        '{"message":{"role":"user","messageId":"m1","parts":[',
+        '{"kind":"text","text":"!I"}',
+        "]}}",
+        "null",
+        "data: ",
+        "}",
+    ],
     "fipa": [
         "(inform ",
         "(ask-one ",

@@ -29,26 +29,6 @@ def find_worst(slug: str) -> dict[str, Callable[[int], str]]:
 
 
 WORST = {each.slug: find_worst(each.slug) for each in dialects.all_dialects() if each.slug != "prose"}
-from tests.codecs import test_agent_lingua, test_clowl, test_fipa, test_lambda_lang, test_nslip
-from tests.codecs import (
-    test_agent_lingua,
-    test_carriers,
-    test_chat,
-    test_clowl,
-    test_fipa,
-    test_lambda_lang,
-    test_nslip,
-)
-from tests.each import for_each
-
-WORST: dict[str, dict[str, Callable[[int], str]]] = {
-    "agent_lingua": test_agent_lingua.WORST,
-    "chat": test_chat.HOSTILE,
-    "clowl": test_clowl.HOSTILE,
-    "fipa": test_fipa.WORST,
-    "lambda_lang": test_lambda_lang.HOSTILE,
-    "nslip": test_nslip.WORST,
-}
 TEXTS = [(slug, name) for slug, texts in WORST.items() for name in texts]
 
 

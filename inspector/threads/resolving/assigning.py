@@ -215,8 +215,17 @@ class Assigner:
             within = self._find_by_id(node.run, node.work.within)
         elif state.request == node.id and above is not None and not above.is_asked_by(node.sender):
             within = above
+        elif state.request is None and above is not None and above.request is not None and not above.native_id:
+            within = self._adopt(state, node, above)
         if within is not None and within is not state:
             self._set_within(state, within)
+
+    def _adopt(self, state: TaskState, node: StoredNode, above: TaskState) -> TaskState | None:
+        """The request without an id of which whoever answers made this task: that one's end is the end of it."""
+        if node.basis == TURN or node.performative in ASKS or above.is_asked_by(node.sender):
+            return None
+        state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
+        return above
 
     def _set_within(self, state: TaskState, within: TaskState) -> None:
         state.part_of = within.key

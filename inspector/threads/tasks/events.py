@@ -27,7 +27,7 @@ STATUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "running": ("running", "rn", "in_progress", "in-progress", "in progress", "working", "started", "partial success"),
     "waiting": (
         *("waiting", "wa", "blocked", "bl", "paused", "on_hold", "on-hold", "queued", "pending"),
-        *("needs_input", "needs-input", "input_required", "input-required", "unclear"),
+        *("needs_input", "needs-input", "input_required", "input-required", "auth-required", "unclear"),
     ),
     "failed": ("failed", "failure", "error", "er"),
     "cancelled": ("cancelled", "canceled", "aborted"),

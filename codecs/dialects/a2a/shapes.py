@@ -1,0 +1,87 @@
+"""What an object of A2A is, by its members: a message, a task, one of its events, a card, or where news is sent."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .spots import Spot
+from .tables import STATES, read_state
+
+ROLES: Final = {"user": "user", "agent": "agent", "ROLE_USER": "user", "ROLE_AGENT": "agent"}
+# What version 1.0 puts around an answer or an event, by the one member that it has.
+WRAPPERS: Final = {
+    "task": "task",
+    "message": "message",
+    "statusUpdate": "status-update",
+    "artifactUpdate": "artifact-update",
+}
+
+
+def find_shape(spot: Spot) -> str | None:
+    """The kind of an object as version 0.3 names it, also "card", "config", "configs" or "tasks"; None for any other."""
+    held = spot.members
+    if not held:
+        return None
+    if _is_message(spot):
+        return "message"
+    if isinstance(spot.at("artifact", "parts").value, list) and spot.find("taskId", "id"):
+        return "artifact-update"
+    if has_state(spot):
+        if held.get("kind") in ("task", "status-update"):
+            return str(held["kind"])
+        is_event = spot.find("taskId") or isinstance(held.get("final"), bool)
+        return "status-update" if is_event else "task" if spot.find("id") else None
+    is_card = isinstance(held.get("skills"), list) and isinstance(held.get("capabilities"), dict)
+    if is_card and spot.find("name") and (spot.find("url") or spot.at("supportedInterfaces").value):
+        return "card"
+    if spot.find("taskId", "id") and (spot.at("pushNotificationConfig", "url").text or is_config(spot)):
+        return "config"
+    for name, inner in (("configs", "config"), ("tasks", "task")):
+        items = list(spot.at(name).items)
+        if items and all(find_shape(item) == inner for item in items):
+            return name
+    return None
+
+
+def is_config(spot: Spot) -> bool:
+    """Whether it is a place where news of a task is sent, as version 1.0 writes it."""
+    return bool(spot.find("taskId") and spot.find("url"))
+
+
+def has_state(spot: Spot) -> bool:
+    """Whether it has the status of a task, in a state that is known, unless it names its kind."""
+    state = spot.at("status", "state").text
+    is_named = spot.members.get("kind") in ("task", "status-update")
+    return state is not None and (is_named or read_state(state) in STATES)
+
+
+def unwrap(spot: Spot) -> Spot:
+    """What version 1.0 puts around an answer or an event, taken off."""
+    if len(spot.members) == 1:
+        for name, shape in WRAPPERS.items():
+            inner = spot.at(name)
+            if inner.members and find_shape(inner) == shape:
+                return inner
+    return spot
+
+
+def find_request(spot: Spot) -> Spot | None:
+    """The message in the body of a request to send it, as HTTP carries it without JSON-RPC."""
+    inner = spot.at("message")
+    is_asked = _is_message(inner) and ROLES.get(str(inner.at("role").value)) == "user"
+    return inner if is_asked and not spot.members.keys() - {"message", "configuration", "metadata", "tenant"} else None
+
+
+def find_version(spot: Spot) -> str | None:
+    """The version whose way of writing an object shows; None where it may be any."""
+    text: Any = spot.find("role") or spot.at("status", "state").text or ""
+    if text.startswith(("ROLE_", "TASK_STATE_")):
+        return "1.0"
+    if spot.find("kind"):
+        return "0.3"
+    return "0.1" if spot.find("sessionId") else None
+
+
+def _is_message(spot: Spot) -> bool:
+    is_said = spot.at("role").text in ROLES and isinstance(spot.at("parts").value, list)
+    return is_said and bool(spot.find("messageId") or spot.members.get("kind") == "message")

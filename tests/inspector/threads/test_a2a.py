@@ -1,0 +1,53 @@
+"""A log of A2A: who answers whom, the message inside a message, and how the task ends."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from inspector.threads.models import Message, Task
+from tests.inspector.conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+WORK = '@a3|f0|c1|S0|d1|T1|k1|t"count"#'
+
+
+def say(text: str, role: str, name: str, **more: str) -> dict[str, Any]:
+    parts = [{"kind": "text", "text": text}]
+    return {"kind": "message", "role": role, "messageId": name, "contextId": "c1", "parts": parts, **more}
+
+
+def answer(kind: str, **said: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "result": {"kind": kind, "contextId": "c1", **said}}
+
+
+def line(at: int, sender: str, said: dict[str, Any]) -> str:
+    return json.dumps({"from": sender, "at": f"2026-11-21T09:00:{at:02d}Z", "raw": json.dumps(said)})
+
+
+def test_a_task_is_asked_for_worked_on_and_completed(cast: Cast) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "message/stream", "params": {"message": say(WORK, "user", "m1")}}
+    working = {"state": "working", "message": say("I count", "agent", "m2", taskId="t1")}
+    piece = {"artifactId": "a1", "parts": [{"kind": "text", "text": "41 crates"}]}
+    lines = [
+        line(1, "planner", asked),
+        line(2, "counter", answer("task", id="t1", status={"state": "submitted"}, history=[say(WORK, "user", "m1")])),
+        line(3, "counter", answer("status-update", taskId="t1", status=working, final=False)),
+        line(4, "counter", answer("artifact-update", taskId="t1", artifact=piece, lastChunk=True)),
+        line(5, "counter", answer("status-update", taskId="t1", status={"state": "completed"}, final=True)),
+    ]
+    deliver(cast, "\n".join(lines).encode())
+    settle_all(is_examined=False)
+    messages = list(Message.objects.filter(dialect="a2a").order_by("order_index", "part"))
+    assert [each.performative for each in messages] == ["request", "acknowledge", "progress", "progress", "done"]
+    assert {(each.parent, each.parent_basis) for each in messages[1:]} == {(messages[0].pk, "correlation")}
+    inner = Message.objects.get(dialect="nslip")
+    assert (inner.carrier, inner.part, inner.performative) == ("a2a", 2, "request")
+    # The request bore no task id: the agent made the task of it, and both have ended.
+    tasks = Task.objects.exclude(conversation__native_id="1").order_by("place")
+    assert [(each.native_id, each.requester, each.state) for each in tasks] == [
+        ("", "planner", "done"),
+        ("t1", "planner", "done"),
+    ]
