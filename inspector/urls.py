@@ -3,11 +3,14 @@
 from django.urls import include, path
 
 from inspector.api import probes
+from inspector.api.spans import SpansView
 
 urlpatterns = [
     path("healthz", probes.show_health, name="healthz"),
     path("readyz", probes.show_readiness, name="readyz"),
     path("metrics", probes.show_metrics, name="metrics"),
+    # Where an exporter of OpenTelemetry sends to that is told the address of the server and no more.
+    path("v1/traces", SpansView.as_view(schema=None), name="spans"),
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
 ]

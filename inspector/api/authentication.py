@@ -31,7 +31,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             AuthenticationFailed: for another scheme, and for a key that is unknown, revoked or expired.
             ProblemError: 403 for a key of an archived workspace.
         """
-        header = get_authorization_header(request).split()
+        header = self.find_header(request).split()
         if not header:
             return None
         if len(header) != 2 or header[0].lower() != b"bearer":
@@ -46,9 +46,23 @@ class ApiKeyAuthentication(BaseAuthentication):
         note_actor(key)
         return None, key
 
+    def find_header(self, request: Request) -> bytes:
+        """The header with the key, as it was sent."""
+        return get_authorization_header(request)
+
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
         return 'Bearer realm="api"'
+
+
+class ExporterAuthentication(ApiKeyAuthentication):
+    """The same, or `x-api-key: <key>`, which is how exporters of telemetry are mostly told a key."""
+
+    def find_header(self, request: Request) -> bytes:
+        """The header with the key; one of its own stands for a bearer's."""
+        own = request.headers.get("X-Api-Key", "")
+        header = super().find_header(request)
+        return header or (b"Bearer " + own.encode("latin-1", "replace") if own else b"")
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its base has no types
@@ -60,6 +74,17 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         """A bearer token."""
         return {"type": "http", "scheme": "bearer"}
+
+
+class ExporterScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its base has no types
+    """How the schema tells of an exporter's key."""
+
+    target_class = ExporterAuthentication
+    name = "exporter_key"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """A header."""
+        return {"type": "apiKey", "in": "header", "name": "x-api-key"}
 
 
 def caller_of(request: Request) -> ApiKey:

@@ -19,6 +19,7 @@ from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import services
+from inspector.intake.containers import Arrival
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
@@ -94,12 +95,7 @@ class MessagesView(Endpoint):
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
         key = caller_of(request)
-        refuse_backlog(settings.LIMITS["backlog_seconds"])
-        length = find_length(request._request)
-        if (length is None or length > LARGE_BYTES) and (
-            count_waiting_bytes(workspace=key.workspace) > settings.LIMITS["waiting_bytes"]
-        ):
-            raise ProblemError(503, "too many bytes of this workspace wait: send this again later", retry_after=60)
+        refuse_crowd(request, key)
         form = choose_form(request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
@@ -107,33 +103,61 @@ class MessagesView(Endpoint):
             return Response(status=204)
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
-            delivery = self._take(request, key, channel, form, token, look_at_beginning(body, form))
+            delivery = take_body(request, key, channel, form, token, look_at_beginning(body, form))
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
-
-    def _take(
-        self, request: Request, key: ApiKey, channel: Channel, form: Form, token: str | None, body: Iterable[bytes]
-    ) -> Delivery:
-        """The delivery of this body: its own, or that of the same request sent before."""
-        earlier = find_twin(key, token) if token else None
-        if earlier and not is_unfinished(earlier):
-            check_twin(body, earlier)
-            return earlier
-        delivery = open_delivery(request, key, channel, form, token, earlier)
-        try:
-            return services.take_stream(delivery=delivery, chunks=body)
-        except BrokenBodyError as error:
-            raise ProblemError(
-                error.status, f"{error}; its complete records are kept", **make_receipt(delivery)
-            ) from error
-        except services.EmptyError:
-            raise ProblemError(400, EMPTY) from None
-        except services.TwinError as error:
-            raise ProblemError(409, _RUNNING, retry_after=2) from error
 
     @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
     def get(self, request: Request) -> Response:
         """Messages that a query means, newest first."""
         return list_messages(request, **self.given)
+
+
+def refuse_crowd(request: Request, key: ApiKey) -> None:
+    """Refuse what cannot be worked off in time, and a large body where too much waits already.
+
+    Raises:
+        ProblemError: 503.
+    """
+    refuse_backlog(settings.LIMITS["backlog_seconds"])
+    length = find_length(request._request)
+    is_large = length is None or length > LARGE_BYTES
+    if is_large and count_waiting_bytes(workspace=key.workspace) > settings.LIMITS["waiting_bytes"]:
+        raise ProblemError(503, "too many bytes of this workspace wait: send this again later", retry_after=60)
+
+
+def take_body(
+    request: Request,
+    key: ApiKey,
+    channel: Channel,
+    form: Form,
+    token: str | None,
+    body: Iterable[bytes],
+    *,
+    arrival: Arrival | None = None,
+) -> Delivery:
+    """The delivery of this body: its own, or that of the same request sent before.
+
+    Args:
+        request, key, channel, form, token: as the request says.
+        body: what is stored.
+        arrival: the body as it arrived, where something else is made of it; the delivery has its size and digest.
+
+    Raises:
+        ProblemError: 400, 408 or 413 for a body that breaks off, 409 for an Idempotency-Key of another body.
+    """
+    earlier = find_twin(key, token) if token else None
+    if earlier and not is_unfinished(earlier):
+        check_twin(body if arrival is None else arrival, earlier)
+        return earlier
+    delivery = open_delivery(request, key, channel, form, token, earlier)
+    try:
+        return services.take_stream(delivery=delivery, chunks=body, arrival=arrival)
+    except BrokenBodyError as error:
+        raise ProblemError(error.status, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
+    except services.EmptyError:
+        raise ProblemError(400, EMPTY) from None
+    except services.TwinError as error:
+        raise ProblemError(409, _RUNNING, retry_after=2) from error
 
 
 def choose_form(request: Request) -> Form:

@@ -9,6 +9,7 @@ from typing import Final
 MAX_BYTES: Final = 1024 * 1024
 _LINE: Final = re.compile(rb"([A-Z]{1,20}) (/[^ ]*|\*) HTTP/1\.[01]\Z")
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_DOORS: Final = frozenset((b"/api/v1/messages", b"/api/v1/otlp/v1/traces", b"/v1/traces"))
 _UPLOAD: Final = re.compile(rb"/w/[^/]+/upload/\Z")
 # Each connection carries one request; and what the front says of it nobody else may say.
 _DROPPED: Final = {b"connection", b"keep-alive", b"proxy-connection", b"upgrade", b"http2-settings", b"expect"}
@@ -41,7 +42,7 @@ class Head:
     @property
     def is_long(self) -> bool:
         """Whether the address takes bodies beyond 1 MiB, from whoever has a key or a session."""
-        return self.method == b"POST" and (self.path == b"/api/v1/messages" or bool(_UPLOAD.match(self.path)))
+        return self.method == b"POST" and (self.path in _DOORS or bool(_UPLOAD.match(self.path)))
 
     @property
     def is_for_posting(self) -> bool:

@@ -112,6 +112,14 @@ SOUP = {
         ":reply-by +00000000T000001000 ",
         "\n",
     ],
+    "otel": [
+        '{"traceId":"',
+        "5b8efff798038103d269b633813fc60c",
+        '"spanId":',
+        '"name":"x",',
+        '"attributes":[{"key":',
+        '"value":',
+    ],
     "mcp": [
         '{"jsonrpc":"2.0","id":1,',
         '"method":"tools/call",',

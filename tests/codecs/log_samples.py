@@ -113,6 +113,29 @@ array_logs = st.builds(
     _closings,
 )
 
+_MEMBERS = st.sampled_from(
+    [
+        b'"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "desk"}}]}, ',
+        b'"resource": {"attributes": 5}, ',
+        b'"resource": {"cut ',
+        b'"other]": [{"a": "]}"}], "n": 1.5, ',
+        b"5, ",
+        b"",
+    ]
+)
+span_logs = st.builds(
+    lambda before, pairs, closing: (
+        b'{"resourceSpans": [{'
+        + before
+        + b'"scopeSpans": [{"scope": {"name": "}"}, "spans": ['
+        + b"".join(element + gap for element, gap in pairs)
+        + closing
+    ),
+    _MEMBERS,
+    st.lists(st.tuples(st.sampled_from(_ELEMENTS), _gaps), max_size=8),
+    st.sampled_from([b"]}]}]}", b"]}]}]}\n", b'], "x": 1}, {"spans": [{"b": 2}]}]}], "y": {}}\ntext', b"]}", b""]),
+)
+
 _CELLS = [b"hi", b'"hi, there"', b'"two\nlines"', b'"a ""quote"""', b"", b"\xe9", b"z" * 70, b'"open', b'a"b']
 csv_logs = st.builds(
     lambda header, rows: header + b"".join(b",".join(cells) + end for cells, end in rows),
@@ -127,6 +150,6 @@ _anything = st.lists(st.sampled_from([b'"', b"{", b"}", b"[", b"]", b",", b"\n",
 logs = st.builds(
     lambda mark, log, rest: mark + log + rest,
     _marks,
-    st.one_of(text_logs, array_logs, csv_logs, _anything),
+    st.one_of(text_logs, array_logs, span_logs, csv_logs, _anything),
     st.one_of(st.just(b""), st.just(b""), text_logs),
 )

@@ -7,9 +7,10 @@ object may hold the array as `messages`; what else is in that object is scaffold
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._record import Envelope
 from .blocks import Brackets
 from .envelopes import read_object, read_string
 from .items import Problem
@@ -137,7 +138,7 @@ class ArrayForm:
         if tape.is_in_long or size > tape.options.max_record_bytes:
             tape.take_long(end if is_closed else len(buffer), is_end=is_closed or is_last)
         elif is_closed:
-            _take(tape, end)
+            self._take(tape, end)
         elif is_last:
             reason = "the JSON array breaks off within this element"
             tape.take_to(len(buffer), problem=Problem(code="cut", reason=reason, offset=tape.offset + len(buffer)))
@@ -149,20 +150,21 @@ class ArrayForm:
         self._phase = "between"
         return True
 
+    def _take(self, tape: Tape, end: int) -> None:
+        """Read up to the index `end` as an element."""
+        raw = bytes(tape.buffer[tape.at : end])
+        kept = raw.rstrip()
+        try:
+            text = kept.decode()
+        except UnicodeDecodeError as error:
+            tape.take_to(tape.at + len(kept), problem=explain_bytes(error, tape.position))
+            return
+        wire, envelope = self._read_text(text, tape.options.fields)
+        tape.take_to(tape.at + len(kept), wire, envelope)
 
-def _take(tape: Tape, end: int) -> None:
-    """Read up to the index `end` as an element."""
-    raw = bytes(tape.buffer[tape.at : end])
-    kept = raw.rstrip()
-    try:
-        text = kept.decode()
-    except UnicodeDecodeError as error:
-        tape.take_to(tape.at + len(kept), problem=explain_bytes(error, tape.position))
-        return
-    wire, envelope = text, None
-    if text[:1] == "{":
-        wire, envelope = read_object(text, tape.options.fields)
-    elif text[:1] == '"':
-        string = read_string(text)
-        wire = text if string is None else string
-    tape.take_to(tape.at + len(kept), wire, envelope)
+    def _read_text(self, text: str, fields: Mapping[str, str]) -> tuple[str, Envelope | None]:
+        """The wire and the envelope of an element."""
+        if text[:1] == "{":
+            return read_object(text, fields)
+        string = read_string(text) if text[:1] == '"' else None
+        return text if string is None else string, None

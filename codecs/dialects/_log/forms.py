@@ -11,6 +11,7 @@ from .elements import ArrayForm
 from .items import Problem
 from .lines import LineForm
 from .rows import CsvForm, read_header
+from .spans import SpansForm
 from .tape import Tape
 
 # No more is looked at to tell the form.
@@ -26,6 +27,9 @@ _RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
 # A key before the messages of a chat that is told with them, and how such messages begin.
 _INSTRUCTIONS = frozenset((b"system", b"instructions"))
 _TURN = re.compile(rb'\[\s*\{\s*"role"\s*:')
+
+# The key of an export of spans.
+_EXPORT_KEYS = frozenset((b"resourceSpans", b"resource_spans"))
 
 
 class Form(Protocol):
@@ -66,7 +70,12 @@ def load_form(name: str, state: dict[str, Any]) -> Form:
     """The form of that name, as its `to_state` described it."""
     if name == "binary":
         return BinaryForm()
-    forms: dict[str, Callable[[dict[str, Any]], Form]] = {"lines": LineForm, "array": ArrayForm, "csv": CsvForm}
+    forms: dict[str, Callable[[dict[str, Any]], Form]] = {
+        "lines": LineForm,
+        "array": ArrayForm,
+        "spans": SpansForm,
+        "csv": CsvForm,
+    }
     return forms[name](state)
 
 
@@ -150,6 +159,8 @@ def _look_at_object(tape: Tape, start: int, *, is_enough: bool) -> Form | None:
             if may_be_whole and not is_enough:
                 return None
             return ArrayForm(enter=at + 1 - tape.at, is_wrapped=True)
+        if key[1] in _EXPORT_KEYS and buffer[at : at + 1] == b"[":
+            return SpansForm()
         scalar = _SCALAR.match(buffer, at, size)
         if scalar:
             at = scalar.end()

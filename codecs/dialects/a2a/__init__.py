@@ -70,7 +70,9 @@ def _make(data: Any) -> Sequence[Draft]:
     calls = list_calls(data)
     if calls:
         return [_draft(call) for call in calls]
-    return [draft_object(spot) if find_request(spot) is None else draft_sending(spot, None) for spot in _list_spots(data)]
+    return [
+        draft_object(spot) if find_request(spot) is None else draft_sending(spot, None) for spot in _list_spots(data)
+    ]
 
 
 def _draft(call: Call) -> Draft:

@@ -1,0 +1,206 @@
+"""Spans in a JSON value, in each of the forms that they are written in, with the paths of what is said of them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from .._json import write
+from .._positions import Path
+from .._time import instant_of_log
+from .tables import KINDS, OF_GENAI
+
+# Attributes that are objects are looked into this deep.
+MAX_DEPTH: Final = 6
+_HEX: Final = re.compile(r"[0-9a-f]{1,64}\Z")
+_VALUES: Final = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "arrayValue", "kvlistValue")
+_TRACE: Final = ("traceId", "trace_id")
+_SPAN: Final = ("spanId", "span_id")
+_PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id")
+_START: Final = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
+_END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+_FAILED: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "StatusCode.ERROR")
+
+
+class Found(NamedTuple):
+    """A value and where it stands."""
+
+    data: Any
+    path: Path
+
+    @property
+    def text(self) -> str | None:
+        """The value as a text, of a number its digits; None where it is neither, or empty."""
+        if isinstance(self.data, str):
+            return self.data or None
+        return None if self.data is None or isinstance(self.data, (bool, dict, list)) else write(self.data)
+
+
+NOTHING: Final = Found(None, ())
+
+
+class Event(NamedTuple):
+    """What happened in the course of a span."""
+
+    name: str
+    attributes: dict[str, Found]
+
+
+class Span:
+    """One span: what it says of itself, and of the program that it ran in."""
+
+    def __init__(self, data: dict[str, Any], path: Path, resource: Found) -> None:
+        context = data.get("context")
+        places = [Found(data, path), *([Found(context, (*path, "context"))] if isinstance(context, dict) else [])]
+        self.path = path
+        self.trace, self.id = pick(places, _TRACE), pick(places, _SPAN)
+        self.parent = pick(places[:1], _PARENT)
+        self.name = pick(places[:1], ("name",))
+        self.start, self.end = pick(places[:1], _START), pick(places[:1], _END)
+        self.attributes = read_attributes(data.get("attributes"), (*path, "attributes"))
+        self.resource = _read_resource(Found(data["resource"], (*path, "resource")) if "resource" in data else resource)
+        listed = data.get("events")
+        self.events = [
+            Event(str(event.get("name")), read_attributes(event.get("attributes"), (*path, "events", at, "attributes")))
+            for at, event in enumerate(listed if isinstance(listed, list) else ())
+            if isinstance(event, dict)
+        ]
+        status = data.get("status")
+        self.status = Found(status if isinstance(status, dict) else {}, (*path, "status"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has what makes a span: both ids, a name and a start."""
+        return None not in (self.trace.text, self.id.text, self.start.text) and isinstance(self.name.data, str)
+
+    @property
+    def is_of_genai(self) -> bool:
+        """Whether anything in it is of GenAI."""
+        names = [*self.attributes, *(event.name for event in self.events)]
+        return any(name.startswith(OF_GENAI) for name in names)
+
+    @property
+    def operation(self) -> str | None:
+        """What was done, by the name that the conventions give it."""
+        named = self.find("gen_ai.operation.name").text
+        if named is not None:
+            return named
+        kind = self.find("openinference.span.kind", "traceloop.span.kind", "llm.request.type").text
+        if kind is not None:
+            return KINDS.get(kind.upper(), kind.lower())
+        return "chat" if self.find("gen_ai.request.model", "gen_ai.response.model").text else None
+
+    def find(self, *names: str) -> Found:
+        """The first of these attributes that says something."""
+        return next((self.attributes[name] for name in names if name in self.attributes), NOTHING)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its status is an error."""
+        code = self.status.data.get("code", self.status.data.get("status_code"))
+        return isinstance(code, (str, int)) and code in _FAILED
+
+    @property
+    def microseconds(self) -> int | None:
+        """How long it took; None where it does not say."""
+        first, last = self.start.text, self.end.text
+        if first is None or last is None:
+            return None
+        if first.isdecimal() and last.isdecimal() and len(first) == len(last) == 19:
+            return (int(last) - int(first)) // 1000
+        began, ended = instant_of_log(first), instant_of_log(last)
+        if began is None or ended is None:
+            return None
+        apart = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+        return (apart.days * 86400 + apart.seconds) * 1_000_000 + apart.microseconds
+
+
+def list_spans(data: Any) -> list[Span]:
+    """The spans of a JSON value: one, or all of an export; none where it is anything else."""
+    if not isinstance(data, dict):
+        return []
+    exported = data.get("resourceSpans", data.get("resource_spans"))
+    if exported is None:
+        span = Span(data, (), NOTHING)
+        return [span] if span.is_whole else []
+    key = "resourceSpans" if "resourceSpans" in data else "resource_spans"
+    return [span for span in _list_exported(exported, (key,)) if span.is_whole]
+
+
+def _list_exported(listed: Any, path: Path) -> Iterator[Span]:
+    for resource in _items(Found(listed, path)):
+        own = Found(resource.data.get("resource"), (*resource.path, "resource"))
+        for scope in _members(resource, ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
+            for span in _members(scope, ("spans",)):
+                yield Span(span.data, span.path, own)
+
+
+def _members(found: Found, keys: Sequence[str]) -> Iterator[Found]:
+    for key in keys:
+        yield from _items(Found(found.data.get(key), (*found.path, key)))
+
+
+def _items(found: Found) -> Iterator[Found]:
+    for index, item in enumerate(found.data if isinstance(found.data, list) else ()):
+        if isinstance(item, dict):
+            yield Found(item, (*found.path, index))
+
+
+def pick(places: Sequence[Found], names: Sequence[str]) -> Found:
+    """The value under the first of these names that stands in one of these objects."""
+    return next(
+        (Found(place.data[name], (*place.path, name)) for place in places for name in names if name in place.data),
+        NOTHING,
+    )
+
+
+def read_attributes(data: Any, path: Path, depth: int = 0) -> dict[str, Found]:
+    """Attributes by name: of OTLP's list of keys and values, or of an object, with what stands deeper in it."""
+    found: dict[str, Found] = {}
+    if isinstance(data, list):
+        for item in _items(Found(data, path)):
+            if isinstance(item.data.get("key"), str):
+                found[item.data["key"]] = _unwrap(Found(item.data.get("value"), (*item.path, "value")))
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            found[name] = Found(value, (*path, name))
+            if isinstance(value, dict) and depth < MAX_DEPTH:
+                inner = read_attributes(value, (*path, name), depth + 1)
+                found.update({f"{name}.{below}": each for below, each in inner.items()})
+    return found
+
+
+def _unwrap(value: Found) -> Found:
+    if isinstance(value.data, dict):
+        return next((Found(value.data[kind], (*value.path, kind)) for kind in _VALUES if kind in value.data), value)
+    return value
+
+
+def _read_resource(resource: Found) -> dict[str, Found]:
+    if not isinstance(resource.data, dict):
+        return {}
+    if "attributes" in resource.data:
+        return read_attributes(resource.data["attributes"], (*resource.path, "attributes"))
+    return read_attributes(resource.data, resource.path)
+
+
+def read_id(found: Found, size: int) -> str | None:
+    """An id as lower-case hexadecimal digits, of which there are `size`; any other text as it is.
+
+    OTLP in JSON writes hexadecimal digits, Protobuf's own JSON Base64, and the SDK's `to_json` `0x` before digits.
+    """
+    text = found.text
+    if text is None:
+        return None
+    digits = text.lower().removeprefix("0x")
+    if _HEX.match(digits):
+        return None if not digits.strip("0") else digits
+    try:
+        decoded = base64.b64decode(text, validate=True).hex()
+    except (binascii.Error, ValueError):
+        return text
+    return decoded if len(decoded) == size else text

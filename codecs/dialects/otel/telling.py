@@ -1,0 +1,191 @@
+"""A span as a draft: who did what, for how long, how it ended, and what was said within it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .._draft import Draft
+from .._english import quote, say_name
+from .._record import Failure, NoteKind
+from .._time import instant_of_log
+from .spans import NOTHING, Found, Span, read_id
+from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TOOL_CALL
+from .texts import MAX_TEXTS, Text, gather_texts
+
+BACKWARDS: Final = NoteKind(
+    code="otel.ends-before-start",
+    severity="warning",
+    group="protocol",
+    about="A span ends before it starts: the clocks disagree.",
+    cites="OTLP, Span",
+)
+ODD_ID: Final = NoteKind(
+    code="otel.odd-id",
+    severity="warning",
+    group="protocol",
+    about="An id does not have the form that it must have.",
+    cites="OTLP, Span; W3C Trace Context",
+)
+MORE: Final = NoteKind(
+    code="otel.more-texts",
+    severity="warning",
+    group="undecoded",
+    about=f"A span holds more than {MAX_TEXTS} texts; only the last are told.",
+)
+_SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gives"}
+
+
+def draft_span(span: Span) -> Draft:
+    """The draft of a span."""
+    operation = span.operation
+    known = OPERATIONS.get(operation or "")
+    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, operation))
+    draft.say_sender("An agent" if span.is_of_genai else "A program", _find_sender(span).path or None)
+    if known is None:
+        words = f" does {say_name(operation)}, in the span " if operation else " reports the span "
+        draft.say(words).say(quote(str(span.name.data)), span.name.path)
+    else:
+        at = span.find("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind")
+        draft.say(f" {known.says}", at.path or span.name.path)
+        named = span.find(*known.named_by)
+        if named.text is not None:
+            draft.say(f" the {known.thing} {say_name(named.text)}", named.path)
+        elif known.thing:
+            draft.say(f" a {known.thing}, which it does not name")
+    _say_length(draft, span)
+    _say_end(draft, span)
+    if span.is_of_genai:
+        _say_texts(draft, span)
+    _note_ids(draft, span)
+    return draft.say(".")
+
+
+def _find_act(span: Span) -> str:
+    if span.has_failed:
+        return "failure"
+    if not span.is_of_genai or span.operation is None:
+        return "observe"
+    return "done" if span.end.text is not None else "progress"
+
+
+def _find_sender(span: Span) -> Found:
+    named = span.find(*AGENT)
+    if isinstance(named.data, str) and named.data:
+        return named
+    service = span.resource.get("service.name", NOTHING)
+    # The SDK's own word for a program that nobody named.
+    is_name = isinstance(service.data, str) and service.data and not service.data.startswith("unknown_service")
+    return service if is_name else NOTHING
+
+
+def _read_columns(span: Span, operation: str | None) -> dict[str, Any]:
+    start = span.start.text
+    kept = {name: found.data for name, names in KEPT.items() if (found := span.find(*names)).text is not None}
+    taken = span.microseconds
+    if taken is not None and taken >= 0:
+        kept["duration_ms"] = round(taken / 1000, 3)
+    texts = gather_texts(span) if span.is_of_genai else None
+    return {
+        "topic": span.name.data,
+        "content": {
+            name: found.data
+            for name, found in span.attributes.items()
+            if texts and found.path in {text.opens or text.path for part in texts for text in part}
+        },
+        "attributes": kept,
+        "sender": _find_sender(span).data,
+        "message_id": read_id(span.id, 16),
+        "trace_id": read_id(span.trace, 32),
+        "parent_id": read_id(span.parent, 16),
+        "conversation_id": span.find(*CONVERSATION).text,
+        "correlation_id": span.find(*TOOL_CALL).text,
+        "sent_at": instant_of_log(start) if start else None,
+        "sent_at_raw": start,
+        "error": _read_failure(span),
+    }
+
+
+def _read_failure(span: Span) -> Failure | None:
+    if not span.has_failed:
+        return None
+    return Failure(code=_find_error(span, "error.type", "exception.type").text, message=_find_reason(span).text)
+
+
+def _find_error(span: Span, *names: str) -> Found:
+    held = [span.attributes, *(event.attributes for event in span.events)]
+    return next((each[name] for each in held for name in names if name in each), NOTHING)
+
+
+def _find_reason(span: Span) -> Found:
+    for key in ("message", "description"):
+        if isinstance(span.status.data.get(key), str) and span.status.data[key]:
+            return Found(span.status.data[key], (*span.status.path, key))
+    return _find_error(span, "exception.message")
+
+
+def _say_length(draft: Draft, span: Span) -> None:
+    taken = span.microseconds
+    if taken is None:
+        if span.end.text is None:
+            draft.say(", which has not ended")
+    elif taken < 0:
+        draft.note(BACKWARDS, "it ends before it starts", span.end.path)
+    elif taken < 1_000_000:
+        draft.say(f", for {f'{taken / 1000:.3f}'.rstrip('0').rstrip('.')} ms", span.end.path)
+    else:
+        seconds = f"{taken / 1_000_000:.3f}".rstrip("0").rstrip(".")
+        draft.say(f", for {seconds} second{'' if seconds == '1' else 's'}", span.end.path)
+
+
+def _say_end(draft: Draft, span: Span) -> None:
+    if not span.has_failed:
+        return
+    code, reason = _find_error(span, "error.type", "exception.type"), _find_reason(span)
+    draft.say(", and fails", span.status.path)
+    if code.text is not None:
+        draft.say(f" with {say_name(code.text)}", code.path)
+    if isinstance(reason.data, str):
+        draft.say(": ").carry(reason.path)
+
+
+def _say_texts(draft: Draft, span: Span) -> None:
+    texts = gather_texts(span)
+    for before, held in (
+        ("its instructions", texts.instructions),
+        ("what it is given", texts.given),
+        ("what comes back", texts.back),
+    ):
+        for index, text in enumerate(held[-MAX_TEXTS:]):
+            draft.say(f"; {before}: " if index == 0 else ", ")
+            _say_text(draft, text)
+        if len(held) > MAX_TEXTS:
+            draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
+
+
+def _say_text(draft: Draft, text: Text) -> None:
+    if text.opens is not None and text.opens not in draft.opened:
+        draft.open(text.opens)
+    who = f"{say_name(text.role)} " if text.role else ""
+    if text.kind == "other":
+        draft.say(f"{who}{'sends ' if who else ''}a part of the kind {say_name(str(text.name))}", text.path)
+        return
+    says = _SAYS[text.kind] if who or text.kind != "text" else ""
+    named = f" {say_name(text.name)}" if text.name else ""
+    draft.say(f"{who}{says}{named}")
+    if text.path is not None:
+        draft.say(" with " if text.kind == "call" else " " if says else "").carry(text.path)
+    elif text.kind == "response":
+        draft.say(" nothing")
+
+
+def _note_ids(draft: Draft, span: Span) -> None:
+    for found, size, what in (
+        (span.trace, 32, "the trace"),
+        (span.id, 16, "the span"),
+        (span.parent, 16, "the span around it"),
+    ):
+        own = read_id(found, size)
+        # A parent of zeros is how some say that there is none.
+        is_absent = found.text is None or (own is None and found is span.parent)
+        if not is_absent and (own is None or len(own) != size or not set(own) <= set("0123456789abcdef")):
+            draft.note(ODD_ID, f"the id of {what} is not {size} hexadecimal digits that are not all zero", found.path)

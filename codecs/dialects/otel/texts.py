@@ -1,0 +1,174 @@
+"""What was said within a span: the messages given to a model, an agent or a tool, and what came back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from .._carrier import RULES
+from .._json import JsonError, load_whole
+from .._positions import Path
+from .spans import Found, Span
+
+# So many texts of a span are told; of a long history the last.
+MAX_TEXTS: Final = 100
+_INDEX = r"\.(\d{1,6})\.(?:message\.)?"
+_TAIL: Final = re.compile(
+    r"(?P<role>role)\Z|(?P<text>content|contents\.\d{1,6}\.message_content\.text)\Z"
+    r"|tool_calls\.\d{1,6}\.(?:tool_call\.function\.)?(?:(?P<name>name)|(?P<arguments>arguments))\Z"
+)
+# Conventions that number their messages in the names of attributes: those given, and those that came back.
+_NUMBERED: Final = tuple(
+    (re.compile(re.escape(prefix) + _INDEX), is_output)
+    for prefix, is_output in (
+        ("gen_ai.prompt", False),
+        ("llm.input_messages", False),
+        ("gen_ai.completion", True),
+        ("llm.output_messages", True),
+    )
+)
+# Attributes that hold messages, or a plain text; of the last of these only what no other says.
+_INSTRUCTIONS: Final = ("gen_ai.system_instructions",)
+_GIVEN: Final = ("gen_ai.input.messages", "gen_ai.prompt", "gen_ai.tool.call.arguments", "tool.parameters")
+_BACK: Final = ("gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.result")
+_GIVEN_OTHERWISE: Final = ("input.value", "traceloop.entity.input")
+_BACK_OTHERWISE: Final = ("output.value", "traceloop.entity.output")
+_EVENTS: Final = {
+    "gen_ai.system.message": ("system", False),
+    "gen_ai.user.message": ("user", False),
+    "gen_ai.assistant.message": ("assistant", False),
+    "gen_ai.tool.message": ("tool", False),
+    "gen_ai.choice": ("assistant", True),
+}
+
+
+class Text(NamedTuple):
+    """Something said: by which role, what kind of part it is (`text`, `call`, `response` or another), and where.
+
+    Attributes:
+        name: of what is called.
+        opens: the path of the text of JSON in which it stands, if it stands in one.
+    """
+
+    role: str | None
+    kind: str
+    path: Path | None
+    name: str | None = None
+    opens: Path | None = None
+
+
+class Texts(NamedTuple):
+    """All that was said within a span."""
+
+    instructions: list[Text]
+    given: list[Text]
+    back: list[Text]
+
+
+def gather_texts(span: Span) -> Texts:
+    """The texts of a span, of its attributes and its events."""
+    sources = [span.attributes, *(event.attributes for event in span.events if event.name.startswith("gen_ai."))]
+    texts = Texts([], [], [])
+    for attributes in sources:
+        for names, held in ((_INSTRUCTIONS, texts.instructions), (_GIVEN, texts.given), (_BACK, texts.back)):
+            for name in names:
+                if name in attributes:
+                    held.extend(_read_messages(attributes[name]))
+        for pattern, is_output in _NUMBERED:
+            (texts.back if is_output else texts.given).extend(_read_numbered(attributes, pattern))
+    for event in span.events:
+        content = event.attributes.get("content") or event.attributes.get("message")
+        if event.name in _EVENTS and content is not None:
+            role, is_output = _EVENTS[event.name]
+            held = texts.back if is_output else texts.given
+            held.extend(each._replace(role=each.role or role) for each in _read_messages(content))
+    for others, said in ((_GIVEN_OTHERWISE, texts.given), (_BACK_OTHERWISE, texts.back)):
+        if not said and (found := span.find(*others)).data is not None:
+            said.extend(_read_messages(found))
+    return texts
+
+
+def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> Iterator[Text]:
+    numbered: dict[int, list[tuple[str, Found]]] = {}
+    for name, found in attributes.items():
+        at = pattern.match(name)
+        tail = _TAIL.match(name, at.end()) if at else None
+        if at and tail:
+            numbered.setdefault(int(at[1]), []).append((str(tail.lastgroup), found))
+    for _, parts in sorted(numbered.items()):
+        role = next((found.text for kind, found in parts if kind == "role"), None)
+        called = [found.text for kind, found in parts if kind == "name"]
+        yield from (Text(role, "text", found.path) for kind, found in parts if kind == "text" and found.text)
+        given = [found.path for kind, found in parts if kind == "arguments" and found.text]
+        for index, tool in enumerate(called):
+            yield Text(role, "call", given[index] if index < len(given) else None, tool)
+
+
+def _read_messages(found: Found) -> list[Text]:
+    """The messages of a value: of a list of them, or of a text of JSON that is one; any other text is one itself."""
+    if not isinstance(found.data, str):
+        listed = _list_texts(found.data, found.path)
+        return listed or ([] if found.data in (None, {}, []) else [Text(None, "text", found.path)])
+    if found.data.lstrip()[:1] in ("[", "{"):
+        try:
+            inner = load_whole(found.data, RULES).data
+        except JsonError:
+            inner = None
+        if listed := _list_texts(inner, found.path):
+            return [text._replace(opens=found.path) for text in listed]
+    return [Text(None, "text", found.path)] if found.data else []
+
+
+def _list_texts(data: Any, path: Path) -> list[Text]:
+    """The texts of messages or of their parts; none where any of them is neither."""
+    items = [((*path, at), item) for at, item in enumerate(data)] if isinstance(data, list) else [(path, data)]
+    if not all(isinstance(item, dict) and ("role" in item or _kind_of(item)) for _, item in items):
+        return []
+    return [text for at, item in items for text in _read_message(item, at)]
+
+
+def _kind_of(part: dict[str, Any]) -> str | None:
+    kind = part.get("type")
+    return kind if isinstance(kind, str) and len(part) > 1 else None
+
+
+def _read_message(message: dict[str, Any], path: Path) -> Iterator[Text]:
+    role = message["role"] if isinstance(message.get("role"), str) else None
+    if "role" not in message:
+        yield from _read_part(message, path, role)
+        return
+    for key in ("parts", "content"):
+        held = message.get(key)
+        if isinstance(held, str) and held:
+            yield Text(role, "text", (*path, key))
+        for at, part in enumerate(held if isinstance(held, list) else ()):
+            if isinstance(part, dict):
+                yield from _read_part(part, (*path, key, at), role)
+    calls = message.get("tool_calls")
+    for at, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, dict) and isinstance(call.get("function"), dict):
+            yield from _read_call(call["function"], (*path, "tool_calls", at, "function"), role)
+
+
+def _read_part(part: dict[str, Any], path: Path, role: str | None) -> Iterator[Text]:
+    kind = _kind_of(part)
+    if kind == "tool_call":
+        yield from _read_call(part, path, role)
+    elif kind == "tool_call_response":
+        key = next((key for key in ("response", "result", "content") if part.get(key) not in (None, "")), None)
+        yield Text(role, "response", None if key is None else (*path, key))
+    else:
+        key = next((key for key in ("content", "text") if isinstance(part.get(key), str) and part[key]), None)
+        is_said = key is not None and kind in ("text", "reasoning", "output_text", "input_text")
+        yield (
+            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)))
+            if is_said
+            else Text(role, "other", path, kind)
+        )
+
+
+def _read_call(call: dict[str, Any], path: Path, role: str | None) -> Iterator[Text]:
+    name = call.get("name")
+    given = (*path, "arguments") if call.get("arguments") not in (None, "", {}) else None
+    yield Text(role, "call", given, name if isinstance(name, str) else None)
