@@ -39,7 +39,6 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         '"text":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}}',
         {"at": "2026-11-16T08:30:00Z", "from": "desk"},
     ),
-<<<<<<< HEAD
     "otel": (
         '{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","parentSpanId":"eee19b7ec3c1b173",'
         '"name":"execute_tool ask","kind":1,"startTimeUnixNano":"1795118400000000000",'
@@ -49,13 +48,12 @@ WORKED: dict[str, tuple[str, dict[str, Any] | None]] = {
         '{"key":"gen_ai.tool.name","value":{"stringValue":"ask"}},'
         '{"key":"gen_ai.tool.call.result","value":{"stringValue":"@a3|f0|cg7|S0|d2|T7|k2|q1|t\\"batch 2 again\\"#"}}]}',
         None,
-=======
+    ),
     "a2a": (
         '{"jsonrpc":"2.0","id":"r-7","result":{"kind":"task","id":"t-41","contextId":"c-9","status":{"state":"completed",'
         '"timestamp":"2026-11-16T08:31:00Z"},"artifacts":[{"artifactId":"a1","name":"count","parts":[{"kind":"text",'
         '"text":"41 crates"}]}]}}',
         {"from": "counter"},
->>>>>>> carrier
     ),
     "nslip": ('@a3|f0|cg7|S0|d2|T7|k2|q1|t"batch 2 again"#', None),
     "slip": ("SLIP v1 critic executor EvalReject thread2611 batch 2 has no tax", None),

@@ -209,7 +209,7 @@ def test_the_key_is_not_shown() -> None:
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "clients.md").read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["client", "handler"])
+@pytest.mark.parametrize("example", EXAMPLES[:2], ids=["client", "handler"])
 def test_the_examples_of_the_page_work_when_pasted(inspector: Inspector, example: str) -> None:
     """Pasted into a program of its own, with this server in the place of the page's."""
     code = example.replace("http://127.0.0.1:8000", inspector.url)
@@ -219,3 +219,15 @@ def test_the_examples_of_the_page_work_when_pasted(inspector: Inspector, example
     assert (done.returncode, done.stderr) == (0, "")
     last = inspector.stored[-1]
     assert (last["raw"], last["from"], last["to"], last["conversation"]) == ("?Uk/co", "oscar", "radar", "c7")
+
+
+def test_the_examples_of_a_spool_and_of_a_loop_work_when_pasted(inspector: Inspector, tmp_path: Path) -> None:
+    spool, loop = (example.replace("http://127.0.0.1:8000", inspector.url) for example in EXAMPLES[2:])
+    spool = f"import logging\nlogger = logging.getLogger('agent')\n{spool}\nspool.close()"
+    loop = f"import asyncio\n{loop}\nasyncio.run(main())"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "clients" / "python")}
+    for code in (spool, loop):
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert [str(each) for each in inspector.stored] == ['@a3|f0|c1|S0|d1|T1|k4|t"count aisle 6"#', "?Uk/co"]

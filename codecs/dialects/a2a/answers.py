@@ -35,10 +35,7 @@ _PIECES: Final = {
 def draft_answer(call: Call) -> Draft:
     """The draft of a result or an error of JSON-RPC."""
     at = Spot(call.data, call.path)
-    if call.kind == "error":
-        draft = _draft_error(at, call)
-    else:
-        draft = draft_object(at.at("result"), call)
+    draft = _draft_error(at, call) if call.kind == "error" else draft_object(at.at("result"), call)
     if call.id is not None:
         draft.columns["parent_id"] = call.id
     return draft

@@ -32,10 +32,7 @@ _ABOUT: Final = (
 def draft_call(call: Call) -> Draft:
     """The draft of a request."""
     at = Spot(call.data, call.path)
-    if call.method in SENDING:
-        draft = draft_sending(at.at("params"), call)
-    else:
-        draft = _draft_question(at, call)
+    draft = draft_sending(at.at("params"), call) if call.method in SENDING else _draft_question(at, call)
     if call.id is not None:
         draft.establish("a2a-call", call.id, _name_call(call))
     return draft

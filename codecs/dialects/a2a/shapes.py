@@ -18,7 +18,7 @@ WRAPPERS: Final = {
 
 
 def find_shape(spot: Spot) -> str | None:
-    """The kind of an object as version 0.3 names it, also "card", "config", "configs" or "tasks"; None for any other."""
+    """The kind of an object as version 0.3 names it, also card, config, configs or tasks; None for any other."""
     held = spot.members
     if not held:
         return None

@@ -1,4 +1,4 @@
-"""A value of a JSON text with the path to it, and its members in camel case as the specification writes, or in snake."""
+"""A value of a JSON text with the path to it, and its members, written in camel case or in snake."""
 
 from __future__ import annotations
 
