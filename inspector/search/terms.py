@@ -26,6 +26,12 @@ SEARCHABLE: tuple[SearchableTerm, ...] = (
     SearchableTerm(
         "dialect", "dialect", "the dialect it was written in", tuple(dialect.slug for dialect in all_dialects())
     ),
+    SearchableTerm(
+        "carrier",
+        "carrier",
+        "the dialect of the message that it stands in",
+        tuple(dialect.slug for dialect in all_dialects() if dialect.is_carrier),
+    ),
     SearchableTerm("from", "sender", "the sender, by its own or its friendly name", is_agent=True),
     SearchableTerm("to", "receiver", "a recipient; * for a broadcast", is_agent=True),
     SearchableTerm("performative", "performative", "the act", (*PERFORMATIVES, "malformed")),
@@ -36,6 +42,7 @@ SEARCHABLE: tuple[SearchableTerm, ...] = (
     SearchableTerm("topic", "topic", "its topic"),
     SearchableTerm("status", "status", "the status in the message"),
     SearchableTerm("act", "native_act", "the dialect's own word for the act"),
+    SearchableTerm("tool", "attributes.tool", "the tool that it calls"),
     SearchableTerm("version", "version", "the version of the dialect, where the message names it"),
     SearchableTerm("vocabulary", "vocabulary", "the vocabulary it was read with"),
     SearchableTerm("parent", "parent_id", "the id of its parent message"),

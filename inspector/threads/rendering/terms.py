@@ -247,6 +247,8 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
         given: the message's names that are not absent.
     """
     found = {term("dialect", message.dialect or reading.dialect)}
+    if message.dialect:
+        found.add(term("carrier", reading.dialect))
     found.add(term("performative", message.performative or "malformed"))
     for name in _SINGLE:
         value = getattr(message, name)

@@ -58,6 +58,8 @@ def test_each_stands_in_the_tree_by_the_rules_of_its_own_dialect(log: Cast) -> N
 def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
     found = find_messages(workspace=log.workspace, query="dialect:nslip")
     assert {each.carrier for each in found} == {"mcp"}
+    assert len(find_messages(workspace=log.workspace, query="carrier:mcp")) == 3
+    assert len(find_messages(workspace=log.workspace, query="tool:send performative:request dialect:mcp")) == 3
     counted = count_facets(workspace=log.workspace, query="")
     assert counted is not None
     values = {each.value: each.count for each in next(one for one in counted.facets if one.name == "dialect").values}
