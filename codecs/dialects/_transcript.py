@@ -304,9 +304,10 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
             found = _find_meant(found, reply.value, message)
         if reply.basis in ("explicit", "correlation"):
             if found:
-                # One that is said again word for word is the same message.
-                first = {each.wire: each for each in reversed(found)}
-                return Answer(reply.basis, tuple(reversed(first.values())))
+                if reply.basis == "explicit":
+                    # One that is said again word for word is the same message.
+                    found = tuple(reversed({each.wire: each for each in reversed(found)}.values()))
+                return Answer(reply.basis, found)
             named = named or reply
         elif found:
             likeliest = max(reversed(found), key=lambda each: each.message.sender in message.receivers)
