@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
+
+from dialects import all_dialects
 
 from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
@@ -12,6 +15,10 @@ _TWICE: Final = frozenset(
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
+_OF_TOOLS: Final = frozenset(
+    note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
+)
+_OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
 _FAILING: Final = frozenset({"clowl.done-failing", "agent_lingua.success-disagrees"})
 _REFUSING: Final = frozenset({"clowl.ack-refusing"})
@@ -27,6 +34,30 @@ _ROUTED: Final = (
     '"routing":{"from":"warden","to":"scout","broadcast":false},"auth":{"issuer":"gate","scopes":["read"]},'
     '"semantic":{"p":"REQ","from":"planner","to":"scout","task":"survey","data":{"q":"ports"},"ctx":null}}\n'
 )
+_INSIDE: Final = "@a3|f0|c1|S0|d1|T1|k4#"
+# A message in each of the other carriers.
+_CARRIERS: Final = (
+    json.dumps({"role": "user", "content": _INSIDE}),
+    json.dumps({"kind": "message", "role": "user", "messageId": "m", "parts": [{"kind": "text", "text": _INSIDE}]}),
+    json.dumps(
+        {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": "execute_tool send"}
+        | {"startTimeUnixNano": "1795118400000000000"}
+        | {"attributes": [{"key": "gen_ai.tool.call.arguments", "value": {"stringValue": _INSIDE}}]}
+    ),
+)
+
+
+def _answer(result: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":1,"result":{result}}}'
+
+
+def _fold(text: str, times: int) -> str:
+    """A text inside calls of a tool, one inside the other."""
+    for _ in range(times):
+        params = {"name": "send", "arguments": {"text": text}}
+        text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    return text
+
 
 RULES: Final = (
     Rule(
@@ -138,5 +169,33 @@ RULES: Final = (
         notes=_OF_RETRIES,
         triggers=(clowl("m1", "ERR", "radar", "oscar", code="E002", msg="no key", retry=True),),
         passes=(clowl("m1", "ERR", "radar", "oscar", code="E002", msg="no key", retry=False),),
+    ),
+    Rule(
+        code="tool-failed",
+        title="Failed tool call",
+        why="What follows may rest on a result that was never there.",
+        severity="notice",
+        group="protocol",
+        notes=_OF_TOOLS,
+        triggers=(
+            say(("ada", _answer('{"content":[{"type":"text","text":"no such city"}],"isError":true}'))),
+            say(
+                (
+                    "ada",
+                    '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no"}]}',
+                )
+            ),
+        ),
+        passes=(say(("ada", _answer('{"content":[{"type":"text","text":"rain"}]}'))),),
+    ),
+    Rule(
+        code="inside-unread",
+        title="Message inside a message, unread",
+        why="It stands deeper than is read: the log holds more than is told here.",
+        severity="warning",
+        group="security",
+        notes=_OF_DEPTH,
+        triggers=tuple(say(("ada", _fold(text, 4))) for text in (_fold(_INSIDE, 1), *_CARRIERS)),
+        passes=(say(("ada", _fold(_INSIDE, 2))),),
     ),
 )
