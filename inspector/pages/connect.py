@@ -113,7 +113,7 @@ def list_ways(address: str, key: str) -> list[Way]:
         Way(
             "python",
             "Python",
-            "Durable when it returns, and sent again as often as it must. `make client` builds the wheel.",
+            "Durable when it returns, and sent again as often as it must. The wheel is built by “make client”.",
             "from inspector_client import Client\n\n"
             f'client = Client("{address}", "{key}")\n'
             f"receipt = client.send('{_WIRE}')\n"
