@@ -23,7 +23,7 @@ from .calls import TOOL_WITHOUT_NAME, draft_call
 from .tables import GLOSSARY, LABELS, METHODS, REVISIONS, SPECIFICATION
 
 _HINT = re.compile(r'"jsonrpc"\s*+:\s*+"2\.0"')
-_META = "io.modelcontextprocol/"
+_META = "io.modelcontextprotocol/"
 
 ID_MISSING = NoteKind(
     code="mcp.id-missing",

@@ -19,7 +19,7 @@ TOOL_WITHOUT_NAME: Final = NoteKind(
     cites="MCP, server features",
 )
 _UNKNOWN: Final = Method("unknown", "either", "calls the method")
-_META: Final = "io.modelcontextprocol/"
+_META: Final = "io.modelcontextprotocol/"
 # What a method is about, by the key that names it.
 _NAMED: Final = {
     "tools/call": ("name", "the tool"),
