@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from ._dialect import Reply
 from ._english import quote, say_name
 from ._json import write
 from ._positions import Path
-from ._record import Failure
+from ._record import Failure, Message
 
 # What the specification says of its error codes (section 5.1).
 ERRORS: Final = {
@@ -76,6 +77,14 @@ def read_failure(call: Call) -> Failure:
 
 def _say_code(code: str) -> str:
     return code if re.fullmatch(r"-?\d{1,6}", code) else say_name(code)
+
+
+def find_replies(message: Message) -> Sequence[Reply]:
+    """An answer bears the id of its request; anything else only follows."""
+    if message.parent_id is not None:
+        why = "it bears the id of that request"
+        return (Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id),)
+    return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
 
 
 def say_failure(failure: Failure) -> str:

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._carrier import Carrier, make_dialect
-from .._dialect import Reply
 from .._draft import Draft
-from .._jsonrpc import Call, list_calls
-from .._record import Message, NoteKind
+from .._jsonrpc import Call, find_replies, list_calls
+from .._record import NoteKind
 from .answers import ANSWERED, draft_answer, find_answer
 from .calls import TOOL_WITHOUT_NAME, draft_call
 from .tables import GLOSSARY, LABELS, METHODS, REVISIONS, SPECIFICATION
@@ -62,13 +61,6 @@ def _draft(call: Call) -> Draft:
     return draft
 
 
-def _reply(message: Message) -> Sequence[Reply]:
-    if message.parent_id is not None:
-        why = "it bears the id of that request"
-        return (Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id),)
-    return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
-
-
 def _find_version(data: Any) -> str | None:
     for call in list_calls(data):
         result = call.data.get("result")
@@ -94,7 +86,7 @@ DIALECT = make_dialect(
         hint=_HINT,
         recognise=_recognise,
         make=_make,
-        replies=_reply,
+        replies=find_replies,
         labels=LABELS,
         notes=(ID_MISSING, TOOL_WITHOUT_NAME, ANSWERED),
         glossary=GLOSSARY,
