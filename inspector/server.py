@@ -37,3 +37,9 @@ def on_starting(server: Any) -> None:
     from django.conf import settings
 
     settings.SECRET_KEY  # noqa: B018  # the first look reads them all
+    import django
+
+    django.setup()
+    from inspector.schema import refuse_newer_schema
+
+    refuse_newer_schema()

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "inspector.search",
     "inspector.audit",
     "inspector.exports",
+    "inspector.backups",
     "inspector.api",
     "inspector.pages",
 ]

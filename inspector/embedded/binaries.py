@@ -77,6 +77,28 @@ def find_binaries(*, major: int | None = None, sources: Iterator[Binaries] | Non
     )
 
 
+def find_program(name: str, major: int) -> str:
+    """The path of one of PostgreSQL's client programs that fits a server of this major version.
+
+    Raises:
+        NoPostgresError: when there is none, with what to install.
+    """
+    found = {one.major: one.program(name) for one in _list_all() if (one.folder / name).is_file()}
+    on_path = shutil.which(name)
+    version = _read_told_version(on_path) if on_path else None
+    if on_path and version:
+        found.setdefault(version[0], on_path)
+    # A newer pg_dump reads an older server; what a newer pg_restore sends an older server refuses.
+    fitting = [one for one in sorted(found) if one == major or (one > major and name == "pg_dump")]
+    if fitting:
+        return found[fitting[0]]
+    raise NoPostgresError(
+        f"The server is PostgreSQL {major}, and its {name} is not here"
+        + (f" (only that of {', '.join(map(str, sorted(found)))})" if found else "")
+        + f": install the client programs of PostgreSQL {major}."
+    )
+
+
 def publish_binaries(binaries: Binaries, account: ServerAccount, folder: Path) -> Binaries:
     """The same PostgreSQL where this account can run it: in place if it can already, else a copy in `folder`.
 
@@ -162,10 +184,14 @@ def _read_version(folder: Path, account: ServerAccount | None = None) -> tuple[i
     """The version the programs tell when they are run, or None where they cannot be run (as that account)."""
     if not all((folder / name).is_file() for name in NEEDED):
         return None
+    return _read_told_version(str(folder / "postgres"), account)
+
+
+def _read_told_version(program: str, account: ServerAccount | None = None) -> tuple[int, int] | None:
     options = account.launch_options() if account else {}
     try:
         told = subprocess.run(
-            [str(folder / "postgres"), "--version"],
+            [program, "--version"],
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,

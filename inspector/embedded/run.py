@@ -62,6 +62,10 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--once", action="store_true", help="prove that everything works, tell the result and end")
     parser.add_argument("--no-samples", action="store_true", help="start without the sample logs")
+    parser.add_argument("--restore", metavar="FOLDER", help="first restore this backup, into a new state folder")
+    parser.add_argument(
+        "--secrets", metavar="FILE", help="with --restore: the secrets that were copied with the backup"
+    )
     return parser.parse_args(arguments)
 
 
@@ -120,6 +124,8 @@ def start_product(
 ) -> int:
     """Start the product on a running database."""
     environment = programs.make_environment(state, database_url)
+    if options.restore:
+        restore(options, environment)
     first = take_first_steps(state, environment, terminal)
     host, port = listener.getsockname()
     door = Door(host=host, port=port, token=first["token"])
@@ -132,8 +138,10 @@ def start_product(
     if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=programs.WEB):
         raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")
 
+    if options.restore:  # Nothing is added to what was restored, now or at a later start.
+        state.write_samples_loaded(first["workspace"], {})
     # An archived workspace refuses its keys.
-    is_bare = options.no_samples or bool(first["archived"])
+    is_bare = options.no_samples or bool(options.restore) or bool(first["archived"])
     deliveries = {} if is_bare else load_samples(door, state, supervisor, terminal, first["workspace"])
     if options.once:
         terminal.say("\nThe proof:")
@@ -142,6 +150,18 @@ def start_product(
         return 0 if is_proven else 1
     terminal.say(f"\nOpen  http://{host}:{port}{first['link']}\n(this link signs you in once; Ctrl-C stops everything)")
     return serve(supervisor)
+
+
+def restore(options: argparse.Namespace, environment: dict[str, str]) -> None:
+    """Restore a backup before the product starts, telling what is done.
+
+    Raises:
+        DatabaseError: when it was refused; the command has said why.
+    """
+    secrets = [f"--secrets={Path(options.secrets).absolute()}"] if options.secrets else []
+    command = [sys.executable, "manage.py", "restore", str(Path(options.restore).absolute()), *secrets]
+    if subprocess.run(command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        raise DatabaseError("The backup was not restored, and nothing was started.")
 
 
 def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: Terminal) -> dict[str, str]:

@@ -1,0 +1,108 @@
+"""Making a backup: the dump of one snapshot, and the manifest that counts the same snapshot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from inspector.keyring.encryption import KeyringError, load_keks
+from inspector.schema import list_applied
+
+from .database import count_rows, get_server_version, run_program
+from .errors import BackupError
+from .manifest import DUMP, MANIFEST, Manifest, measure
+
+
+def make_backup(folder: Path, *, pg_dump: str) -> Manifest:
+    """Write a backup into a new folder, private to whoever runs this. The product may run meanwhile.
+
+    The folder has its name only when everything is in it and on the disk.
+
+    Args:
+        folder: which must not be there, or be empty.
+        pg_dump: the program, of the server's major version or a newer one.
+
+    Raises:
+        BackupError: where the folder is in use, the disk is full, or PostgreSQL refuses.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BackupError(f"{folder} is there already: name a new folder.")
+    partial = folder.with_name(f"{folder.name}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700, parents=True)
+        manifest = _fill(partial, pg_dump)
+        for path in (partial / DUMP, partial / MANIFEST, partial):
+            _flush(path)
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+        _flush(folder.parent)
+    except OSError as error:
+        raise BackupError(f"{partial} could not be written ({error.strerror}).") from error
+    return manifest
+
+
+def _fill(folder: Path, pg_dump: str) -> Manifest:
+    # The transaction keeps its snapshot alive until pg_dump has read all of it.
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SELECT pg_export_snapshot()")
+        (snapshot,) = cursor.fetchone()
+        made_at = datetime.now(UTC)
+        arguments = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
+        run_program(pg_dump, [*arguments, f"--file={folder / DUMP}"])
+        rows, migrations = count_rows(), list_applied()
+    dump_bytes, dump_sha256 = measure(folder / DUMP)
+    manifest = Manifest(
+        made_at=made_at.isoformat(timespec="seconds"),
+        server=get_server_version()[1],
+        migrations=migrations,
+        rows=rows,
+        dump_bytes=dump_bytes,
+        dump_sha256=dump_sha256,
+        key_encryption_key=name_key_encryption_key(),
+    )
+    manifest.write(folder)
+    return manifest
+
+
+def name_key_encryption_key() -> str:
+    """What names the key that the keyring is sealed with; "" where there is none."""
+    try:
+        return load_keks()[0].id
+    except KeyringError:
+        return ""
+
+
+def copy_secrets(path: Path) -> list[str]:
+    """Copy the secrets of the state folder to a new file, private to whoever runs this; their names.
+
+    Those that come from the environment are not copied: whoever gave them keeps them.
+
+    Raises:
+        BackupError: where the file is there already or cannot be written.
+    """
+    files = [settings.STATE_DIR / name for name in ("secret_key", "keyring_key")]
+    there = [file for file in files if file.is_file()]
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as target:
+            target.writelines(f"{file.name} {file.read_text().strip()}\n" for file in there)
+    except FileExistsError:
+        raise BackupError(f"{path} is there already: name a new file.") from None
+    except OSError as error:
+        raise BackupError(f"{path} could not be written ({error.strerror}).") from error
+    return [file.name for file in there]
+
+
+def _flush(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
