@@ -22,8 +22,8 @@ class Piece(NamedTuple):
 class Offer(NamedTuple):
     """Tools that were listed, or None where it is no longer known which there are.
 
-    `is_whole` is whether no others are on a further page; `is_of_side` whether they are the tools of the side that sends
-    the list, and not of the conversation.
+    `is_whole` is whether no others are on a further page. `is_of_side` is whether they are the tools of the side that
+    sends the list, and not of the conversation.
     """
 
     names: Sequence[str] | None
