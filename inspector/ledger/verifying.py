@@ -156,7 +156,7 @@ class _Verifying:
         found = roots.compute()
         for root, whose in self._signed[roots.size]:
             if root != found:
-                text = f"the entries are not those that {whose} of {roots.size} entries was signed for"
+                text = f"{whose} of {roots.size} entries was signed for other entries"
                 known = [fault.index for fault in self._faults if fault.index is not None and fault.index >= good]
                 where = "" if known else f": the first that differs is one from {good} to {roots.size - 1}"
                 self._report(min(known, default=good), "", None, f"{text}{where}")
