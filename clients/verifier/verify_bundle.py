@@ -92,9 +92,9 @@ def parse(data: bytes, where: str) -> Any:
 
 
 def canonical(value: Any, where: str) -> bytes:
-    """The bytes that a digest is over: names in order, no spaces, UTF-8."""
+    """The bytes that a digest is over: names in order, no spaces, all but ASCII escaped."""
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{where} cannot be written as canonical JSON: {error}.") from error
 
@@ -322,7 +322,7 @@ def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoi
 class Entries:
     """The entries one by one, and what later checks need of those that hold.
 
-    `records` are the digests of the bytes by the ids of records, `verdicts` names sign-offs by what they are bound to.
+    `records` are the digests of the bytes by the ids of records, `verdicts` by what they are bound to.
     """
 
     def __init__(self, report: Report, bundle: Bundle, note: Checkpoint) -> None:
@@ -331,7 +331,7 @@ class Entries:
         self.sources = bundle.open("records.bin")
         self.total = self.proven = self.exact = self.unsent = self.shut = self.place = 0
         self.records: dict[str, bytes] = {}
-        self.verdicts: dict[bytes, str] = {}
+        self.verdicts: dict[bytes, list[str]] = {}
         for entry, where in bundle.lines("entries.jsonl"):
             self.total += 1
             self.proven += self.check(entry, where)
@@ -341,6 +341,10 @@ class Entries:
     def check(self, entry: Any, where: str) -> bool:
         index, leaf = count(entry.get("index"), f"The index in {where}"), entry.get("leaf")
         content = entry.get("content")
+        if leaf is None:
+            name = f"Entry {index:,} ({entry.get('kind')} {entry.get('id')})"
+            self.report.say(BROKEN, f"{name}: it was deleted; the log has it and the database has not.")
+            return False
         if not isinstance(leaf, dict) or set(leaf) != {"v", "kind", "id", "at", "sha256"} or leaf["v"] != 1:
             raise BundleError(f"The leaf in {where} is of a form that this version does not know.")
         name = f"Entry {index:,} ({leaf['kind']} {leaf['id']})"
@@ -358,7 +362,8 @@ class Entries:
             self.records[str(leaf["id"])] = unhex(content.get("source"), f"The digest of the bytes in {where}")
         elif is_good and content and leaf["kind"] == "verdict" and content.get("binding"):
             bound = unhex(content["binding"], f"The binding in {where}")
-            self.verdicts[bound] = f"Sign-off {leaf['id']} ({content.get('verdict')}), entry {index:,}"
+            told = f"Verdict {leaf['id']} ({content.get('verdict')}), entry {index:,}"
+            self.verdicts.setdefault(bound, []).append(told)
         return is_good
 
     def is_proven(self, index: int, leaf: bytes, proof: Any, where: str) -> bool:
@@ -406,14 +411,14 @@ class Entries:
 
 
 def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
-    """Whether the messages, with their English, are what the verdicts are bound to; sign-off by sign-off."""
+    """Whether the messages, with their English, are what the verdicts are bound to."""
     waiting, unsigned = dict(entries.verdicts), 0
     for binding, lines in itertools.groupby(bundle.lines("english.jsonl"), lambda each: each[0].get("binding")):
-        name = waiting.pop(unhex(binding, "A binding in english.jsonl"), None) if binding else None
+        names = waiting.pop(unhex(binding, "A binding in english.jsonl"), []) if binding else []
         digest, number, before = hashlib.sha256(), 0, report.broken
         for line, where in lines:
             number += 1
-            told = f"English: message {number:,} of {name or 'no sign-off'} (record {line.get('record')})"
+            told = f"English: message {number:,} of {names[0] if names else 'no verdict'} (record {line.get('record')})"
             digests = [unhex(line.get(each), f"{each} in {where}") for each in ("sha256", "english_sha256", "beside")]
             if entries.records.get(str(line.get("record"))) != digests[0]:
                 report.say(BROKEN, f"{told}: no entry that holds has its record: dropped, or changed.")
@@ -422,15 +427,15 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
                 report.say(BROKEN, f"{told}: its English was changed.")
             decoder = f"{line.get('decoder')}\n".encode("utf-8", "replace")
             digest.update(digests[0] + decoder + digests[1] + digests[2])
-        if name:
-            is_good = digest.hexdigest() == binding and report.broken == before
+        is_good = digest.hexdigest() == binding and report.broken == before
+        for name in names:
             told = f"{name}: its {number:,} messages, with their English,"
             report.judge(is_good, f"{told} are what was signed.", f"{told} are NOT what was signed.")
-        unsigned += 0 if name else number
-    for name in waiting.values():
+        unsigned += 0 if names else number
+    for name in itertools.chain(*waiting.values()):
         report.say(UNKNOWN, f"{name}: the bundle does not hold the messages that were signed.")
     if unsigned:
-        report.say(UNKNOWN, f"English: of {unsigned:,} messages it is what the product reads now; nobody signed it.")
+        report.say(UNKNOWN, f"English: of {unsigned:,} messages no verdict in the bundle is bound to it.")
 
 
 def verify(report: Report, given: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ def sha256(data: bytes) -> bytes:
 
 
 def write(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 def find_root(leaves: list[bytes]) -> bytes:
