@@ -229,7 +229,7 @@ def _clowl_hidden(talk: Talk) -> None:
 def _clowl_broken(talk: Talk) -> None:
     wire = f'{{"clowl":"0.2","mid":"b-1","p":"REQ","from":"{talk.a}","to":"{talk.b}","cid":"{talk.name}","body":{{"t":'
     truth = Truth(who=talk.a, to=(talk.b, UNKNOWN), act=(UNKNOWN, "asks"), about=(UNKNOWN,), end=(UNKNOWN, "none"),
-                  wrong=(talk.thing, talk.other), reply=("none", "unclear"), doubts=("H",))  # fmt: skip
+                  wrong=(talk.thing, talk.other), reply=("none", "unclear", UNKNOWN), doubts=("H",))  # fmt: skip
     talk.add(talk.wrap(wire, talk.a, talk.b), truth)
 
 

@@ -38,6 +38,7 @@ from inspector.intake.liveness import alone
 from inspector.intake.models import Job
 from inspector.intake.staging import discard_expired
 from inspector.intake.waking import wake
+from inspector.ledger.sequencing import enter_new
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
@@ -161,6 +162,7 @@ def sweep() -> None:
         note_all_due()
     if jobs.has_due():
         wake()
+    enter_new()
 
 
 def tidy() -> None:

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "inspector.threads",
     "inspector.search",
     "inspector.audit",
+    "inspector.ledger",
     "inspector.exports",
     "inspector.backups",
     "inspector.api",

@@ -24,9 +24,13 @@ from django.db import connection, transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from psycopg import sql
 
-TRAIL = "trail_deed"
-# Their triggers let no row be deleted. Nothing refers to them, so that each can be truncated alone.
-KEPT = (TRAIL, "keyring_keyevent")
+# Their triggers let no row be deleted; those that are named here let no table be truncated. Nothing refers to the
+# tables, so that each can be truncated alone.
+NOT_TRUNCATED = {
+    "trail_deed": "deeds_kept",
+    **{f"ledger_ledger{name}": "ledger_whole" for name in ("entry", "hash", "checkpoint", "cosignature", "key")},
+}
+KEPT = (*NOT_TRUNCATED, "keyring_keyevent")
 # Django writes them after each migration, and no test changes them.
 WRITTEN_BY_DJANGO = ("django_content_type", "auth_permission")
 # A table with more on its pages, whether it still counts or not, is grown.
@@ -43,18 +47,20 @@ def empty_by_deleting() -> Iterator[None]:
         nonlocal is_truncated
         with transaction.atomic():
             names, is_truncated = find_filled()
-            if is_truncated or TRAIL in names:
-                execute("ALTER TABLE {} DISABLE TRIGGER deeds_kept", TRAIL)
+            kept = [name for name in NOT_TRUNCATED if is_truncated or name in names]
+            for name in kept:
+                execute("ALTER TABLE {} DISABLE TRIGGER {}", name, NOT_TRUNCATED[name])
             if is_truncated:
                 truncate_all(operations, statements)
             else:
                 # References are looked at when the transaction ends: any order will do.
                 for name in names:
                     execute("TRUNCATE {}" if name in KEPT else "DELETE FROM {}", name)
-            if is_truncated or TRAIL in names:
+            if kept:
                 # With references that are not looked at yet no table can be altered.
                 execute("SET CONSTRAINTS ALL IMMEDIATE")
-                execute("ALTER TABLE {} ENABLE ALWAYS TRIGGER deeds_kept", TRAIL)
+            for name in kept:
+                execute("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}", name, NOT_TRUNCATED[name])
 
     def write(*arguments: Any, **names: Any) -> None:
         if is_truncated:

@@ -30,6 +30,7 @@ LAYERS = (
     ("steps",),
     ("reading",),
     ("exports", "backups"),
+    ("ledger",),
     ("audit",),
     ("search",),
     ("threads",),

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ._context import Context, Keys
 from ._draft import Draft, Piece
-from ._english import escape, join_words, say_name
+from ._english import enclose, join_words, say_name
 from ._inner import Inner
 from ._places import Places
 from ._positions import Path, read_key
@@ -44,10 +44,11 @@ def tell_carried(title: str, reading: Reading, context: Context, keys: Keys) -> 
 
 def _tell_malformed(title: str, message: Message) -> Message:
     sender = "Someone" if message.sender is None else say_name(message.sender)
-    text = str(message.content)
-    said = Segment(text=escape(text), spans=((0, 0, len(text)),))
-    before = Segment(text=f"{sender} sends what cannot be read as {title}: “")
-    return message.replace(english=(before, said, Segment(text="”.")))
+    wire = str(message.content)
+    before, text, after = enclose(wire)
+    said = Segment(text=text, spans=((0, 0, len(wire)),))
+    opening = Segment(text=f"{sender} sends what cannot be read as {title}: {before}")
+    return message.replace(english=(opening, said, Segment(text=f"{after}.")))
 
 
 class _Telling:
@@ -146,11 +147,12 @@ class _Telling:
 
     def _tell_content(self, span: Span, part: int, said: Sequence[Message] | None) -> Iterator[Segment]:
         """What a text inside says, or the text itself; marks that it cannot end stand around either."""
+        after = "”"
         if said is None:
             raw = self._reading.layers[span[0]].text[span[1] : span[2]]
-            text = read_key(raw) if raw.startswith('"') else raw
-            yield Segment(text="“")
-            yield Segment(text=escape(text), spans=(span,))
+            before, text, after = enclose(read_key(raw) if raw.startswith('"') else raw)
+            yield Segment(text=before)
+            yield Segment(text=text, spans=(span,))
         else:
             # What these carry in turn they say themselves.
             said = [each for each in said if each.carrier_part == part]
@@ -160,4 +162,4 @@ class _Telling:
             )
             for index, each in enumerate(said):
                 yield from (*((Segment(text=" "),) if index else ()), *each.english)
-        yield Segment(text="”")
+        yield Segment(text=after)

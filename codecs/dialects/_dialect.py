@@ -98,6 +98,7 @@ class Dialect(Value):
     `is_carrier` where its messages hold texts that are read in turn; such a dialect is read and never written.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
+    `topics_are_tasks` where the topic of a message names its task, so that an answer has that of its request.
     `nouns` are what a message is called where another speaks of it, by its act, where its performative says too much.
     """
 
@@ -121,6 +122,7 @@ class Dialect(Value):
     asks_what_waits: bool = False
     has_objects: bool = False
     is_carrier: bool = False
+    topics_are_tasks: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}

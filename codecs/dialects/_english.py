@@ -60,9 +60,24 @@ def escape(text: str) -> str:
     return _ENDS_QUOTE.sub(lambda found: found[1] * 2 + (f"\\{found[2]}" if found[2] else ""), text)
 
 
+def holds_marks(text: str) -> bool:
+    """Whether a text holds a mark that could end its quotation, or ends so that it would take the mark's meaning."""
+    return not (text.isascii() and text[-1:] != "\\") and escape(text) != text
+
+
+def enclose(text: str) -> tuple[str, str, str]:
+    """The text as a quotation: the mark that opens it, what stands between, and the mark that closes it.
+
+    What an agent says ends where the marks end. A text that holds such marks stands as it is between « and »; only one
+    that holds these too has backslashes.
+    """
+    inner = escape(text)
+    return ("«", text, "»") if inner != text and "«" not in text and "»" not in text else ("“", inner, "”")
+
+
 def quote(text: str) -> str:
-    """The text in double quotation marks, as an auditor would cite it: what an agent says ends where they end."""
-    return f"“{text}”" if text.isascii() and text[-1:] != "\\" else f"“{escape(text)}”"
+    """The text in quotation marks, as an auditor would cite it."""
+    return f"“{text}”" if text.isascii() and text[-1:] != "\\" else "".join(enclose(text))
 
 
 def say_name(name: str) -> str:

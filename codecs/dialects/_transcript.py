@@ -27,6 +27,8 @@ _MAX_TOPIC_LENGTH: Final = 80
 _MAX_DIFFERENCES: Final = 3
 # So many other messages are named that an answer could answer as well.
 _MAX_OTHERS: Final = 3
+# Of so many receivers a name that reads like more is explained.
+_MAX_NAMES: Final = 20
 
 # What a message is called where another answers it.
 _NOUNS: Final = {
@@ -39,6 +41,7 @@ _NOUNS: Final = {
 # space stands in quotation marks.
 _IN_HEAD: Final = re.compile(
     r"turn \d+\Z|sent \d{1,2} \w+ \d{4}, |the answered message is not named\Z|it names no version of CLowl\Z"
+    r"|it says that it answers no message \(pid null\)\Z"
     r"|CLowl version |in the form of |it has the message id |in conversation |closed by the signature line "
     r"|the whole SHA-256 is |public key in full: |the payload in full: "
 )
@@ -160,15 +163,16 @@ class Transcript:
         line = Line(self._count, message, dialect, hash(wire))
         line.content = hash(write_content(message)) if get_dialect(dialect).numbers(message) else 0
         line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
+        answered = answer.lines[0] if answer and len(answer.lines) == 1 else None
         reversal: tuple[str, ...] = ()
-        if answer and len(answer.lines) == 1:
-            reversal = _say_reversal(line, answer.lines[0])
-            answer.lines[0].is_answered = True
+        if answered:
+            reversal = (*_say_reversal(line, answered), *_say_other_task(line, answered))
+            answered.is_answered = True
         moment = say_instant(datetime.fromisoformat(message.sent_at)) if message.sent_at else "no time"
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        times = _say_time(line, self.lines, is_reply=bool(answer))
+        times = (*_say_time(line, self.lines, answered, is_reply=bool(answer)), *_say_past(message))
         line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
@@ -191,7 +195,7 @@ class Transcript:
         """What stands beside the sentence; what is not known, each once for the conversation."""
         told = [each for each in message.also if not _is_in_head(message, each.text)]
         carried = [each.text for each in told if each.basis != "unknown"]
-        said = dict.fromkeys(each.text for each in told if each.basis == "unknown")
+        said = dict.fromkeys((*_say_names(message), *(each.text for each in told if each.basis == "unknown")))
         new = [text for text in said if not self._may_remember(text) or text not in self._remarked]
         self._remarked |= {text: number for text in new if self._may_remember(text)}
         also = f" Also: {'; '.join(carried)}." if carried else ""
@@ -199,6 +203,13 @@ class Transcript:
 
     def _may_remember(self, text: str) -> bool:
         return text in self._remarked or len(self._remarked) < MAX_LINES
+
+
+def _say_names(message: Message) -> Iterator[str]:
+    """Of names that read like more than a name, that they are names."""
+    for name in dict.fromkeys((message.sender, *message.receivers[:_MAX_NAMES])):
+        if name and (shown := say_name(name)) != name:
+            yield f"{shown} is the name of one agent"
 
 
 def _is_in_head(message: Message, text: str) -> bool:
@@ -219,10 +230,11 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
     if answer.basis == "turn":
         cited = message.correlation_id
         if cited is not None and not any(bears(each.message, cited) for each in answer.lines):
-            return (f"{_say_missing(cited, answer)}; by order, perhaps to {join_words(names)}.",)
+            return (f"{_say_missing(cited, answer)}; judging by the sequence, perhaps to {join_words(names)}.",)
         others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
         too = f", and {join_words(others)} {'is' if len(others) == 1 else 'are'} unanswered too" if others else ""
-        return (f"By order, in reply to {join_words(names, last='or')}; the message itself does not say so{too}.",)
+        named = join_words(names, last="or")
+        return (f"Judging by the sequence, in reply to {named}; the message itself does not say so{too}.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
 
@@ -250,7 +262,9 @@ def bears(message: Message, handle: str) -> bool:
 
 
 def _say_unnamed(message: Message) -> tuple[str, ...]:
-    """That an answer answers nothing that is known, where its sentence does not say so."""
+    """That an answer answers nothing that is known, where its sentence does not say so, and that an unread one may."""
+    if message.performative in (None, "unknown"):
+        return ("Whether it answers a message is not known.",)
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
     return () if is_said else ("Which message it answers is not known.",)
 
@@ -279,14 +293,35 @@ def _say_alone(message: Message) -> str:
     return "".join(segment.text for segment in message.english if segment.text != told)
 
 
-def _say_time(line: Line, lines: deque[Line], *, is_reply: bool) -> Iterator[str]:
-    """That the clock contradicts the order of the lines, or does not decide on it."""
+def _say_other_task(line: Line, answered: Line) -> tuple[str, ...]:
+    """That an answer is about another task than what it answers, where the dialect's topics are tasks."""
+    about, asked = line.message.topic, answered.message.topic
+    is_answer = line.message.performative in _ANSWERS and answered.message.performative in _ASKS
+    if not is_answer or not about or not asked or about == asked or not get_dialect(line.dialect).topics_are_tasks:
+        return ()
+    return (f"Caution: it is about {_show(about)}, and what it answers is about {_show(asked)}.",)
+
+
+def _say_past(message: Message) -> Iterator[str]:
+    """That a deadline or a time that it sets was over when it was sent."""
+    for what, moment in (("deadline", message.deadline), ("time that it sets", message.schedule)):
+        if moment is not None and moment.instant and message.sent_at:
+            instant = datetime.fromisoformat(moment.instant)
+            if instant < datetime.fromisoformat(message.sent_at):
+                yield f"Caution: the {what}, {say_instant(instant)}, was over when it was sent."
+
+
+def _say_time(line: Line, lines: deque[Line], answered: Line | None, *, is_reply: bool) -> Iterator[str]:
+    """That the clock contradicts the order of the lines, or what is answered, or does not decide on the order."""
     at, before = line.message.sent_at, lines[-1] if lines else None
     if not at or before is None or not before.message.sent_at:
         return
     moment, earlier = datetime.fromisoformat(at), datetime.fromisoformat(before.message.sent_at)
+    asked = datetime.fromisoformat(answered.message.sent_at) if answered and answered.message.sent_at else None
     if moment < earlier:
         yield f"Caution: its time is before that of message {before.number}, which stands before it."
+    elif answered and asked and moment < asked:
+        yield f"Caution: its time is before that of message {answered.number}, which it answers."
     elif moment == earlier and not is_reply and before.wire != line.wire:
         yield f"Its time is that of message {before.number} too: which was first is not known."
 

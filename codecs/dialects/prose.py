@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ._context import Context, Keys
 from ._dialect import Dialect, never
-from ._english import escape, say_name
+from ._english import enclose, say_name
 from ._errors import EncodeError
 from ._json import is_json
 from ._record import (
@@ -65,8 +65,9 @@ def _say(message: Message, wire: str) -> Message:
         return message.replace(english=(Segment(text=f"{sender} sends an empty text."),))
     is_unknown_json = any(note.code == JSON_UNKNOWN.code for note in message.notes)
     what = "sends JSON of a kind that no dialect reads, as it stands" if is_unknown_json else "writes plain text"
-    said = Segment(text=escape(wire), spans=((0, 0, len(wire)),))
-    return message.replace(english=(Segment(text=f"{sender} {what}: “"), said, Segment(text="”.")))
+    before, text, after = enclose(wire)
+    said = Segment(text=text, spans=((0, 0, len(wire)),))
+    return message.replace(english=(Segment(text=f"{sender} {what}: {before}"), said, Segment(text=f"{after}.")))
 
 
 def _encode(messages: Sequence[Message]) -> Encoded:

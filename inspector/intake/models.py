@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.utils import timezone
 
@@ -82,6 +83,8 @@ class Delivery(models.Model):
         indexes = [
             # Serves the list of deliveries, newest first, by keyset.
             models.Index(fields=["workspace", "-received_at", "-id"], name="delivery_newest"),
+            # Serves the ledger, which asks what was framed since a moment; it grows in this order.
+            BrinIndex(fields=["framed_at"], name="delivery_framed", autosummarize=True),
             # Serves what waits to be loaded, and the sweep of what has waited too long.
             models.Index(fields=["received_at"], name="delivery_staged", condition=models.Q(state="staged")),
             # Serves the bytes that wait in a workspace.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models.functions import Now
@@ -60,6 +60,8 @@ class Deed(models.Model):
             # Serve the filters by who and by what was done, newest first.
             models.Index(fields=["workspace", "actor_kind", "actor_id", "-sequence"], name="deed_by_actor"),
             models.Index(fields=["workspace", "code", "-sequence"], name="deed_by_code"),
+            # Serves the ledger, which asks what was done since a moment in any workspace.
+            BrinIndex(fields=["at"], name="deed_since", autosummarize=True),
             # Serves a stretch of time.
             models.Index(fields=["workspace", "at"], name="deed_by_time"),
             # Serves the trail of one object. Ids of two workspaces never meet.

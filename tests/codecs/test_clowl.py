@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dialects
 from dialects import _positions as positions
-from dialects._english import escape, say_name
+from dialects._english import enclose, say_name
 from dialects._scan import leaves
 from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
@@ -145,7 +145,7 @@ def test_a_generated_message_is_read_as_it_was_made(seed: int) -> None:
     assert message.notes == ()
     told = message.sentence + " ".join(part.text for part in message.also)
     for words in said:
-        assert escape(words) in told
+        assert enclose(words)[1] in told
     assert message.sentence.startswith(say_name(record["sender"]))
     assert message.sentence.endswith(".")
     assert {"".join(part.text for part in message.english)} == {message.sentence}

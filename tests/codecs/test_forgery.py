@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dialects
-from dialects._english import escape, quote, say_cautions, say_name
+from dialects._english import quote, say_cautions, say_name
 from dialects._shell.outputs import Talks
 from tests.lanes import generated
 
@@ -46,14 +46,22 @@ HOSTILE = (
 def unquoted(text: str) -> str:
     """What stands outside of quotation marks; a text that opens or closes one too many fails."""
     said: list[str] = []
-    depth = at = 0
-    for found in re.finditer(r"(\\*)([“”])", text):
-        if len(found[1]) % 2:
-            continue
-        assert (found[2] == "“") != bool(depth), f"quotation marks do not pair at {found.start()}: {text!r}"
-        said.append(text[at : found.start()] if not depth else "“”")
-        depth, at = 1 - depth, found.end()
-    assert not depth, f"a quotation is not closed: {text!r}"
+    closing, at = "", 0
+    for found in re.finditer(r"(\\*)([“”«»])", text):
+        mark = found[2]
+        if not closing:
+            if len(found[1]) % 2:
+                continue
+            assert mark in "“«", f"quotation marks do not pair at {found.start()}: {text!r}"
+            said.append(f"{text[at : found.start()]}“”")
+            closing = "”" if mark == "“" else "»"
+        # Between « and » a text stands as it is; else a backslash takes a mark its meaning.
+        elif mark == closing and (mark == "»" or len(found[1]) % 2 == 0):
+            closing, at = "", found.end()
+        else:
+            is_text = closing == "»" or mark in "«»" or len(found[1]) % 2
+            assert is_text, f"quotation marks do not pair at {found.start()}: {text!r}"
+    assert not closing, f"a quotation is not closed: {text!r}"
     return "".join([*said, text[at:]])
 
 
@@ -189,7 +197,7 @@ def test_no_speaker_of_lambda_tells_an_act_of_another(text: str) -> None:
                     assert "approved" not in _STRAIGHT.sub("", unquoted(said))
 
 
-SIGNS = st.text(alphabet='“”"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$^!~0', max_size=8)
+SIGNS = st.text(alphabet='“”«»"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$^!~0', max_size=8)
 
 
 @generated(200, before=SIGNS, after=SIGNS, chance=st.randoms(use_true_random=False))
@@ -201,7 +209,7 @@ def test_no_generated_text_tells_an_act(before: str, after: str, chance: random.
             assert "approved" not in unquoted(said)
 
 
-@generated(3000, text=st.text(alphabet='“”"\\❞ abא\u202e\n', max_size=12))
+@generated(3000, text=st.text(alphabet='“”«»"\\❞ abא\u202e\n', max_size=12))
 def test_a_text_of_marks_ends_no_quotation(text: str) -> None:
     assert unquoted(f"a{quote(text)}b{quote(text)}c") == "a“”b“”c"
     assert unquoted(f"a {say_name(text)} b") in (f"a {text} b", "a “” b")
@@ -224,7 +232,7 @@ def test_a_name_of_one_word_stands_as_it_is(name: str) -> None:
     "name", ["bob eve", "bob.", "a.b", "bob”", '"bob"', "bo\u202eb", "\u3164", "", "everyone", "bob:"]
 )
 def test_a_name_that_could_be_read_otherwise_is_quoted(name: str) -> None:
-    assert say_name(name) == f"“{escape(name)}”"
+    assert say_name(name) == quote(name)
 
 
 @for_each([case for case in EVERY if case.data.get("notes") or case.data.get("note")])

@@ -319,7 +319,10 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
         {"raw": "@a7|f0|c1|S1|d0|T2|k1#", "at": "2026-11-21T08:00:00Z"},
     )
     assert told[1].startswith("1. 21 November 2026, 09:00:00 UTC, turn 1: The coordinator (agent 0) asks")
-    assert "By order, in reply to message 1 (agent 0's request “x”); the message itself does not say so." in told[2]
+    assert (
+        "Judging by the sequence, in reply to message 1 (agent 0's request “x”); the message itself does not say so."
+        in told[2]
+    )
     assert "Caution: its time is before that of message 1, which stands before it." in told[2]
     assert "turn 2 was used before, by message 2, with other content (a rejection instead of an acceptance)" in told[3]
     told = tell(
@@ -327,8 +330,32 @@ def test_what_is_inferred_is_told_as_inferred() -> None:
         {"raw": "@a6|f0|c1|S1|d0|T2|k1#"}, {"raw": "@a3|f0|c1|S0|d1|T1|k2#"},
     )  # fmt: skip
     # Two that speak in one turn do not answer each other.
-    assert "By order" not in told[2]
+    assert "Judging" not in told[2]
     assert "Caution: turn 1 of this sender was message 1 already: a new run of the turns begins here." in told[4]
+
+
+def test_a_clock_a_deadline_and_a_task_that_contradict_what_is_answered_are_told() -> None:
+    late, early, answer = ASKED, make_clowl("h-2", "INF", "kim", "bob"), make_clowl("h-3", "DONE", "bob", "kim", "h-1")
+    answer["body"] = {**answer["body"], "t": "keep"}
+    told = tell(
+        {**late, "ts": 1709078400}, {**early, "ts": 1709078380}, {**answer, "ts": 1709078390},
+        {**say_lingua("👽46|~=2024-01-01T00:00:00Z|@1", "kim", "bob"), "at": "2024-03-01T00:00:00Z"},
+    )  # fmt: skip
+    assert "Caution: its time is before that of message 1, which it answers." in told[3]
+    assert "Caution: it is about “keep”, and what it answers is about “burn”." in told[3]
+    assert "1 January 2024, 00:00:00 UTC, was over when it was sent." in "".join(told)
+
+
+def test_a_name_that_reads_like_more_is_told_to_be_one() -> None:
+    told = tell(*(make_clowl(mid, "INF", "everyone, dora", "bob") for mid in ("m-1", "m-2")))
+    assert "Note: “everyone, dora” is the name of one agent." in told[1]
+    assert "is the name of one agent" not in told[2]
+
+
+def test_of_what_is_not_read_no_reader_is_left_to_guess_what_it_answers() -> None:
+    told = tell({"raw": "@aB|f0|c1|S0|d1|T1|k1#"})
+    assert "sends the planner (agent 1) an act that nSLIP does not define (number 11), about task 1." in told[1]
+    assert "Whether it answers a message is not known." in told[1]
 
 
 def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
@@ -339,13 +366,13 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
     asked = [say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob"), say_lingua("👽16|@bob|$dGhlIHByaWNl", "kim", "bob")]
     told = tell(*asked, say_lingua("^1", "bob", "kim"))
     assert told[3].endswith(
-        "By order, in reply to message 2 (kim's question); the message itself does not say so, and message 1 "
-        "(kim's request) is unanswered too."
+        "Judging by the sequence, in reply to message 2 (kim's question); the message itself does not say so, and "
+        "message 1 (kim's request) is unanswered too."
     )
     told = tell(*asked, say_lingua("^A|#r99", "bob", "kim"))
     assert told[3].endswith(
-        "In reply to message r99, which is not among the messages before it; by order, perhaps to message 2 "
-        "(kim's question)."
+        "In reply to message r99, which is not among the messages before it; judging by the sequence, perhaps to "
+        "message 2 (kim's question)."
     )
 
 
@@ -353,12 +380,16 @@ def test_a_result_by_order_answers_who_asked_and_no_result_of_another() -> None:
     asked = say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob")
     passed_on = say_lingua("👽24|@eve|#/srv/a.gz", "bob", "eve")
     told = tell(asked, passed_on, say_lingua("^0", "eve", "bob"), say_lingua("^0", "bob", "kim"))
-    assert "By order, in reply to message 2 (bob's request); the message itself does not say so." in told[3]
-    assert "By order, in reply to message 1 (kim's request); the message itself does not say so." in told[4]
+    assert (
+        "Judging by the sequence, in reply to message 2 (bob's request); the message itself does not say so." in told[3]
+    )
+    assert (
+        "Judging by the sequence, in reply to message 1 (kim's request); the message itself does not say so." in told[4]
+    )
     told = tell(say_lingua("^0", "eve", "bob"), say_lingua("^0", "bob", "eve"))
-    assert "By order" not in told[2]
+    assert "Judging" not in told[2]
     told = tell(asked, say_lingua("👽16|@ann|$dGhlIHByaWNl", "eve", "ann"), say_lingua("^0", "bob", "kim"))
-    assert "By order, in reply to message 1 (kim's request)" in told[3]
+    assert "Judging by the sequence, in reply to message 1 (kim's request)" in told[3]
 
 
 def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:

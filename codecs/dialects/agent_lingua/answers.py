@@ -37,8 +37,8 @@ _REPORTS = {
 
 # What a status of success says where the payload denies it: the words of the code, and no report of it.
 _HOPEFUL = {
-    "0": (" reports that it has ended (^0)", " reports to {} that it has ended (^0)"),
-    "1": (" reports that it has ended in part (^1)", " reports to {} that it has ended in part (^1)"),
+    "0": (" reports that it has ended", " reports to {} that it has ended"),
+    "1": (" reports that it has ended in part", " reports to {} that it has ended in part"),
 }
 
 # By status, what is said where no correlation id names the request.

@@ -223,7 +223,7 @@ def _take_field(statement: Statement, text: str, start: int, end: int, layers: L
     elif role is None:
         part = _take_unknown(statement, text, start, end)
     if part.role in SIGILS.values() and part.role in statement.standing:
-        text_of = f"the {part.role} is given again, and the documents do not define which counts: all are told"
+        text_of = f"the {part.role} is given again, and the documents do not define which counts: each is shown"
         statement.note(kinds.REPEATED_FIELD, text_of, start, end)
     statement.parts.append(part)
     statement.standing[part.role] = part

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._context import Context, Keys
-from .._english import Sentence, escape, join_words
+from .._english import Sentence, enclose, join_words
 from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
 from .answers import tell_error, tell_response
@@ -82,15 +82,16 @@ def _say_prose(message: Message, statement: Statement, record: Record) -> tuple[
     text = str(message.content)
     if statement.text is None or not text:
         return ()
-    said = Segment(text=escape(show(text)), spans=((0, *statement.text),))
+    before, shown, after = enclose(show(text))
+    said = Segment(text=shown, spans=((0, *statement.text),))
     others = [other for other in record.statements if other.kind != "prose"]
     who = name(message.sender) if message.sender else "Someone"
     if statement.kind != "prose" or not others:
-        return (Segment(text=f"{who} writes plain text: “"), said, Segment(text="”."))
+        return (Segment(text=f"{who} writes plain text: {before}"), said, Segment(text=f"{after}."))
     where = "below" if statement.start >= others[-1].end else "between"
     where = "above" if statement.end <= others[0].start else where
     whole = "the message" if len(others) == 1 else "the messages"
-    return (Segment(text=f"{who} writes plain text, {where} {whole}: “"), said, Segment(text="”."))
+    return (Segment(text=f"{who} writes plain text, {where} {whole}: {before}"), said, Segment(text=f"{after}."))
 
 
 def _note_candidate(statement: Statement, record: Record, context: Context) -> list[Note]:

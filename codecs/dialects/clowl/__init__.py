@@ -80,6 +80,7 @@ DIALECT = Dialect(
     encode=encode,
     versions=("0.1", "0.2", "0.3"),
     replies=_reply,
+    topics_are_tasks=True,
     opens=open_block,
     masks=may_mask,
     packs=never,

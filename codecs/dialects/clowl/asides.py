@@ -72,6 +72,9 @@ def say_beside(message: Message, piece: Piece) -> Iterator[Words]:
     yield from _say_time(message, data)
     yield from _say_spelling(message, data)
     for key, value in attributes.items():
+        if key == "pid" and value is None:
+            yield "it says that it answers no message (pid null)", ("pid",)
+            continue
         if key in _SAID or (key == "ctx" and is_text(value)) or (key == "ts" and value is not None):
             continue
         if key == "det" and value is not False:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .._english import escape, join_words, say_name
+from .._english import holds_marks, join_words, say_name
 from .._json import Digits
 from .._record import Message
 from .details import find_failing
@@ -87,25 +87,18 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
     if form is None:
         return None
     words, choose = form
-    shown = _show_texts if wire.isascii() and "\\" not in wire else _show_marks
+    if (not wire.isascii() or "\\" in wire) and any(holds_marks(one) for one in (topic, *values) if type(one) is str):
+        return None  # What holds quotation marks stands between others.
     filled: str = words % choose(
         [
             say_name(sender),
             receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
-            escape(body["t"]),
+            topic,
             parent and say_name(parent),
-            *shown(values),
+            *[value if type(value) is str else say_value(value) for value in values],
         ]
     )
     return filled
-
-
-def _show_texts(values: Iterable[Any]) -> list[str]:
-    return [value if type(value) is str else say_value(value) for value in values]
-
-
-def _show_marks(values: Iterable[Any]) -> list[str]:
-    return [escape(value) if type(value) is str else say_value(value) for value in values]
 
 
 def _decide(value: Any) -> Any:

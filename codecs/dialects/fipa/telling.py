@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from .._context import Context, Keys
-from .._english import Sentence, escape, quote, say_instant, say_name, say_seconds
+from .._english import Sentence, enclose, quote, say_instant, say_name, say_seconds
 from .._record import Basis, Message, Reading, Segment, Span, Told
 from .parsing import Call, Parameter, Prose, parse_record, span_of
 from .placing import is_end
@@ -27,9 +27,10 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
 
 def _tell_part(message: Message, part: Prose | Call, calls: Sequence[Call], wire: str) -> Message:
     if isinstance(part, Prose):
-        said = Segment(text=escape(wire[part.start : part.end]), spans=((0, part.start, part.end),))
-        english = (Segment(text=f"{_say_where(part, calls)}: “"), said, Segment(text="”."))
-        return message.replace(english=english, gloss=(Segment(text="“"), said, Segment(text="”")))
+        before, text, after = enclose(wire[part.start : part.end])
+        said = Segment(text=text, spans=((0, part.start, part.end),))
+        english = (Segment(text=f"{_say_where(part, calls)}: {before}"), said, Segment(text=f"{after}."))
+        return message.replace(english=english, gloss=(Segment(text=before), said, Segment(text=after)))
     also = tuple(_tell_rest(message, part, wire))
     return message.replace(english=_tell_call(message, part), also=also, gloss=_gloss(part, wire))
 
@@ -74,7 +75,8 @@ def _tell_call(message: Message, call: Call) -> tuple[Segment, ...]:
     sentence = _say_parties(message, before, after, used, call.act_span)
     content = used.get("content")
     if content and isinstance(message.content, str):
-        sentence.say(": “").say(escape(message.content), span_of(content)).say("”")
+        opening, text, closing = enclose(message.content)
+        sentence.say(f": {opening}").say(text, span_of(content)).say(closing)
     elif content is None:
         sentence.say("; no content is given", basis="unknown")
     _say_deadline(sentence, message, used.get("reply-by"))

@@ -218,9 +218,15 @@ def _read_digits(slot: Slot, written: str, span: Span, notes: list[Note]) -> int
         if not low <= number <= high:
             notes.append(OUT_OF_RANGE.note(f"the {slot.label} {number} is outside {low} to {high}", span))
     if slot.prefix == "a" and number not in ACTS:
-        notes.append(UNKNOWN_ACT.note(f"act {number} is not in the table, which ends at {max(ACTS)}", span))
+        notes.append(
+            UNKNOWN_ACT.note(f"nSLIP defines no act with the number {number}: its table ends at {max(ACTS)}", span)
+        )
     if slot.prefix == "f" and number not in FRAMES:
-        notes.append(UNKNOWN_FRAME.note(f"frame {number} is not in the table, which ends at {max(FRAMES)}", span))
+        notes.append(
+            UNKNOWN_FRAME.note(
+                f"nSLIP defines no frame with the number {number}: its table ends at {max(FRAMES)}", span
+            )
+        )
     return number
 
 
@@ -287,4 +293,4 @@ def _note_whole(
     present = {field.slot.prefix for field in fields if field.slot}
     for prefix in HEADER:
         if prefix not in present:
-            yield MISSING_HEADER.note(f"the {SLOTS[prefix].label} ({prefix}) is missing", span)
+            yield MISSING_HEADER.note(f"the {SLOTS[prefix].label} is missing", span)

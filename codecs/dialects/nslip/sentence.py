@@ -126,17 +126,17 @@ class TagSentence:
 
     def _describe_act(self, code: int | None) -> str:
         if code is not None:
-            return f"sends {{whom}} act {code}, which nSLIP does not define, about"
+            return f"sends {{whom}} an act that nSLIP does not define (number {code}), about"
         if field := self.unread.get("a"):
             return f"sends {{whom}} a message whose act, written {quote(field.written)}, is not understood, about"
         return "sends {whom} a message whose act is not given, about"
 
     def _describe_frame(self, code: int | None) -> str:
         if code is not None:
-            return f"something in frame {code} (not one that nSLIP defines)"
+            return f"something of a kind that nSLIP does not define (frame number {code})"
         if field := self.unread.get("f"):
-            return f"something in a frame written {quote(field.written)} (not understood)"
-        return "something (no frame is given)"
+            return f"something of a kind that is not understood (the frame is written {quote(field.written)})"
+        return "something whose kind is not given (the frame is missing)"
 
     def _say_matter(self, noun: str, link: str) -> None:
         """The noun of the frame and the task it is about, with the task above it and the goal in brackets."""

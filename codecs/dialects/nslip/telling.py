@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys
-from .._english import escape, quote, say_name
+from .._english import enclose, quote, say_name
 from .._record import Basis, Message, Reading, Segment, Told
 from .fields import Read, TagRead
 from .gloss import gloss_tag
@@ -32,9 +32,10 @@ def _tell_part(
 ) -> Message:
     if isinstance(part, Prose):
         span = (0, part.start, part.end)
-        said = Segment(text=escape(wire[part.start : part.end]), spans=(span,))
-        english = (Segment(text=f"{_say_where(part, tags)}: “"), said, Segment(text="”."))
-        return message.replace(english=english, gloss=(Segment(text="“"), said, Segment(text="”")))
+        before, text, after = enclose(wire[part.start : part.end])
+        said = Segment(text=text, spans=(span,))
+        english = (Segment(text=f"{_say_where(part, tags)}: {before}"), said, Segment(text=f"{after}."))
+        return message.replace(english=english, gloss=(Segment(text=before), said, Segment(text=after)))
     sentence = TagSentence(message, part, context)
     return message.replace(english=sentence.tell(), also=tuple(_tell_rest(wire, part)), gloss=gloss_tag(wire, part))
 
@@ -68,9 +69,9 @@ def _find_readable(tag: TagRead | None) -> Iterator[tuple[str, Read]]:
         if prefix in "Sd":
             continue
         if prefix == "a" and value in ACTS:
-            yield f"the act {ACTS[value].name.lower()}", field
+            yield f"its act is “{ACTS[value].name.lower()}”", field
         elif prefix == "f" and value in FRAMES:
-            yield f"the frame {FRAMES[value].name.lower()}", field
+            yield f"its frame is “{FRAMES[value].name.lower()}”", field
         else:
             yield f"{slot.label} {quote(value) if isinstance(value, str) else value}", field
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys
-from .._english import Sentence, escape, quote, say_name
+from .._english import Sentence, enclose, quote, say_name
 from .._record import Message, Reading, Segment, Told
 from .lines import Line, Piece, Prose, Record, parse_record
 from .reading import mean
@@ -31,9 +31,10 @@ def _tell_prose(message: Message, part: Prose, lines: Sequence[Line], wire: str)
     """Where text stands beside the lines, so that it is not taken for a message of its own."""
     what = "the message" if len(lines) == 1 else "the messages"
     where = "before" if part.end <= lines[0].start else "after" if part.start >= lines[-1].end else "between"
-    said = Segment(text=escape(wire[part.start : part.end]), spans=((0, part.start, part.end),))
-    english = (Segment(text=f"Text {where} {what}: “"), said, Segment(text="”."))
-    return message.replace(english=english, gloss=(Segment(text="“"), said, Segment(text="”")))
+    before, text, after = enclose(wire[part.start : part.end])
+    said = Segment(text=text, spans=((0, part.start, part.end),))
+    english = (Segment(text=f"Text {where} {what}: {before}"), said, Segment(text=f"{after}."))
+    return message.replace(english=english, gloss=(Segment(text=before), said, Segment(text=after)))
 
 
 def _tell_line(message: Message, line: Line) -> Message:

@@ -191,7 +191,7 @@ def test_code_that_is_older_than_its_database_does_not_start(cast: Cast) -> None
         cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('intake', '9999_tomorrow', now())")
     try:
         for command in (["work", "--seconds=0"], ["migrate"]):
-            with pytest.raises(RefusedStartError, match="intake.9999_tomorrow"):
+            with pytest.raises(RefusedStartError, match="9999_tomorrow"):
                 call_command(*command)
     finally:
         with connection.cursor() as cursor:

@@ -1,0 +1,180 @@
+"""Entering what is new: a few seconds after it was committed, by whoever works, and never in a person's request.
+
+What is looked at are the rows since the oldest transaction that ran when the last pass began, and a minute before it:
+a row's id is made, or its time is set, by the transaction that writes it. So nothing is passed over that is committed
+late. From time to time everything is looked at, which also enters what was there before there was a ledger.
+
+One process at a time enters (`alone`), so that indexes follow each other. Evidence is read and never written to.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Exists, Max, OuterRef, Q
+
+from inspector.intake.bulk import copy_rows
+from inspector.intake.liveness import alone
+from inspector.keyring.encryption import KeyringError
+
+from .kinds import KINDS, SLACK, Kind, Leaf, hash_of
+from .merkle import TILE, TILE_HEIGHT, compute_root, fold
+from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
+from .reading import make_reader
+from .signing import ensure_key, sign_checkpoint
+
+logger = logging.getLogger(__name__)
+
+_LOCK: Final = 0x6C6564676572
+# How often a process looks, and how often at everything.
+LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 3.0, 3_600.0
+# So many rows are entered in one transaction, and for so long in one pass: others sweep meanwhile.
+MAX_TOGETHER: Final = 2_000
+MAX_SECONDS: Final = 2.0
+_LOOK: Final = """
+SELECT least(clock_timestamp(), (SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database())),
+       pg_current_wal_insert_lsn()::text
+"""
+
+
+class Watch:
+    """What a process remembers from one pass to the next."""
+
+    def __init__(self) -> None:
+        self.looked_at = self.looked_at_all = float("-inf")
+        self.since: datetime | None = None
+        self.written = ""
+        # How far a look at everything has come that takes longer than one pass.
+        self.reached: dict[str, Any] = {}
+
+
+_watch = Watch()
+
+
+def enter_new(*, at_once: bool = False) -> int:
+    """Enter what is new in every workspace, and sign a checkpoint for each that grew; how many entries there were.
+
+    Args:
+        at_once: look, and at everything, whenever that was done last.
+    """
+    now = time.monotonic()
+    if not at_once and now - _watch.looked_at < LOOK_SECONDS:
+        return 0
+    _watch.looked_at = now
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK)
+        oldest, written = cursor.fetchone()
+    is_whole = at_once or _watch.since is None or now - _watch.looked_at_all > LOOK_AT_ALL_SECONDS
+    if written == _watch.written and not is_whole:
+        return 0  # Nobody has written anything since.
+    with alone(_LOCK) as is_ours:
+        if not is_ours:
+            return 0
+        since = None if is_whole else _watch.since
+        until = now + MAX_SECONDS if not at_once else float("inf")
+        done = [_enter_kind(kind, since, until) for kind in KINDS]
+        _sign_grown()
+    count = sum(entered for entered, _ in done)
+    if all(is_all for _, is_all in done):
+        _watch.since, _watch.written = oldest - SLACK, "" if count else written
+        if is_whole:
+            _watch.looked_at_all = now
+            _watch.reached.clear()
+    return count
+
+
+def _enter_kind(kind: Kind, since: datetime | None, until: float) -> tuple[int, bool]:
+    """Enter the rows of one kind that have no entry, batch by batch; how many they were, and whether that is all.
+
+    Args:
+        since: only rows that may be new since then; None for all.
+        until: when no further batch is begun.
+    """
+    is_entered = LedgerEntry.objects.filter(kind=kind.name, subject=OuterRef("subject"))
+    rows = kind.rows.filter(kind.since(since) if since else Q()).filter(~Exists(is_entered)).order_by("pk")
+    count, after = 0, _watch.reached.get(kind.name) if since is None else None
+    while time.monotonic() < until:
+        with transaction.atomic():
+            found = [*kind.read((rows.filter(pk__gt=after) if after is not None else rows)[:MAX_TOGETHER])]
+            _enter(kind.name, [leaf for _, leaf in found])
+        count += len(found)
+        if len(found) < MAX_TOGETHER:
+            return count, True
+        after = found[-1][0]
+        if since is None:
+            _watch.reached[kind.name] = after
+    return count, False
+
+
+def _enter(kind: str, leaves: Sequence[Leaf]) -> None:
+    """Append entries, and the hashes of the subtrees that they complete."""
+    grouped: dict[uuid.UUID, list[Leaf]] = defaultdict(list)
+    for leaf in leaves:
+        grouped[leaf.workspace].append(leaf)
+    now = datetime.now(UTC)
+    for workspace, own in grouped.items():
+        size = get_size(workspace)
+        entries = [(workspace, size + at, kind, leaf.subject, hash_of(kind, leaf), now) for at, leaf in enumerate(own)]
+        names = ("workspace_id", "index", "kind", "subject", "leaf_hash", "entered_at")
+        copy_rows(model=LedgerEntry, columns=names, rows=entries)
+        _complete(workspace, size, size + len(entries))
+
+
+def get_size(workspace_id: uuid.UUID) -> int:
+    """How many entries the ledger of a workspace has."""
+    last = LedgerEntry.objects.filter(workspace_id=workspace_id).aggregate(last=Max("index"))["last"]
+    return 0 if last is None else last + 1
+
+
+def _complete(workspace: uuid.UUID, old: int, new: int) -> None:
+    """Keep the hash over each 256 hashes that are complete since the ledger had the old size."""
+    height = 0
+    while new >> TILE_HEIGHT > old >> TILE_HEIGHT:
+        read = make_reader(workspace)
+        old, new = old >> TILE_HEIGHT, new >> TILE_HEIGHT
+        rows = [
+            LedgerHash(workspace_id=workspace, height=height + TILE_HEIGHT, index=at,
+                       hash=fold(read(height, at * TILE, TILE)))
+            for at in range(old, new)
+        ]  # fmt: skip
+        LedgerHash.objects.bulk_create(rows)
+        height += TILE_HEIGHT
+
+
+def _sign_grown() -> None:
+    """Sign a checkpoint for each workspace whose ledger has grown since its last one."""
+    grown = [(workspace, size) for workspace, size in _list_sizes() if size]
+    if not grown:
+        return
+    try:
+        key = ensure_key()
+        for workspace, size in grown:
+            root = compute_root(make_reader(workspace), size)
+            note = str(sign_checkpoint(key, workspace, size, root))
+            LedgerCheckpoint.objects.create(workspace_id=workspace, size=size, root=root, note=note)
+    except KeyringError as error:
+        # What is entered stays entered; the next pass signs it once the key is back.
+        logger.warning("no checkpoint can be signed: %s", error)
+
+
+def _list_sizes() -> Iterator[tuple[uuid.UUID, int]]:
+    """The sizes of the ledgers that have grown since their last checkpoint; two index look-ups a workspace."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT workspace.id, entry.size FROM accounts_workspace workspace
+             CROSS JOIN LATERAL (SELECT max(index) + 1 AS size FROM ledger_ledgerentry
+                                  WHERE workspace_id = workspace.id) entry
+             CROSS JOIN LATERAL (SELECT max(size) AS size FROM ledger_ledgercheckpoint
+                                  WHERE workspace_id = workspace.id) checkpoint
+             WHERE entry.size > coalesce(checkpoint.size, 0)
+            """
+        )
+        yield from cursor.fetchall()

@@ -1,0 +1,204 @@
+"""Verifying a ledger against what is there: each leaf is made again from its row, and each root from the leaves.
+
+What is found is named by its index. A root alone cannot say which leaf is another: of a ledger that was written anew
+as a whole, the checkpoints of earlier sizes say between which two sizes it departs from what was signed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Exists, OuterRef
+
+from .kinds import BY_NAME, KINDS, Leaf, hash_of
+from .merkle import EMPTY_ROOT, TILE_HEIGHT, hash_node
+from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
+from .notes import Note, NoteError, read_note
+from .signing import get_key, get_verifier
+
+# So many entries are compared at once, and so many faults are named.
+_BLOCK: Final = 2_000
+MAX_FAULTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not as it was entered. `index` is the first entry it concerns; None where it has none."""
+
+    index: int | None
+    kind: str
+    subject: uuid.UUID | None
+    text: str
+
+    def __str__(self) -> str:
+        of = f", {self.kind} {self.subject}" if self.subject else ""
+        return f"{'No entry' if self.index is None else f'Entry {self.index}'}{of}: {self.text}."
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was compared, and what was found; in the order of the entries."""
+
+    size: int
+    checkpoints: int
+    waiting: int
+    faults: Sequence[Fault]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it was entered and signed."""
+        return not self.faults
+
+
+class Roots:
+    """The roots over growing numbers of leaves: what is complete is kept as one hash for each height."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._complete: list[tuple[int, bytes]] = []
+
+    def add(self, leaf: bytes) -> list[tuple[int, int, bytes]]:
+        """Add a leaf hash; the subtrees that it completes, as (height, index, hash), the smallest first."""
+        height, found, done = 0, leaf, []
+        while self._complete and self._complete[-1][0] == height:
+            found = hash_node(self._complete.pop()[1], found)
+            height += 1
+            done.append((height, self.size >> height, found))
+        self._complete.append((height, found))
+        self.size += 1
+        return done
+
+    def compute(self) -> bytes:
+        """The root over the leaves so far."""
+        if not self._complete:
+            return EMPTY_ROOT
+        root = self._complete[-1][1]
+        for _, left in reversed(self._complete[:-1]):
+            root = hash_node(left, root)
+        return root
+
+
+def verify_ledger(workspace_id: uuid.UUID, *, exported: Sequence[str] = ()) -> Verification:
+    """Compare the ledger of a workspace with its rows, its hashes and its checkpoints.
+
+    Args:
+        workspace_id: whose ledger.
+        exported: signed notes that were kept elsewhere: what they vouch for must still be there.
+
+    Raises:
+        NoteError: where one of these is no checkpoint of this ledger.
+    """
+    return _Verifying(workspace_id, exported).run()
+
+
+class _Verifying:
+    def __init__(self, workspace_id: uuid.UUID, exported: Sequence[str]) -> None:
+        self._workspace = workspace_id
+        key = get_key()
+        self._verifier = get_verifier(key, workspace_id) if key else None
+        self._signed: dict[int, list[tuple[bytes, str]]] = defaultdict(list)
+        self._faults: list[Fault] = []
+        self._checkpoints = 0
+        for note in exported:
+            self._expect(read_note(note), "the exported checkpoint")
+        rows = LedgerCheckpoint.objects.filter(workspace_id=workspace_id).order_by("size")
+        for row in rows.iterator():
+            try:
+                self._expect(read_note(row.note), "the checkpoint", row)
+            except NoteError as error:
+                self._report(row.size, "", None, f"the checkpoint of this size is damaged: {error}")
+
+    def run(self) -> Verification:
+        roots, good = Roots(), 0
+        stored = self._iterate_hashes()
+        for entry, leaf in self._iterate_entries():
+            if entry.index != roots.size:
+                self._report(roots.size, "", None, f"the entries from here to {entry.index - 1} are missing")
+                break
+            hashed = bytes(entry.leaf_hash)
+            if leaf is None:
+                self._report(entry.index, entry.kind, entry.subject, "its row was deleted")
+            elif leaf.workspace != self._workspace or hash_of(entry.kind, leaf) != hashed:
+                self._report(entry.index, entry.kind, entry.subject, "its row was changed after it was entered")
+            for height, index, found in roots.add(hashed):
+                if height % TILE_HEIGHT == 0 and next(stored, None) != (height, index, found):
+                    text = f"the stored hash of the {1 << height} entries from here on is missing, or another"
+                    self._report(index << height, "", None, text)
+            good = self._compare_roots(roots, good)
+        for size in sorted(size for size in self._signed if size > roots.size):
+            (_, whose), *_ = self._signed[size]
+            text = f"{whose} vouches for {size} entries, and {roots.size} are there: the ledger was cut or rolled back"
+            self._report(roots.size, "", None, text)
+            break
+        waiting = self._count_waiting()
+        faults = sorted(self._faults, key=lambda fault: (fault.index is None, fault.index or 0))
+        return Verification(roots.size, self._checkpoints, waiting, faults)
+
+    def _expect(self, note: Note, whose: str, row: LedgerCheckpoint | None = None) -> None:
+        point = note.checkpoint
+        if self._verifier is None or self._verifier.find(note) is None:
+            if row is None:
+                raise NoteError("the exported checkpoint is not signed by the key of this ledger")
+            self._report(point.size, "", None, f"{whose} of this size is not signed by the key of this ledger")
+        elif row is not None and (row.size, bytes(row.root)) != (point.size, point.root):
+            self._report(row.size, "", None, f"{whose} of this size has another size or root than its signed note")
+        self._signed[point.size].append((point.root, whose))
+        self._checkpoints += 1
+
+    def _compare_roots(self, roots: Roots, good: int) -> int:
+        """Compare the root at a size with what was signed of it; the largest size so far at which it was the same."""
+        if roots.size not in self._signed:
+            return good
+        found = roots.compute()
+        for root, whose in self._signed[roots.size]:
+            if root != found:
+                text = f"the entries are not those that {whose} of {roots.size} entries was signed for"
+                known = [fault.index for fault in self._faults if fault.index is not None and fault.index >= good]
+                where = "" if known else f": the first that differs is one from {good} to {roots.size - 1}"
+                self._report(min(known, default=good), "", None, f"{text}{where}")
+                return good
+        return roots.size
+
+    def _iterate_entries(self) -> Iterator[tuple[LedgerEntry, Leaf | None]]:
+        """Each entry with the leaf that its row makes now; None where the row is gone."""
+        after = -1
+        while True:
+            rows = LedgerEntry.objects.filter(workspace_id=self._workspace, index__gt=after).order_by("index")
+            block = [*rows[:_BLOCK]]
+            by_kind: Mapping[str, dict[uuid.UUID, Leaf]] = {
+                name: _read_leaves(name, [entry.subject for entry in block if entry.kind == name])
+                for name in {entry.kind for entry in block}
+            }
+            for entry in block:
+                yield entry, by_kind[entry.kind].get(entry.subject)
+            if len(block) < _BLOCK:
+                return
+            after = block[-1].index
+
+    def _iterate_hashes(self) -> Iterator[tuple[int, int, bytes]]:
+        """The stored hashes in the order in which a growing tree completes them."""
+        rows = LedgerHash.objects.filter(workspace_id=self._workspace)
+        found = [(row.height, row.index, bytes(row.hash)) for row in rows.iterator()]
+        return iter(sorted(found, key=lambda row: (((row[1] + 1) << row[0]), row[0])))
+
+    def _count_waiting(self) -> int:
+        """How many rows have no entry yet. A few are normal: they are entered some seconds after they were written."""
+        return sum(
+            kind.rows.filter(**{kind.workspace: self._workspace})
+            .filter(~Exists(LedgerEntry.objects.filter(kind=kind.name, subject=OuterRef("subject"))))
+            .count()
+            for kind in KINDS
+        )
+
+    def _report(self, index: int | None, kind: str, subject: uuid.UUID | None, text: str) -> None:
+        if len(self._faults) < MAX_FAULTS:
+            self._faults.append(Fault(index, kind, subject, text))
+
+
+def _read_leaves(name: str, subjects: Sequence[uuid.UUID]) -> dict[uuid.UUID, Leaf]:
+    kind = BY_NAME.get(name)
+    return {leaf.subject: leaf for _, leaf in kind.read(kind.find(subjects))} if kind else {}
