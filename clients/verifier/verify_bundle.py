@@ -92,9 +92,9 @@ def parse(data: bytes, where: str) -> Any:
 
 
 def canonical(value: Any, where: str) -> bytes:
-    """The bytes that a digest is over: names in order, no spaces, all but ASCII escaped."""
+    """The bytes that a digest is over: names in order, no spaces, UTF-8."""
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{where} cannot be written as canonical JSON: {error}.") from error
 

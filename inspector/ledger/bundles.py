@@ -29,10 +29,11 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.audit.models.reviews import Binding
 from inspector.audit.reviews.bindings import Line, read_bound, read_lines, select_told
-from inspector.audit.trail import Wanted, list_deeds_for, list_told_deeds
+from inspector.audit.trail import list_deeds_for, list_told_deeds
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
 from inspector.threads.models import Conversation, Message
+from inspector.trail.selectors import Wanted
 
 from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
@@ -173,10 +174,9 @@ def _select_indexes(bundle: Bundle) -> Sequence[int]:
     if bundle.conversation is None:
         return range(bundle.checkpoint.size)
     found = array("q")
-    for kind, ids in _list_subjects(bundle, bundle.conversation).items():
-        for some in _cut(ids):
-            subjects = [each if isinstance(each, uuid.UUID) else uuid.UUID(int=each) for each in some]
-            found.extend(_list_entered(bundle, kind, subjects).values_list("index", flat=True))
+    for kind, subjects in _list_subjects(bundle, bundle.conversation).items():
+        for some in _cut(subjects):
+            found.extend(_list_entered(bundle, kind, some).values_list("index", flat=True))
     return array("q", sorted(set(found)))
 
 
@@ -191,8 +191,8 @@ def _list_entered(bundle: Bundle, kind: str, subjects: Collection[uuid.UUID]) ->
     return rows.filter(kind=kind, subject__in=subjects)
 
 
-def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iterable[Any]]:
-    """The ids of the rows that a conversation is about, kind by kind."""
+def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iterable[uuid.UUID]]:
+    """The subjects of the entries that a conversation is about, kind by kind."""
     messages = Message.objects.filter(conversation=conversation)
     records = messages.values("record")
     deliveries = Sighting.objects.filter(record__in=records).values("delivery")
@@ -206,9 +206,15 @@ def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iter
         "finding-act": FindingAct.objects.filter(finding__conversation=conversation),
         "action": _list_deeds(bundle, about=conversation.pk),
     }
-    ids = {kind: found.order_by().values_list("pk", flat=True).iterator() for kind, found in rows.items()}
+    subjects = {
+        kind: found.order_by()
+        .annotate(entered_as=BY_NAME[kind].subject)
+        .values_list("entered_as", flat=True)
+        .iterator()
+        for kind, found in rows.items()
+    }
     # By what the messages name: the entry of a record that is gone is in the bundle, and says so.
-    return {"record": messages.order_by().values_list("record_id", flat=True).iterator(), **ids}
+    return {"record": messages.order_by().values_list("record_id", flat=True).iterator(), **subjects}
 
 
 def _list_deeds(bundle: Bundle, about: uuid.UUID | None = None) -> QuerySet[Any]:

@@ -2,35 +2,108 @@
 
 from __future__ import annotations
 
+import io
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import segno
 from django.db.models import OuterRef, Subquery
 from django.utils.safestring import SafeString
 
-from .models import LedgerCheckpoint, LedgerEntry
+from .kinds import BY_NAME, hash_of
+from .merkle import prove_inclusion, verify_inclusion
+from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
+from .reading import IncompleteError, make_reader
+
+MAX_FOUND: Final = 10
+MAX_WITNESSES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An entry by its index, and the size of the first checkpoint that has it; None until one is signed."""
+    """An entry by its index, and the first checkpoint that has it: its size and signed note; None until then."""
 
     index: int
     size: int | None
+    note: str | None
+
+    @property
+    def root(self) -> str:
+        """The root that is signed, in Base64; empty until it is."""
+        return self.note.split("\n", 3)[2] if self.note else ""
 
 
 def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
     """Where these rows stand in their workspace's ledger, in one statement; what is not entered yet is missing."""
     later = LedgerCheckpoint.objects.filter(workspace=OuterRef("workspace"), size__gt=OuterRef("index"))
     rows = LedgerEntry.objects.filter(kind=kind, subject__in=subjects)
-    rows = rows.annotate(first=Subquery(later.order_by("size").values("size")[:1]))
-    return {subject: Place(index, size) for subject, index, size in rows.values_list("subject", "index", "first")}
+    first = {name: Subquery(later.order_by("size").values(name)[:1]) for name in ("size", "note")}
+    return {each[0]: Place(*each[1:]) for each in rows.annotate(**first).values_list("subject", "index", *first)}
 
 
-def draw_note(note: str) -> SafeString:
-    """A signed checkpoint as a QR code in SVG, black on white in every theme: what a telephone reads is the note."""
-    code = segno.make(note, error="l", encoding="utf-8", micro=False)
-    drawn = code.svg_inline(scale=4, border=4, dark="#000", light="#fff", svgclass=None, lineclass=None)
-    return SafeString(drawn)  # drawn from dots, not from text
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """An entry beside what its row says now. `why_not` is empty where it is proven by so many hashes."""
+
+    index: int
+    kind: str
+    subject: uuid.UUID
+    hashes: int
+    why_not: str
+
+
+def look_up(checkpoint: LedgerCheckpoint, asked: str) -> Sequence[Proven]:
+    """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now."""
+    rows = LedgerEntry.objects.filter(workspace_id=checkpoint.workspace_id)
+    number = asked.replace(",", "")
+    if number.isascii() and number.isdigit() and len(number) < 16:
+        rows = rows.filter(index=int(number))
+    else:
+        try:
+            rows = rows.filter(subject=uuid.UUID(asked))
+        except ValueError:
+            return ()
+    return [_prove(checkpoint, entry) for entry in rows.order_by("index")[:MAX_FOUND]]
+
+
+def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
+    kind = BY_NAME[entry.kind]
+    leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))]
+    proof: Sequence[bytes] = ()
+    if entry.index >= checkpoint.size:
+        why_not = "no checkpoint has it yet; the next one will, within seconds"
+    elif not leaves:
+        why_not = "its row was deleted"
+    else:
+        try:
+            proof = prove_inclusion(make_reader(checkpoint.workspace_id), entry.index, checkpoint.size)
+        except IncompleteError:
+            proof = ()
+        root, leaf = bytes(checkpoint.root), hash_of(entry.kind, leaves[0])
+        is_good = verify_inclusion(leaf, entry.index, checkpoint.size, proof, root)
+        why_not = "" if is_good else "its row is not what was entered, or entries of the ledger were changed"
+    return Proven(entry.index, entry.kind, entry.subject, len(proof), why_not)
+
+
+def list_witnesses(*, workspace_id: uuid.UUID) -> Sequence[LedgerCosignature]:
+    """The latest cosignature of each witness of a workspace's ledger."""
+    rows = LedgerCosignature.objects.filter(workspace_id=workspace_id)
+    return list(rows.order_by("verifier", "-size").distinct("verifier")[:MAX_WITNESSES])
+
+
+def draw_note(note: str, *, is_alone: bool = False) -> SafeString:
+    """A signed checkpoint as a QR code in SVG, black on white in every theme: what a telephone reads is the note.
+
+    Args:
+        note: its text.
+        is_alone: whether it is a file of its own, and not a part of a page.
+    """
+    drawn = io.BytesIO()
+    segno.make(note, error="l", encoding="utf-8", micro=False).save(
+        drawn, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, svgclass=None, lineclass=None,
+        xmldecl=False, svgns=is_alone, nl=False,
+    )  # fmt: skip
+    # Drawn from dots: no text of the note is in it.
+    return SafeString(drawn.getvalue().decode())

@@ -26,7 +26,7 @@ def sha256(data: bytes) -> bytes:
 
 
 def write(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def find_root(leaves: list[bytes]) -> bytes:
@@ -133,7 +133,7 @@ def make_bundle(*, records: int = 6, with_leaves: bool = False, of: str = "conve
             "record": entries[-1]["leaf"]["id"], "part": 1, "sha256": sha256(source).hex(), "decoder": "clowl 0.2",
             "english": told, "english_sha256": sha256(told.encode()).hex(), "beside": beside.hex(),
         })  # fmt: skip
-    add("comment", {"words": "Why twice?", "author": "amir"})
+    add("comment", {"words": "Wozu zweimal? „é“", "author": "amir"})
     add("verdict", {"verdict": "fine", "reviewer": "olivia", "binding": bound.hexdigest()})
     for number in range(5):
         add("action", {"code": "account.signed-in", "told": f"Olivia signed in {number}"})

@@ -394,12 +394,13 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "doubled name": (lambda: with_file("entries.jsonl", b'{"index":1,"index":2}'), "a name stands twice"),
     "NaN": (lambda: with_file("entries.jsonl", b'{"index":NaN}'), "not JSON"),
     "infinite": (lambda: with_entry(content=json.loads('{"a":1e999}')), "not JSON"),
-    "overflow": (lambda: with_file("entries.jsonl", with_overflow()), "canonical JSON"),
+    "overflow": (lambda: with_file("entries.jsonl", with_value(b"1e999")), "canonical JSON"),
     "many digits": (lambda: with_file("entries.jsonl", b'{"index":' + b"9" * 100_000 + b"}"), "too many digits"),
     "huge index": (lambda: with_entry(index=2**80), "not a whole number"),
     "negative index": (lambda: with_entry(index=-1), "not a whole number"),
     "index of another kind": (lambda: with_entry(index=True), "not a whole number"),
     "huge bytes": (lambda: with_entry(bytes=2**80), "not a whole number"),
+    "half a character": (lambda: with_file("entries.jsonl", with_value(b'"\\ud800"')), "canonical JSON"),
     "endless proof": (lambda: with_entry(proof=["AA=="] * 65), "at most 64 hashes"),
     "no proof": (lambda: with_entry(proof=None), "at most 64 hashes"),
     "proof of another kind": (lambda: with_entry(proof=[1]), "not Base64"),
@@ -413,9 +414,10 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
-def with_overflow() -> bytes:
+def with_value(value: bytes) -> bytes:
+    """The lines of entries, the content of the first with a number replaced."""
     line = unpack(make_bundle().pack())["entries.jsonl"].splitlines()[0]
-    return line.replace(b'"size":', b'"size":1e999,"other":')
+    return line.replace(b'"size":', b'"size":' + value + b',"other":')
 
 
 @pytest.mark.parametrize("name", HOSTILE)

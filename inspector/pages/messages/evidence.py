@@ -14,6 +14,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
+from inspector.ledger.places import find_places
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
@@ -36,6 +37,7 @@ def make_evidence(record: Record, membership: Membership, *, is_masked: bool) ->
     return {
         "record_id": record.pk,
         "sha256": measure_source(record=record)[1],
+        "place": find_places("record", [record.pk]).get(record.pk),
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
         else None,
