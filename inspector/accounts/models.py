@@ -144,6 +144,7 @@ class ApiKey(models.Model):
         REVIEW = "review", "Judge findings and comment in your name, and read reviews, samples and comments"
         SIGN = "sign", "Claim reviews, give verdicts and draw samples in your name"
         TRAIL = "trail", "Read the audit log: who did what, and from which address"
+        WITNESS = "witness", "Cosign checkpoints of the ledger, as a witness"
         EXPORT = "export", "Make and download exports, masked unless it may have secrets"
         WORKSPACE = "workspace", "Rename and archive this workspace and make others, in your name"
 

@@ -13,6 +13,7 @@ from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
+from inspector.ledger.reading import find_entry
 from inspector.threads.models import Message
 
 from .backlog import tell_wait
@@ -71,6 +72,12 @@ class WithdrawalSerializer(serializers.Serializer[Any]):
     is_done = serializers.BooleanField(help_text="whether its records are all hidden, or shown again, by now")
 
 
+class LedgerPlaceSerializer(serializers.Serializer[Any]):
+    """Where the receipt stands in the ledger: GET /ledger/proofs/inclusion?kind=delivery&id=… proves it."""
+
+    index = serializers.IntegerField()
+
+
 class DeliverySerializer(ReceiptSerializer):
     """A receipt with custody and progress."""
 
@@ -85,6 +92,7 @@ class DeliverySerializer(ReceiptSerializer):
     is_framed = serializers.BooleanField(help_text="whether the counts are final")
     is_read = serializers.BooleanField(help_text="whether every stored record has been read")
     failure = serializers.CharField()
+    ledger = LedgerPlaceSerializer(allow_null=True, help_text="null until it is entered, some seconds later")
     withdrawal = WithdrawalSerializer(allow_null=True, help_text="the one in force")
     findings = serializers.DictField(
         child=serializers.IntegerField(),
@@ -169,6 +177,7 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     progress = selectors.find_progress(delivery=delivery)
     withdrawal = find_withdrawal(delivery=delivery)
     found = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
+    entry = find_entry("delivery", delivery.pk)
     receipt = make_receipt(delivery, after=after)
     receipt["links"]["findings"] = f"{reverse('api:findings')}?delivery={delivery.pk}"
     if len(receipt["problems"]) == 100:
@@ -187,6 +196,7 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         "is_framed": progress.is_framed,
         "is_read": progress.is_read,
         "failure": progress.failure,
+        "ledger": {"index": entry.index} if entry else None,
         "withdrawal": make_withdrawal(withdrawal) if withdrawal else None,
         "findings": {Message.Severity(severity).label.lower(): count for severity, count in found.items()},
     }

@@ -241,7 +241,7 @@ class Withdrawal(models.Model):
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="withdrawals")
+    delivery = models.ForeignKey(Delivery, on_delete=models.RESTRICT, related_name="withdrawals")
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(default=timezone.now)
     reason = models.TextField(max_length=2000)

@@ -1,9 +1,9 @@
 """What is evidence: of which tables the ledger has entries, and which of their columns a leaf is made of.
 
-A leaf is canonical JSON: `{"at", "id", "kind", "sha256", "v"}`, with the SHA-256 of the row's content, which is canonical
-JSON too: the columns named here, none of which ever changes. Bytes are their SHA-256 or, where they are one already,
-hex. What changes later in a row is an entry of its own, as `withdrawal-undone` is. Everything else that people do is
-in the audit log, whose entries are entered as `action`.
+A leaf is canonical JSON: `{"at", "id", "kind", "sha256", "v"}`, with the SHA-256 of the row's content. The content is
+canonical JSON too: the columns named here, none of which ever changes. Bytes are their SHA-256 or, where they are one
+already, hex. What changes later in a row is an entry of its own, as `withdrawal-undone` is. Everything else that people
+do is in the audit log, whose entries are entered as `action`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ from .merkle import hash_leaf
 
 VERSION: Final = 1
 _MAX_NUMBER: Final = (1 << 63) - 1
+
+
+EVERY: Final = Q()
+OWN_ID: Final = F("pk")
 
 
 class Sha256(Func):
@@ -70,9 +74,9 @@ class Kind:
     model: type[Model]
     columns: Mapping[str, Any]
     at: str
-    holds: Q = Q()
+    holds: Q = EVERY
     workspace: str = "workspace_id"
-    subject: Any = F("pk")
+    subject: Any = OWN_ID
     since: Callable[[datetime], Q] = lambda moment: Q(pk__gte=_first_id(moment))
 
     @property
@@ -144,7 +148,6 @@ KINDS: Final[Sequence[Kind]] = (
         columns={
             **_same("channel_id", "identity", "is_quarantined"),
             "source": Sha256("source"),
-            "wire": Sha256("wire"),
         },
         at="created_at",
     ),

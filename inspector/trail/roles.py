@@ -7,14 +7,40 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import sql
 
-# What the application's role may do. Everything of the trail is taken back first, so that an earlier grant is gone too.
+# Tables that are only added to. Apps above this one have some of them, which are named here as the database knows them.
+ONLY_ADDED_TO: Final = (
+    "trail_deed",
+    *(f"ledger_ledger{name}" for name in ("entry", "hash", "checkpoint", "cosignature", "key")),
+    "keyring_keyevent",
+    "audit_findingact",
+    "audit_commentturn",
+    "audit_rulechange",
+    "audit_rubric",
+)
+# Rows of evidence of which some columns move, and no row ever goes: the columns that the application may change.
+ONLY_CHANGED_IN: Final = {
+    "intake_record": (
+        *("wire", "envelope", "facts", "is_from_file"),
+        *("order_time", "order_basis", "order_source", "order_index"),
+    ),
+    "intake_withdrawal": ("taken_back_by_id", "taken_back_at", "taken_back_reason"),
+    "audit_review": ("withdrawn_at",),
+}
+# What the application's role may do. Everything of these is taken back first, so that an earlier grant is gone too.
 _RIGHTS: Final = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "REVOKE CREATE ON SCHEMA {schema} FROM {role}, PUBLIC",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}",
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
-    "REVOKE ALL ON trail_deed FROM {role}, PUBLIC",
-    "GRANT SELECT, INSERT ON trail_deed TO {role}",
+    *(
+        statement
+        for table in (*ONLY_ADDED_TO, *ONLY_CHANGED_IN)
+        for statement in (
+            f"REVOKE ALL ON {table} FROM {{role}}, PUBLIC",
+            f"GRANT SELECT, INSERT ON {table} TO {{role}}",
+        )
+    ),
+    *(f"GRANT UPDATE ({', '.join(columns)}) ON {table} TO {{role}}" for table, columns in ONLY_CHANGED_IN.items()),
 )
 
 

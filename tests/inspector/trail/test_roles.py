@@ -113,6 +113,16 @@ ATTACKS = {
     "rename the table": "ALTER TABLE trail_deed RENAME TO other",
     "play the replica": "SET session_replication_role = replica",
     "become the owner": "SET ROLE {owner}",
+    # All else that is evidence.
+    "change what was done": "UPDATE audit_findingact SET reason = ''",
+    "delete a verdict": "DELETE FROM audit_review",
+    "swap a verdict": "UPDATE audit_review SET verdict = 'fine'",
+    "change bytes": "UPDATE intake_record SET source = ''",
+    "delete a record": "DELETE FROM intake_record",
+    "delete a withdrawal": "DELETE FROM intake_withdrawal",
+    "empty the ledger": "TRUNCATE ledger_ledgerentry",
+    "change the ledger": "UPDATE ledger_ledgerentry SET leaf_hash = ''",
+    "forge a checkpoint": "UPDATE ledger_ledgercheckpoint SET note = ''",
     # Where nobody may give it, a grant is a warning and no error; what it would have given is tried after it.
     "give itself rights": "GRANT ALL ON trail_deed TO {role}",
     "change with these": "UPDATE trail_deed SET told = 'nothing'",

@@ -1,0 +1,189 @@
+"""The ledger over HTTP: checkpoints and proofs that verify without us, and witnesses who are told of a rewritten past."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from inspector.accounts.services import create_api_key
+from inspector.intake.models import Delivery, Record
+from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
+from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
+from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note, read_verifier, sign
+from inspector.ledger.sequencing import enter_new
+from inspector.ledger.signing import ensure_key, sign_checkpoint
+
+from ..conftest import Cast, deliver, settle_all
+
+ROOT = "/api/v1/ledger"
+WITNESS = Ed25519PrivateKey.from_private_bytes(bytes([9]) * 32)
+OWN = Verifier("witness.example", WITNESS.public_key().public_bytes_raw(), COSIGNATURE)
+
+
+def make_key(cast: Cast, *scopes: str) -> dict[str, str]:
+    _, token = create_api_key(
+        workspace=cast.workspace, name="-".join(scopes), scopes=list(scopes), created_by=cast.owner.user
+    )
+    return {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+
+
+def write_log(first: int) -> bytes:
+    return b"\n".join(
+        b'{"clowl":"0.2","from":"a","to":["b"],"p":"INF","mid":"m%d","cid":"c1","body":{"t":"task"}}' % number
+        for number in range(first, first + 5)
+    )
+
+
+@pytest.fixture
+def filled(cast: Cast) -> Cast:
+    deliver(cast, write_log(0))
+    settle_all()
+    enter_new(at_once=True)
+    return cast
+
+
+def decode(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def test_a_record_is_proven_from_its_bytes_alone(filled: Cast, client: Client) -> None:
+    key = make_key(filled, "read")
+    told = client.get(f"{ROOT}/checkpoint", **key).json()
+    note = read_note(told["note"])
+    assert read_verifier(told["key"]).find(note)
+    record = Record.objects.first()
+    assert record
+    proof = client.get(f"{ROOT}/proofs/inclusion", {"kind": "record", "id": str(record.pk)}, **key).json()
+    # What whoever has only the bytes works out by themselves.
+    content = {
+        "channel_id": str(record.channel_id),
+        "identity": bytes(record.identity).hex(),
+        "is_quarantined": False,
+        "source": hashlib.sha256(bytes(record.source)).hexdigest(),
+    }
+    spelled = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    assert proof["leaf"]["sha256"] == hashlib.sha256(spelled).hexdigest()
+    leaf = hash_leaf(json.dumps(proof["leaf"], sort_keys=True, separators=(",", ":")).encode())
+    path = [decode(each) for each in proof["path"]]
+    assert verify_inclusion(leaf, proof["index"], proof["size"], path, note.checkpoint.root)
+
+
+def test_that_it_only_grew_is_proven(filled: Cast, client: Client) -> None:
+    key = make_key(filled, "read")
+    before = read_note(client.get(f"{ROOT}/checkpoint", **key).json()["note"]).checkpoint
+    deliver(filled, write_log(50))
+    enter_new(at_once=True)
+    after = read_note(client.get(f"{ROOT}/checkpoint", **key).json()["note"]).checkpoint
+    assert after.size > before.size
+    told = client.get(f"{ROOT}/proofs/consistency", {"from": before.size}, **key).json()
+    path = [decode(each) for each in told["path"]]
+    assert verify_consistency(before.size, before.root, after.size, after.root, path)
+    again = client.get(f"{ROOT}/checkpoint", {"size": before.size}, **key).json()
+    assert read_note(again["note"]).checkpoint == before
+
+
+def test_a_receipt_says_where_it_stands(filled: Cast, client: Client) -> None:
+    delivery = Delivery.objects.get()
+    told = client.get(f"/api/v1/deliveries/{delivery.pk}", **make_key(filled, "ingest")).json()
+    assert told["ledger"] == {"index": LedgerEntry.objects.get(subject=delivery.pk).index}
+
+
+def test_what_people_did_is_proven_to_whom_may_read_the_audit_log(filled: Cast, client: Client) -> None:
+    entry = LedgerEntry.objects.filter(workspace=filled.workspace, kind="action").first()
+    assert entry
+    query = {"kind": "action", "id": str(entry.subject)}
+    assert client.get(f"{ROOT}/proofs/inclusion", query, **make_key(filled, "read")).status_code == 403
+    assert client.get(f"{ROOT}/proofs/inclusion", query, **make_key(filled, "read", "trail")).status_code == 200
+
+
+def test_what_is_not_there_is_404_and_another_workspace_sees_nothing(filled: Cast, client: Client) -> None:
+    key = make_key(filled, "read")
+    query = {"kind": "record", "id": "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55"}
+    assert client.get(f"{ROOT}/proofs/inclusion", query, **key).status_code == 404
+    assert client.get(f"{ROOT}/checkpoint", {"size": 1}, **key).status_code == 404
+    assert client.get(f"{ROOT}/proofs/consistency", {"from": 10**9}, **key).status_code == 400
+    _, token = create_api_key(
+        workspace=filled.stranger.workspace, name="other", scopes=["read"], created_by=filled.stranger.user
+    )
+    other = {"HTTP_AUTHORIZATION": f"Bearer {token}"}
+    record = Record.objects.first()
+    assert record
+    query = {"kind": "record", "id": str(record.pk)}
+    assert client.get(f"{ROOT}/proofs/inclusion", query, **other).status_code == 404
+
+
+def post(client: Client, key: dict[str, str], body: Any) -> Any:
+    return client.post(f"{ROOT}/cosignatures", json.dumps(body), content_type="application/json", **key)
+
+
+def test_a_witness_signs_what_it_saw(filled: Cast, client: Client) -> None:
+    key = make_key(filled, "read", "witness")
+    note = read_note(client.get(f"{ROOT}/checkpoint", **key).json()["note"])
+    line = cosign(note.text, "witness.example", WITNESS, 1_795_118_400)
+    body = {"note": str(Note(note.text, (line,))), "key": str(OWN)}
+    for _ in range(2):  # A witness that sends again is no second witness.
+        answer = post(client, key, body)
+        assert answer.status_code == 201, answer.content
+    signed = read_note(client.get(f"{ROOT}/checkpoint", **key).json()["note"])
+    assert len(signed.signatures) == 2
+    assert OWN.find(signed) == line
+
+
+def test_what_no_witness_signed_is_refused(filled: Cast, client: Client) -> None:
+    key = make_key(filled, "read", "witness")
+    note = read_note(client.get(f"{ROOT}/checkpoint", **key).json()["note"])
+    line = cosign(note.text, "witness.example", WITNESS, 1)
+    other = note.text.replace(str(note.checkpoint.size), "1", 1)
+    bodies: list[Any] = [
+        [], {}, {"note": "x", "key": "y"}, {"note": str(Note(note.text, (line,))), "key": 1},
+        {"note": str(Note(note.text, note.signatures)), "key": str(OWN)},
+        {"note": str(Note(note.text, (line,))), "key": str(OWN).replace("witness", "other")},
+        {"note": str(Note(note.text, (sign(note.text, "witness.example", WITNESS),))), "key": str(OWN)},
+    ]  # fmt: skip
+    for body in bodies:
+        assert post(client, key, body).status_code == 422, body
+    unknown = {"note": str(Note(other, (cosign(other, "witness.example", WITNESS, 1),))), "key": str(OWN)}
+    assert post(client, key, unknown).status_code == 404
+    assert post(client, make_key(filled, "read"), bodies[0]).status_code == 403
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_witness_command_signs_what_grew_and_refuses_what_was_rewritten(
+    cast: Cast, live_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deliver(cast, write_log(0))
+    enter_new(at_once=True)
+    token = make_key(cast, "read", "witness")["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
+    (tmp_path / "token").write_text(token)
+
+    def witness() -> None:
+        call_command(
+            "witness", live_server.url, name="witness.example", home=tmp_path / "home", token_file=tmp_path / "token"
+        )
+
+    enter_new(at_once=True)
+    witness()
+    deliver(cast, write_log(50))
+    enter_new(at_once=True)
+    witness()
+    assert capsys.readouterr().out.count("entries cosigned as witness.example+") == 2
+    kept = (tmp_path / "home" / "checkpoint").read_text()
+    # The past is another one: what the witness kept proves it.
+    seen = read_note(kept).checkpoint
+    last = LedgerCheckpoint.objects.filter(workspace=cast.workspace).order_by("-size").first()
+    assert last
+    forged = read_note(last.note)
+    assert forged.checkpoint.size == seen.size
+    note = str(sign_checkpoint(ensure_key(), cast.workspace.pk, seen.size + 7, bytes(32)))
+    LedgerCheckpoint.objects.create(workspace=cast.workspace, size=seen.size + 7, root=bytes(32), note=note)
+    with pytest.raises(CommandError, match=r"answers 409|were rewritten"):
+        witness()
+    assert (tmp_path / "home" / "checkpoint").read_text() == kept
