@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('intake', '0016_framed_since'),
+        ('intake', '0017_withdrawals_stay'),
     ]
 
     operations = [
