@@ -93,3 +93,156 @@ def test_a_bundle_verifies_offline(cast: Cast, signed: Conversation, tmp_path: P
     assert ("HOLDS    Records: the bytes of" in text) is is_exact
     assert ("records.bin" in read(path)) is is_exact
     assert "leaves give the signed root" in text
+
+
+def test_long_ledgers_give_a_conversation_its_proofs(
+    cast: Cast, signed: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.ledger.bundles._PROOF_HASH_BYTES", 0)
+    path = write(tmp_path / "b.zip", cast, conversation=signed, is_exact=True)
+    status, text = verify(path)
+    assert status == 0, text
+    assert "leaves.bin" not in read(path)
+    assert all(len(line["proof"]) in (2, 3, 4) for line in read_lines(path))
+
+
+def test_a_published_tool_finds_the_same_root_and_accepts_the_same_proofs(
+    cast: Cast, signed: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pymerkle, which neither the server nor the verifier uses, is given the leaves as the bundle spells them."""
+    monkeypatch.setattr("inspector.ledger.bundles._PROOF_HASH_BYTES", 0)
+    lines = read_lines(write(tmp_path / "whole.zip", cast))
+    checkpoint = get_checkpoint(cast.workspace.pk)
+    assert checkpoint
+    assert [line["index"] for line in lines] == list(range(checkpoint.size))
+    tree = InmemoryTree(algorithm="sha256")
+    for line in lines:
+        tree.append_entry(spell(line["leaf"]))
+    assert tree.get_state() == bytes(checkpoint.root)
+    for line in read_lines(write(tmp_path / "part.zip", cast, conversation=signed)):
+        proof = tree.prove_inclusion(line["index"] + 1, checkpoint.size)
+        assert [base64.b64decode(each) for each in line["proof"]] == proof.path[1:]
+        verify_inclusion(tree.get_leaf(line["index"] + 1), bytes(checkpoint.root), proof)
+
+
+def test_a_viewer_gets_digests_and_an_auditor_what_was_asked_for(
+    cast: Cast, signed: Conversation, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "v.zip", cast, membership=cast.viewer, conversation=signed, is_exact=True)
+    assert {line["leaf"]["kind"] for line in read_lines(path)} == {"record", "verdict"}
+    assert "records.bin" not in read(path)
+    assert all(line["english"] is None for line in read_lines(path, "english.jsonl"))
+    assert b"MCP vs A2A" not in path.read_bytes() + b"".join(read(path).values())
+    assert verify(path)[0] == 0
+    exact = write(tmp_path / "a.zip", cast, membership=cast.auditor, conversation=signed, is_exact=True)
+    assert {line["leaf"]["kind"] for line in read_lines(exact)} == {"record", "verdict", "action"}
+    assert b"MCP vs A2A" in read(exact)["records.bin"]
+    assert all(line["english"] for line in read_lines(exact, "english.jsonl"))
+
+
+def test_a_verdict_that_is_still_blind_is_in_nobody_elses_bundle(cast: Cast, tmp_path: Path) -> None:
+    deliver(cast, STORY, name="story.log")
+    settle_all()
+    conversation = Conversation.objects.get(native_id="story")
+    queue = create_queue(membership=cast.owner, name="two", reviewers=2)
+    fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    item = claim(membership=cast.auditor, item=queue.items.get())
+    seen = bytes(conversation.settled_digest or b"")
+    judge_item(membership=cast.auditor, item=item, verdict="fine", comment="Blind.", seen=seen, answers=[])
+    enter_new(at_once=True)
+    for membership, is_told in ((cast.auditor, True), (cast.owner, False), (None, False)):
+        for about in ({}, {"conversation": conversation}):
+            path = write(tmp_path / "b.zip", cast, membership=membership, is_exact=True, **about)
+            text = b"".join(read(path).values())
+            assert (b"Blind." in text) is is_told
+            assert (b"verdict.given" in text) is is_told
+            assert ("verdict" in {line["leaf"]["kind"] for line in read_lines(path)}) is is_told
+            status, told = verify(path)
+            assert status == 0, told
+            assert is_told or "Left out: " in told
+
+
+def test_words_that_were_withdrawn_are_in_no_bundle(cast: Cast, signed: Conversation, tmp_path: Path) -> None:
+    comment = comment_on(cast, Message.objects.get(native_id="m1"), "Better unsaid.")
+    enter_new(at_once=True)
+    assert b"Better unsaid." in b"".join(read(write(tmp_path / "a.zip", cast)).values())
+    withdraw(membership=cast.auditor, comment=comment)
+    enter_new(at_once=True)
+    path = write(tmp_path / "b.zip", cast)
+    assert b"Better unsaid." not in b"".join(read(path).values())
+    assert verify(path)[0] == 0
+
+
+def change_record(cursor: Any) -> None:
+    cursor.execute("UPDATE intake_record SET source = source || ' ' WHERE NOT is_quarantined")
+
+
+def change_verdict(cursor: Any) -> None:
+    cursor.execute("UPDATE audit_review SET verdict = 'violation'")
+
+
+def delete_action(cursor: Any) -> None:
+    cursor.execute("DELETE FROM trail_deed WHERE sequence = (SELECT max(sequence) FROM trail_deed)")
+
+
+def insert_entry(cursor: Any) -> None:
+    cursor.execute(
+        "UPDATE ledger_ledgerentry SET leaf_hash = sha256('other') WHERE kind = 'verdict'"
+    )
+
+
+def reorder(cursor: Any) -> None:
+    cursor.execute("UPDATE ledger_ledgerentry SET index = index + 1000 WHERE index IN (1, 2)")
+    cursor.execute("UPDATE ledger_ledgerentry SET index = 1003 - index WHERE index > 999")
+
+
+def cut(cursor: Any) -> None:
+    cursor.execute("DELETE FROM ledger_ledgerentry WHERE index >= 9")
+
+
+@pytest.mark.parametrize(
+    ("tamper", "sentence"),
+    [
+        (change_record, r"Entry \d+ \(record .*\): its content was changed|the log has something else there"),
+        (change_verdict, r"Entry 6 \(verdict .*\): the log has something else there"),
+        (delete_action, r"Entry \d+ \(action .*\): it was deleted"),
+        (insert_entry, r"leaves.bin does not hold the 12 leaves of the signed root"),
+        (reorder, r"Entry 1 \(record .*\): the log has something else there"),
+        (cut, r"leaves.bin does not hold the 12 leaves of the signed root"),
+    ],
+)
+def test_what_was_tampered_with_in_the_database_shows_offline(
+    cast: Cast, signed: Conversation, tmp_path: Path, tamper: Any, sentence: str
+) -> None:
+    with as_superuser() as cursor:
+        tamper(cursor)
+    status, text = verify(write(tmp_path / "b.zip", cast, is_exact=True))
+    assert status == 1
+    assert re.search(f"BROKEN   .*({sentence})", text), text
+
+
+def test_a_bundle_of_many_messages_asks_in_batches(cast: Cast, django_assert_max_num_queries: Any) -> None:
+    deliver(cast, b"".join(b'{"raw": "message %d", "conversation": "c"}\n' % number for number in range(1200)))
+    settle_all()
+    enter_new(at_once=True)
+    with django_assert_max_num_queries(90):
+        list(write_bundle(make_bundle(workspace=cast.workspace, is_exact=True)))
+
+
+def test_before_the_first_checkpoint_there_is_nothing_to_bundle(cast: Cast, tmp_path: Path) -> None:
+    with pytest.raises(NoCheckpointError):
+        write(tmp_path / "b.zip", cast)
+
+
+def test_the_operator_makes_one_by_a_command_which_is_recorded(
+    cast: Cast, signed: Conversation, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "made.zip"
+    call_command("export_bundle", "acme", str(path), conversation=str(signed.pk), exact=True)
+    assert verify(path)[0] == 0
+    assert "--key" in capsys.readouterr().out
+    deed = Deed.objects.get(code="bundle.made")
+    assert (deed.actor_name, deed.details["include_secrets"], signed.pk in deed.about) == ("The operator", True, True)
+    for wrong in (["nowhere", str(path)], ["acme", str(path)], ["acme", str(tmp_path / "no" / "folder.zip")]):
+        with pytest.raises(CommandError):
+            call_command("export_bundle", *wrong)

@@ -42,7 +42,7 @@ POSTED = {
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
     *("test-alerts", "renew-alert-secret", "switch-alerts"),
-    *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
+    *("judge-findings", "set-rule", "suppress-findings", "lift-suppression", "verify-ledger"),
 }
 
 
