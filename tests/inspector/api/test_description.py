@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import schemathesis
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
@@ -52,6 +54,9 @@ from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record
 from inspector.intake.services import withdraw_delivery
+from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note
+from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.sequencing import enter_new
 from inspector.threads.messages import find_message
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.lanes import begin_with
@@ -212,7 +217,17 @@ def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
         "POST /api/v1/messages/{message_id}/comments": [{"start": 0, "end": 1, "words": "Why?"}],
         "POST /api/v1/findings/{finding_id}/acts": [{"state": "fixed", "reason": "So."}, {"assignee": ""}],
         "POST /api/v1/comments/{comment_id}/acts": [{"act": "resolved"}, {"act": "reply", "words": "So."}],
+        "POST /api/v1/ledger/cosignatures": [cosign_latest(held.workspace_id)],
     }
+
+
+def cosign_latest(workspace_id: uuid.UUID) -> dict[str, str]:
+    """What a witness sends."""
+    checkpoint = get_checkpoint(workspace_id)
+    assert checkpoint
+    key, text = Ed25519PrivateKey.generate(), read_note(checkpoint.note).text
+    verifier = Verifier("witness.example", key.public_key().public_bytes_raw(), COSIGNATURE)
+    return {"note": str(Note(text, (cosign(text, "witness.example", key, 1),))), "key": str(verifier)}
 
 
 @pytest.fixture
@@ -221,6 +236,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
     deliver(cast, *LOG)
     withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
     settle_all()
+    enter_new(at_once=True)
     make(ask_for(cast, membership=None, api_key=ApiKey.objects.filter(name="all").first(), is_masked=True))
     queue = create_queue(membership=cast.owner, name="queue")
     ids = Conversation.objects.order_by("pk").values_list("pk", flat=True)[:2]

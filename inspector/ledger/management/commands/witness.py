@@ -77,7 +77,7 @@ class Command(BaseCommand):
             raise CommandError(f"The checkpoint in {path} is of another ledger.")
         if now.size < last.size:
             raise CommandError(
-                f"The ledger had {last.size:,} entries and has {now.size:,}: it was rolled back. Keep {path}, the proof."
+                f"The ledger had {last.size:,} entries and has {now.size:,}: it was rolled back. Keep {path} as proof."
             )
         proof = self._ask(f"proofs/consistency?{urlencode({'from': last.size, 'to': now.size})}")["path"]
         path_of_hashes = [base64.b64decode(each, validate=True) for each in proof]
