@@ -206,6 +206,9 @@ class Tree:
         self.peaks.append(leaf)
         self.size += 1
 
+    def is_of(self, note: Checkpoint) -> bool:
+        return (self.size, self.root()) == (note.size, note.root)
+
     def root(self) -> bytes:
         found = self.peaks[-1] if self.peaks else sha256(b"")
         for peak in reversed(self.peaks[:-1]):
@@ -293,8 +296,8 @@ def check_checkpoint(report: Report, note: Checkpoint, manifest: Any, key: Key |
         report.say(UNKNOWN, "Witnesses: none signed it, so somebody else could be shown another log.")
 
 
-def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoint | None) -> None:
-    """Whether all leaves, where the bundle has them, give the root, and on their way that of an older checkpoint."""
+def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoint | None) -> bool:
+    """Whether all leaves, where the bundle has them, give the root; and, on their way, that of an older checkpoint."""
     stream, tree, leaf = bundle.open("leaves.bin"), Tree(), b"first"
     before = note.root if older and older.size == note.size else None
     while leaf and "leaves.bin" in bundle.names:
@@ -303,10 +306,16 @@ def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoi
             tree.add(leaf)
     if "leaves.bin" in bundle.names:
         bad = f"Tree: leaves.bin does not hold the {note.size:,} leaves of the signed root."
-        is_good = (tree.size, tree.root()) == (note.size, note.root)
-        report.judge(is_good, f"Tree: its {note.size:,} leaves give the signed root.", bad)
-    if older is None:
-        return
+        if older and before == older.root:
+            bad += f" The first that differs is entry {older.size:,} or a later one."
+        report.judge(tree.is_of(note), f"Tree: its {note.size:,} leaves give the signed root.", bad)
+    if older is not None:
+        check_history(report, note, older, before)
+    return "leaves.bin" not in bundle.names or tree.is_of(note)
+
+
+def check_history(report: Report, note: Checkpoint, older: Checkpoint, before: bytes | None) -> None:
+    """Whether the log continues a checkpoint that was kept; `before` is its root at that size, if it is known."""
     told = f"the kept checkpoint of {older.size:,} entries"
     if older.origin != note.origin:
         report.say(BROKEN, f"History: {told} is of another log, {older.origin}.")
@@ -325,8 +334,8 @@ class Entries:
     `records` are the digests of the bytes by the ids of records, `verdicts` by what they are bound to.
     """
 
-    def __init__(self, report: Report, bundle: Bundle, note: Checkpoint) -> None:
-        self.report, self.note = report, note
+    def __init__(self, report: Report, bundle: Bundle, note: Checkpoint, has_tree: bool) -> None:
+        self.report, self.note, self.has_tree = report, note, has_tree
         self.leaves = bundle.open("leaves.bin") if "leaves.bin" in bundle.names else None
         self.sources = bundle.open("records.bin")
         self.total = self.proven = self.exact = self.unsent = self.shut = self.place = 0
@@ -334,7 +343,7 @@ class Entries:
         self.verdicts: dict[bytes, list[str]] = {}
         for entry, where in bundle.lines("entries.jsonl"):
             self.total += 1
-            self.proven += self.check(entry, where)
+            self.proven += self.check(entry, where) and has_tree
         if self.sources.read(1):
             report.say(BROKEN, "Records: records.bin holds more than its entries say.")
 
@@ -397,7 +406,7 @@ class Entries:
 
     def tell(self) -> None:
         good = f"Entries: {self.total:,} are in the signed tree, unchanged, each at its place."
-        bad = f"Entries: {self.total - self.proven:,} of {self.total:,} are not what the signed tree has."
+        bad = f"Entries: {self.total - self.proven:,} of {self.total:,} are not shown to be in the signed tree."
         self.report.judge(self.proven == self.total, good, bad)
         left = max(self.note.size - self.total, 0)
         for number, mark, text in (
@@ -457,10 +466,10 @@ def verify(report: Report, given: argparse.Namespace) -> None:
     report.judge(manifest.get("files") == bundle.digests, "Manifest: each file is the one that it lists.", bad)
     note = read_checkpoint(bundle.open("checkpoint.txt").read(MIB), "checkpoint.txt")
     check_checkpoint(report, note, manifest, key, witnesses)
-    check_tree(report, bundle, note, older)
-    entries = Entries(report, bundle, note)
+    entries = Entries(report, bundle, note, check_tree(report, bundle, note, older))
     entries.tell()
-    check_english(report, bundle, entries)
+    if entries.has_tree:
+        check_english(report, bundle, entries)
     report.say(UNKNOWN, "Completeness: whether all that happened was entered, and what came after the checkpoint.")
 
 

@@ -34,6 +34,7 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
 from inspector.threads.models import Conversation, Message
 from inspector.trail.selectors import Wanted
+from inspector.trail.services import Thing, record_deed
 
 from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
@@ -99,6 +100,17 @@ def make_bundle(
         conversation=conversation,
         membership=membership,
         is_exact=is_exact and (membership is None or membership.is_auditor),
+    )
+
+
+def note_bundle(bundle: Bundle) -> None:
+    """Record that somebody takes a bundle; call it before the first byte is given."""
+    record_deed(
+        "bundle.made",
+        workspace_id=bundle.workspace.pk,
+        on=Thing("proof bundle", "", bundle.file_name),
+        about=[bundle.conversation.pk] if bundle.conversation else [],
+        details={"include_secrets": bundle.is_exact, "is_masked": not bundle.is_exact, "size": bundle.checkpoint.size},
     )
 
 

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.ledger.bundles import NoCheckpointError, make_bundle, write_bundle
+from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
 from inspector.ledger.checking import ask_to_verify, find_checked
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.places import draw_note, list_witnesses, look_up
@@ -19,7 +19,6 @@ from inspector.ledger.reading import get_checkpoint, get_note
 from inspector.ledger.sequencing import get_size
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
-from inspector.trail.services import Thing, record_deed
 
 from .shell import cut_page, read_number, render_page, require_auditor, within_workspace, write_query
 
@@ -122,12 +121,5 @@ def download_bundle(
         flashes.error(request, str(error))
         return redirect("pages:conversation" if conversation else "pages:integrity", workspace.slug,
                         *([conversation.pk] if conversation else []))  # fmt: skip
-    record_deed(
-        "bundle.made",
-        workspace_id=workspace.pk,
-        by=membership,
-        on=Thing("proof bundle", "", bundle.file_name),
-        about=[conversation.pk] if conversation else [],
-        details={"include_secrets": bundle.is_exact, "is_masked": not bundle.is_exact, "size": bundle.checkpoint.size},
-    )
+    note_bundle(bundle)
     return _seal(StreamingHttpResponse(write_bundle(bundle), content_type="application/zip"), bundle.file_name)
