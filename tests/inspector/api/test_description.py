@@ -52,7 +52,7 @@ from inspector.audit.models.comments import Comment
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
-from inspector.intake.models import Delivery, Record
+from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.intake.services import withdraw_delivery
 from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note
 from inspector.ledger.reading import get_checkpoint
@@ -206,7 +206,7 @@ def judge_blindly(cast: Cast, conversation: Conversation) -> None:
 
 @pytest.fixture
 def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
-    """What is sent now and then instead of what is made up, where what is made up would always be refused."""
+    """What is sent now and then, as a body or a query, where what is made up would always be refused."""
     held = ReviewItem.objects.exclude(holder=None).get().conversation
     return {
         "POST /api/v1/encode": RECORDS,
@@ -218,6 +218,11 @@ def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
         "POST /api/v1/findings/{finding_id}/acts": [{"state": "fixed", "reason": "So."}, {"assignee": ""}],
         "POST /api/v1/comments/{comment_id}/acts": [{"act": "resolved"}, {"act": "reply", "words": "So."}],
         "POST /api/v1/ledger/cosignatures": [cosign_latest(held.workspace_id)],
+        "POST /api/v1/workspace/acts": [{"act": "rename", "name": "Renamed"}],
+        "POST /api/v1/workspaces": [{"slug": "made", "name": "Made"}],
+        "GET /api/v1/ledger/checkpoint": [{}],
+        "GET /api/v1/ledger/proofs/consistency": [{"from": 1}],
+        "GET /api/v1/ledger/proofs/inclusion": [{"kind": "record", "id": known["record_id"][0]}],
     }
 
 
@@ -269,7 +274,10 @@ def known(cast: Cast) -> dict[str, list[str]]:
     # Only one item can have a verdict, and one have its verdict withdrawn, which few of few requests would find.
     verdict = "/api/v1/reviews/items/{item_id}/verdict"
     aimed = {"POST": ReviewItem.objects.exclude(holder=None), "DELETE": ReviewItem.objects.filter(state="second")}
-    return ids_by_place | {f"{method} {verdict}": [str(rows.get().pk)] for method, rows in aimed.items()}
+    # Of two deliveries one is withdrawn.
+    withdrawn = [str(Withdrawal.objects.get().delivery_id)]
+    named = {f"{method} /api/v1/deliveries/{{delivery_id}}/withdrawal": withdrawn for method in ("GET", "DELETE")}
+    return ids_by_place | named | {f"{method} {verdict}": [str(rows.get().pk)] for method, rows in aimed.items()}
 
 
 def find_operation(api: Any, name: str) -> Any:
@@ -355,7 +363,7 @@ def ask(
         if data.draw(st.booleans()) or not statuses:
             case.path_parameters = {**(case.path_parameters or {}), **aimed}
             if name in bodies and mode == GenerationMode.POSITIVE:
-                case.body = body
+                setattr(case, "query" if name.startswith("GET ") else "body", body)
         # Nobody works here while a request waits, so that each would wait to its end.
         case.headers = {name: value for name, value in (case.headers or {}).items() if name.lower() != "prefer"}
         response = case.call(headers=headers)
