@@ -24,6 +24,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 FORMAT = "inspector-bundle/1"
-# In the order in which they are read; the first three are in every bundle.
 FILES = ("manifest.json", "checkpoint.txt", "entries.jsonl", "records.bin", "english.jsonl", "leaves.bin")
 MIB = 2**20
 MAX_SIZE = 2**53
@@ -64,8 +64,9 @@ class Report:
     def judge(self, is_good: bool, good: str, bad: str) -> None:
         self.say(HOLDS if is_good else BROKEN, good if is_good else bad)
 
-
-# What is read: JSON, digests, keys and signed notes. `where` names it for the sentence of an error.
+    def count(self, mark: str, number: int, text: str) -> None:
+        if number:
+            self.say(mark, text.format(f"{number:,}"))
 
 
 def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def _number(text: str) -> int:
 
 
 def parse(data: bytes, where: str) -> Any:
-    """A JSON object in which no name stands twice and each number has a value."""
+    """A JSON object in which no name stands twice and each number has a value; `where` names it in an error."""
     try:
         found = json.loads(data.decode(), object_pairs_hook=_pair, parse_int=_number, parse_constant=_number)
     except (ValueError, RecursionError) as error:
@@ -161,11 +162,9 @@ class Checkpoint(NamedTuple):
                 signed = f"cosignature/v1\ntime {int.from_bytes(signature[:8], 'big')}\n".encode() + signed
                 signature = signature[8:]
             if (name, key_id) == (key.name, key.id):
-                try:
+                with suppress(InvalidSignature):
                     Ed25519PublicKey.from_public_bytes(key.public).verify(signature, signed)
-                except InvalidSignature:
-                    continue
-                return True
+                    return True
         return False
 
 
@@ -185,13 +184,6 @@ def read_checkpoint(data: bytes, where: str) -> Checkpoint:
     return Checkpoint((text + "\n").encode(), origin, int(size), top, signatures)
 
 
-# The tree.
-
-
-def hash_node(left: bytes, right: bytes) -> bytes:
-    return sha256(b"\x01" + left + right)
-
-
 class Tree:
     """The root of leaves that come one after the other; it keeps a hash for each bit of their number."""
 
@@ -202,17 +194,14 @@ class Tree:
     def add(self, leaf: bytes) -> None:
         place = self.size
         while place & 1:
-            leaf, place = hash_node(self.peaks.pop(), leaf), place >> 1
+            leaf, place = sha256(b"\x01" + self.peaks.pop() + leaf), place >> 1
         self.peaks.append(leaf)
         self.size += 1
-
-    def is_of(self, note: Checkpoint) -> bool:
-        return (self.size, self.root()) == (note.size, note.root)
 
     def root(self) -> bytes:
         found = self.peaks[-1] if self.peaks else sha256(b"")
         for peak in reversed(self.peaks[:-1]):
-            found = hash_node(peak, found)
+            found = sha256(b"\x01" + peak + found)
         return found
 
 
@@ -223,16 +212,13 @@ def is_included(leaf: bytes, index: int, proof: list[bytes], size: int, root: by
         if last <= 0:
             return False
         if place & 1 or place == last:
-            leaf = hash_node(each, leaf)
+            leaf = sha256(b"\x01" + each + leaf)
             while place and not place & 1:
                 place, last = place >> 1, last >> 1
         else:
-            leaf = hash_node(leaf, each)
+            leaf = sha256(b"\x01" + leaf + each)
         place, last = place >> 1, last >> 1
     return last == 0 and index < size and leaf == root
-
-
-# The zip.
 
 
 class Narrow(io.FileIO):
@@ -250,8 +236,8 @@ class Bundle:
         self.names = [each.filename for each in self.zip.infolist()]
         if strange := [name for name in self.names if name not in FILES or self.names.count(name) > 1]:
             raise BundleError(f"The zip holds {strange[0][:80]!r}, which no bundle has, or has twice.")
-        if missing := [name for name in FILES[:3] if name not in self.names]:
-            raise BundleError(f"The zip holds no {missing[0]}: it is no bundle.")
+        if not {*FILES[:3]} <= {*self.names}:
+            raise BundleError(f"The zip holds no {', no '.join(FILES[:3])}, or not all of them: it is no bundle.")
         if any(each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for each in self.zip.infolist()):
             raise BundleError("The zip is packed in a way that no bundle is.")
         self.digests = {name: self.hash(name) for name in self.names if name != FILES[0]}
@@ -275,9 +261,6 @@ class Bundle:
             yield parse(line, f"Line {number:,} of {name}"), f"line {number:,} of {name}"
 
 
-# What is checked.
-
-
 def check_checkpoint(report: Report, note: Checkpoint, manifest: Any, key: Key | None, witnesses: list[Key]) -> None:
     """Who signed the checkpoint, and whether the manifest speaks of the same."""
     own = key or read_key(manifest.get("verifier_key"), "The verifier key in manifest.json")
@@ -290,9 +273,8 @@ def check_checkpoint(report: Report, note: Checkpoint, manifest: Any, key: Key |
     for each in witnesses:
         report.judge(note.is_signed_by(each), f"Witness: {each} signed it too.", f"Witness: {each} did not sign it.")
     others = {(name, key_id) for name, key_id, _ in note.signatures} - {each[:2] for each in (own, *witnesses)}
-    if others:
-        report.say(UNKNOWN, f"Witnesses: {len(others)} more that signed it; give their keys as --witness.")
-    elif not witnesses:
+    report.count(UNKNOWN, len(others), "Witnesses: {} more that signed it; give their keys as --witness.")
+    if not others and not witnesses:
         report.say(UNKNOWN, "Witnesses: none signed it, so somebody else could be shown another log.")
 
 
@@ -304,14 +286,15 @@ def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoi
         before = tree.root() if older and older.size == tree.size else before
         if leaf := stream.read(32):
             tree.add(leaf)
+    is_good = (tree.size, tree.root()) == (note.size, note.root)
     if "leaves.bin" in bundle.names:
         bad = f"Tree: leaves.bin does not hold the {note.size:,} leaves of the signed root."
         if older and before == older.root:
             bad += f" The first that differs is entry {older.size:,} or a later one."
-        report.judge(tree.is_of(note), f"Tree: its {note.size:,} leaves give the signed root.", bad)
+        report.judge(is_good, f"Tree: its {note.size:,} leaves give the signed root.", bad)
     if older is not None:
         check_history(report, note, older, before)
-    return "leaves.bin" not in bundle.names or tree.is_of(note)
+    return is_good or "leaves.bin" not in bundle.names
 
 
 def check_history(report: Report, note: Checkpoint, older: Checkpoint, before: bytes | None) -> None:
@@ -348,21 +331,20 @@ class Entries:
             report.say(BROKEN, "Records: records.bin holds more than its entries say.")
 
     def check(self, entry: Any, where: str) -> bool:
-        index, leaf = count(entry.get("index"), f"The index in {where}"), entry.get("leaf")
-        content = entry.get("content")
-        if leaf is None:
-            name = f"Entry {index:,} ({entry.get('kind')} {entry.get('id')})"
-            self.report.say(BROKEN, f"{name}: it was deleted; the log has it and the database has not.")
-            return False
-        if not isinstance(leaf, dict) or set(leaf) != {"v", "kind", "id", "at", "sha256"} or leaf["v"] != 1:
+        index, content = count(entry.get("index"), f"The index in {where}"), entry.get("content")
+        leaf = entry if entry.get("leaf", entry) is None else entry.get("leaf")
+        if not isinstance(leaf, dict) or not {"kind", "id"} <= set(leaf):
             raise BundleError(f"The leaf in {where} is of a form that this version does not know.")
         name = f"Entry {index:,} ({leaf['kind']} {leaf['id']})"
+        if leaf is entry:
+            self.report.say(BROKEN, f"{name}: it was deleted; the log has it and the database has not.")
+            return False
         is_good = self.is_proven(index, sha256(b"\x00" + canonical(leaf, where)), entry.get("proof"), where)
         if not is_good:
             self.report.say(BROKEN, f"{name}: the log has something else there: changed, removed, inserted or moved.")
         if content is None:
             self.shut += 1
-        elif not isinstance(content, dict) or sha256(canonical(content, where)).hex() != leaf["sha256"]:
+        elif not isinstance(content, dict) or sha256(canonical(content, where)).hex() != leaf.get("sha256"):
             self.report.say(BROKEN, f"{name}: its content was changed; its digest is not the one in the ledger.")
             is_good, content = False, None
         if leaf["kind"] == "record":
@@ -408,20 +390,16 @@ class Entries:
         good = f"Entries: {self.total:,} are in the signed tree, unchanged, each at its place."
         bad = f"Entries: {self.total - self.proven:,} of {self.total:,} are not shown to be in the signed tree."
         self.report.judge(self.proven == self.total, good, bad)
+        self.report.count(HOLDS, self.exact, "Records: the bytes of {} are those that were received.")
+        self.report.count(UNKNOWN, self.unsent, "Records: the bytes of {} are not in the bundle.")
+        self.report.count(UNKNOWN, self.shut, "Contents: of {} entries the bundle holds the digest alone.")
         left = max(self.note.size - self.total, 0)
-        for number, mark, text in (
-            (self.exact, HOLDS, "Records: the bytes of {:,} are those that were received."),
-            (self.unsent, UNKNOWN, "Records: the bytes of {:,} are not in the bundle."),
-            (self.shut, UNKNOWN, "Contents: of {:,} entries the bundle holds the digest alone."),
-            (left, UNKNOWN, "Left out: {:,} entries of the tree are not in the bundle."),
-        ):
-            if number:
-                self.report.say(mark, text.format(number))
+        self.report.count(UNKNOWN, left, "Left out: {} entries of the tree are not in the bundle.")
 
 
 def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
     """Whether the messages, with their English, are what the verdicts are bound to."""
-    waiting, unsigned = dict(entries.verdicts), 0
+    waiting, unsigned, unsent = dict(entries.verdicts), 0, 0
     for binding, lines in itertools.groupby(bundle.lines("english.jsonl"), lambda each: each[0].get("binding")):
         names = waiting.pop(unhex(binding, "A binding in english.jsonl"), []) if binding else []
         digest, number, before = hashlib.sha256(), 0, report.broken
@@ -432,31 +410,31 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
             if entries.records.get(str(line.get("record"))) != digests[0]:
                 report.say(BROKEN, f"{told}: no entry that holds has its record: dropped, or changed.")
             text = line.get("english")
+            unsent += text is None
             if text is not None and sha256(str(text).encode("utf-8", "replace")) != digests[1]:
                 report.say(BROKEN, f"{told}: its English was changed.")
-            decoder = f"{line.get('decoder')}\n".encode("utf-8", "replace")
-            digest.update(digests[0] + decoder + digests[1] + digests[2])
+            if not re.fullmatch("[ -~]{1,200}", decoder := str(line.get("decoder"))):
+                raise BundleError(f"The decoder in {where} has no name that one could have.")
+            digest.update(digests[0] + f"{decoder}\n".encode() + digests[1] + digests[2])
         is_good = digest.hexdigest() == binding and report.broken == before
         for name in names:
-            told = f"{name}: its {number:,} messages, with their English,"
-            report.judge(is_good, f"{told} are what was signed.", f"{told} are NOT what was signed.")
+            told = f"{name}: the bytes, decoder and English of {number:,} message{'s' * (number != 1)} are"
+            report.judge(is_good, f"{told} what was signed.", f"{told} NOT what was signed.")
         unsigned += 0 if names else number
     for name in itertools.chain(*waiting.values()):
         report.say(UNKNOWN, f"{name}: the bundle does not hold the messages that were signed.")
-    if unsigned:
-        report.say(UNKNOWN, f"English: of {unsigned:,} messages no verdict in the bundle is bound to it.")
+    report.count(UNKNOWN, unsigned, "English: no verdict in the bundle is bound to that of {} messages.")
+    report.count(UNKNOWN, unsent, "English: of {} messages the bundle holds the digest alone.")
 
 
 def verify(report: Report, given: argparse.Namespace) -> None:
     """Check what was given and tell what was found."""
     key = read_key(given.key, "What was given as --key") if given.key else None
     witnesses = [read_key(each, "What was given as --witness") for each in given.witness]
-    older = None
-    if given.checkpoint:
-        with Path(given.checkpoint).open("rb") as file:
-            older = read_checkpoint(file.read(MIB), "The checkpoint given as --checkpoint")
-        if key and not older.is_signed_by(key):
-            raise BundleError("The checkpoint given as --checkpoint is not signed by the key given as --key.")
+    kept = Path(given.checkpoint).read_bytes() if given.checkpoint else b""
+    older = read_checkpoint(kept, "The checkpoint given as --checkpoint") if given.checkpoint else None
+    if key and older and not older.is_signed_by(key):
+        raise BundleError("The checkpoint given as --checkpoint is not signed by the key given as --key.")
     bundle = Bundle(given.bundle)
     manifest = parse(bundle.open("manifest.json").read(MIB), "manifest.json")
     if manifest.get("format") != FORMAT:
@@ -482,11 +460,9 @@ def main() -> int:
     report = Report()
     try:
         verify(report, parser.parse_args())
-    except (BundleError, OSError) as error:
-        print(f"CANNOT   {show(error)}", file=sys.stderr)
-        return 2
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        print(f"CANNOT   It is no zip file, or a damaged or encrypted one: {show(error)}", file=sys.stderr)
+    except (BundleError, OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+        is_told = isinstance(error, (BundleError, OSError))
+        print(f"CANNOT   {'' if is_told else 'A damaged zip file, or none: '}{show(error)}", file=sys.stderr)
         return 2
     print(f"{report.broken:,} broken." if report.broken else "All that can be checked holds.")
     return 1 if report.broken else 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from typing import Final
 
 from django.contrib import messages as flashes
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
@@ -21,6 +23,7 @@ from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
 
 from .shell import cut_page, read_number, render_page, require_auditor, within_workspace, write_query
+from .shown.told import write_elapsed
 
 PAGE_ROWS: Final = 10
 MAX_ASKED_LENGTH: Final = 100
@@ -39,7 +42,7 @@ def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse
     asked = request.GET.get("entry", "").strip()[:MAX_ASKED_LENGTH]
     context = {
         "checkpoint": checkpoint,
-        "root": bytes(checkpoint.root).hex() if checkpoint else "",
+        "age": write_elapsed(timezone.now() - checkpoint.signed_at) if checkpoint else "",
         "code": draw_note(checkpoint.note) if checkpoint else "",
         "waiting": size - (checkpoint.size if checkpoint else 0),
         "key": str(get_verifier(key, workspace.pk)) if key else "",
@@ -47,7 +50,7 @@ def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse
         "checked": find_checked(workspace_id=workspace.pk),
         "asked": asked,
         "found": look_up(checkpoint, asked) if checkpoint and asked else (),
-        "checkpoints": [(row.size, row.signed_at, bytes(row.root).hex()) for row in page],
+        "checkpoints": [(row.size, row.signed_at, base64.b64encode(bytes(row.root)).decode()) for row in page],
         "older_url": write_query(request, before=str(last.size)) if last else None,
         "newest_url": write_query(request, before=None) if before else None,
     }
