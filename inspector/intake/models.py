@@ -283,7 +283,7 @@ class Job(models.Model):
     """Work to be done, and the truth about it. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, an alert, a ledger."""
+        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, a ledger."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
