@@ -13,9 +13,12 @@ from django.db.models import OuterRef, Subquery
 from django.utils.safestring import SafeString
 
 from .kinds import BY_NAME, hash_of
-from .merkle import prove_inclusion, verify_inclusion
+from .merkle import compute_root, prove_inclusion, verify_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
+from .notes import NoteError, read_note
 from .reading import IncompleteError, make_reader
+from .sequencing import get_size
+from .signing import get_key, get_verifier
 
 MAX_FOUND: Final = 10
 MAX_WITNESSES: Final = 20
@@ -85,6 +88,33 @@ def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
         is_good = verify_inclusion(leaf, entry.index, checkpoint.size, proof, root)
         why_not = "" if is_good else "its row is not what was entered, or entries of the ledger were changed"
     return Proven(entry.index, entry.kind, entry.subject, len(proof), why_not)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the ledger says to a checkpoint that somebody kept; `why_not` is empty where it continues it."""
+
+    size: int | None
+    why_not: str
+
+
+def compare_kept(*, workspace_id: uuid.UUID, text: str) -> Compared:
+    """Whether the ledger of a workspace, as it is now, begins with what a checkpoint was signed for."""
+    key, size = get_key(), get_size(workspace_id)
+    try:
+        note = read_note(f"{text.strip()}\n".replace("\r\n", "\n"))
+        kept = note.checkpoint
+    except NoteError as error:
+        return Compared(None, f"it cannot be read: {error}")
+    if key is None or get_verifier(key, workspace_id).find(note) is None:
+        return Compared(kept.size, "the key of this ledger did not sign it")
+    if kept.size > size:
+        return Compared(kept.size, f"only {size:,} entries are there: the ledger was cut or rolled back")
+    try:
+        is_same = compute_root(make_reader(workspace_id), kept.size) == kept.root
+    except IncompleteError:
+        is_same = False
+    return Compared(kept.size, "" if is_same else "an entry before its end was changed, removed, inserted or moved")
 
 
 def list_witnesses(*, workspace_id: uuid.UUID) -> Sequence[LedgerCosignature]:

@@ -16,7 +16,8 @@ from inspector.accounts.models import Membership
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
 from inspector.ledger.checking import ask_to_verify, find_checked
 from inspector.ledger.models import LedgerCheckpoint
-from inspector.ledger.places import draw_note, list_witnesses, look_up
+from inspector.ledger.notes import MAX_NOTE_BYTES
+from inspector.ledger.places import Compared, compare_kept, draw_note, list_witnesses, look_up
 from inspector.ledger.reading import get_checkpoint, get_note
 from inspector.ledger.sequencing import get_size
 from inspector.ledger.signing import get_key, get_verifier
@@ -34,6 +35,19 @@ MAX_ASKED_LENGTH: Final = 100
 def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The latest checkpoint, whether everything is as it was signed, and how to verify it elsewhere."""
     require_auditor(membership)
+    return _answer(request, membership)
+
+
+@require_POST
+@within_workspace
+def compare(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Whether the ledger continues a checkpoint that the reader kept."""
+    require_auditor(membership)
+    text = request.POST.get("kept", "")[:MAX_NOTE_BYTES]
+    return _answer(request, membership, compare_kept(workspace_id=membership.workspace_id, text=text))
+
+
+def _answer(request: HttpRequest, membership: Membership, compared: Compared | None = None) -> HttpResponse:
     workspace, before = membership.workspace, read_number(request, "before")
     checkpoint = get_checkpoint(workspace.pk)
     rows = LedgerCheckpoint.objects.filter(workspace=workspace).order_by("-size")
@@ -49,12 +63,14 @@ def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse
         "witnesses": list_witnesses(workspace_id=workspace.pk),
         "checked": find_checked(workspace_id=workspace.pk),
         "asked": asked,
+        "compared": compared,
         "found": look_up(checkpoint, asked) if checkpoint and asked else (),
         "checkpoints": [(row.size, row.signed_at, base64.b64encode(bytes(row.root)).decode()) for row in page],
         "older_url": write_query(request, before=str(last.size)) if last else None,
         "newest_url": write_query(request, before=None) if before else None,
     }
-    return render_page(request, membership, "integrity/integrity.html", context, section="integrity")
+    status = 422 if compared and compared.why_not else 200
+    return render_page(request, membership, "integrity/integrity.html", context, section="integrity", status=status)
 
 
 @require_POST

@@ -129,6 +129,7 @@ workspace_urls = [
     path("trail/trail.jsonl", trail.download, {"form": "jsonl"}, name="trail-jsonl"),
     path("integrity/", integrity.show_integrity, name="integrity"),
     path("integrity/verify/", integrity.verify, name="verify-ledger"),
+    path("integrity/compare/", integrity.compare, name="compare-checkpoint"),
     path("integrity/checkpoint.txt", integrity.download_checkpoint, name="checkpoint"),
     path("integrity/checkpoint.svg", integrity.show_code, name="checkpoint-code"),
     path("integrity/bundle.zip", integrity.download_bundle, name="bundle"),

@@ -43,7 +43,8 @@ POSTED = {
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
     *("test-alerts", "renew-alert-secret", "switch-alerts"),
-    *("judge-findings", "set-rule", "suppress-findings", "lift-suppression", "verify-ledger"),
+    *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
+    *("verify-ledger", "compare-checkpoint"),
 }
 
 

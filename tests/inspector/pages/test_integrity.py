@@ -24,7 +24,7 @@ from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast
+from ..conftest import Cast, deliver
 from ..exports.conftest import ask, make, read
 from ..ledger.test_ledger import as_superuser
 
@@ -119,7 +119,7 @@ def test_what_does_not_match_is_named_by_its_entry(signed: Review, auditor: Clie
     with as_superuser() as cursor:
         cursor.execute("UPDATE audit_review SET verdict = 'violation'")
     page = verify(auditor)
-    assert "1 entry does not match" in page
+    assert "1 problem found" in page
     assert re.search(
         rf'<a href="\?entry={index}">Entry {index}</a>, verdict <code class="hash">{signed.pk}</code>', page
     )
@@ -127,6 +127,30 @@ def test_what_does_not_match_is_named_by_its_entry(signed: Review, auditor: Clie
     with as_superuser() as cursor:
         cursor.execute("UPDATE audit_review SET verdict = 'fine'")
     assert "Everything is as it was entered and signed" in verify(auditor)
+
+
+def test_a_kept_checkpoint_is_compared(cast: Cast, signed: Review, auditor: Client) -> None:
+    kept = get_checkpoint(cast.workspace.pk)
+    assert kept
+
+    def compare(text: str) -> str:
+        response = auditor.post(URL + "compare/", {"kept": text})
+        page = response.content.decode()
+        assert response.status_code == (200 if "The ledger continues it." in page else 422)
+        return page
+
+    assert f"Its {kept.size} entries are the first ones" in compare(kept.note.replace("\n", "\r\n").strip())
+    deliver(cast, b'{"raw": "one more"}\n')
+    enter_new(at_once=True)
+    assert f"Its {kept.size} entries are the first ones" in compare(kept.note)
+    for text in ("", "x", "<b>\n1\nA\n\n— n AAAA\n", "\x00" * 100, kept.note.replace(f"\n{kept.size}\n", "\n1\n")):
+        assert "The ledger does not continue it" in compare(text)
+    with as_superuser() as cursor:
+        cursor.execute("UPDATE ledger_ledgerentry SET leaf_hash = sha256('other') WHERE kind = 'verdict'")
+    assert "was changed, removed, inserted or moved" in compare(kept.note)
+    with as_superuser() as cursor:
+        cursor.execute("DELETE FROM ledger_ledgerentry WHERE index > 3")
+    assert "only 4 entries are there: the ledger was cut or rolled back" in compare(kept.note)
 
 
 def test_an_entry_is_found_by_its_number_or_its_row(signed: Review, auditor: Client) -> None:
