@@ -47,7 +47,7 @@ def measure_ingest(options: Namespace) -> Iterator[Row]:
         if "P13" in wanted:
             yield from measure_memory(installation, options)
         if "P24" in wanted:
-            yield measure_posting(installation, options)
+            yield from measure_posting(installation, options)
 
 
 def measure_rounds(product: Product, options: Namespace) -> Iterator[Row]:

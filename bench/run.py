@@ -17,6 +17,7 @@ from .doors import DOORS, measure_doors
 from .exporting import measure_exporting
 from .growth import FORMS, LOADS
 from .ingest import measure_ingest
+from .ledger import measure_ledger
 from .measure import Row, write_table
 from .painting import measure_painting
 from .recorded import measure_recorded
@@ -29,6 +30,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Iterable[Row]]] = {
     "recorded": lambda options: measure_recorded(),
     "ingest": measure_ingest,
     "cost": measure_cost,
+    "ledger": measure_ledger,
     "doors": measure_doors,
     "trees": measure_trees,
     "search": measure_searching,

@@ -56,6 +56,7 @@ class Carrier(NamedTuple):
         make: the drafts of a JSON value that was recognised, at least one.
         replies: as in `Dialect`, for messages of its own.
         labels: by path without indices (`params.message.parts.text`), or by the key alone, its label and its meaning.
+        not_offered: the note on a called tool that is not in the list before it, where it has such lists.
         version_of: the version that a JSON value of its own names or shows.
     """
 
@@ -69,6 +70,7 @@ class Carrier(NamedTuple):
     replies: Callable[[Message], Sequence[Reply]]
     labels: Mapping[str, tuple[str, str | None]]
     notes: tuple[NoteKind, ...] = ()
+    not_offered: NoteKind | None = None
     glossary: tuple[Term, ...] = ()
     versions: tuple[str, ...] = ()
     version_of: Callable[[Any], str | None] = lambda data: None
@@ -96,11 +98,11 @@ def make_dialect(carrier: Carrier) -> Dialect:
         sniff=partial(_sniff, carrier),
         identify=partial(_identify, carrier),
         read=partial(_read, carrier, kinds),
-        tell=partial(tell_carried, carrier.title),
+        tell=partial(tell_carried, carrier.title, carrier.not_offered),
         encode=partial(_refuse, carrier.slug),
         versions=carrier.versions,
         replies=carrier.replies,
-        notes=(*carrier.notes, *kinds),
+        notes=(*carrier.notes, *((carrier.not_offered,) if carrier.not_offered else ()), *kinds),
         glossary=carrier.glossary,
         has_objects=True,
         is_carrier=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from ._english import enclose, join_words, say_name
 from ._inner import Inner
 from ._places import Places
 from ._positions import Path, read_key
-from ._record import Entry, Field, Layer, Message, Reading, Segment, Span, Told
+from ._record import Entry, Field, Layer, Message, Note, NoteKind, Reading, Segment, Span, Told
 from ._registry import get_dialect, title_of
 
 # What the log around a record may have given a message after it was read.
@@ -35,11 +36,11 @@ class Opened(NamedTuple):
     inner: Mapping[Path, Inner]
 
 
-def tell_carried(title: str, reading: Reading, context: Context, keys: Keys) -> Told:
+def tell_carried(title: str, not_offered: NoteKind | None, reading: Reading, context: Context, keys: Keys) -> Told:
     """A carrier's record, told. Never raises."""
     if reading.parsed is None:
         return Told(reading=reading, messages=tuple(_tell_malformed(title, message) for message in reading.messages))
-    return _Telling(reading, context, keys).tell()
+    return _Telling(reading, context, keys, not_offered).tell()
 
 
 def _tell_malformed(title: str, message: Message) -> Message:
@@ -51,12 +52,19 @@ def _tell_malformed(title: str, message: Message) -> Message:
     return message.replace(english=(opening, said, Segment(text=f"{after}.")))
 
 
+# What a list of tools establishes: their names in JSON, or that they are not known, or not all of them.
+_TOOLS: Final = "tools"
+_UNKNOWN, _PAGED = "unknown", "paged"
+_MAX_TOOLS, _MAX_TOOLS_LENGTH = 500, 20_000
+
+
 class _Telling:
     """A record being told."""
 
-    def __init__(self, reading: Reading, context: Context, keys: Keys) -> None:
+    def __init__(self, reading: Reading, context: Context, keys: Keys, not_offered: NoteKind | None) -> None:
         opened: Opened = reading.parsed
         self._reading, self._opened, self._context, self._keys = reading, opened, context, keys
+        self._not_offered = not_offered
         self._next = len(reading.layers)
         self._layers: list[Layer] = []
         self._fields: list[Field] = []
@@ -123,12 +131,37 @@ class _Telling:
             is_ended = piece.words == "." and len(segments) > 1 and segments[-2].text.endswith(".")
             # What is told inside the marks ends the sentence.
             segments.extend(() if is_ended else self._tell_piece(piece, message, said))
-        for kind, name, words in draft.entries:
+        for kind, name, words in (*draft.entries, *self._list_tools(draft, message)):
             source, position = (self._context.record, message.part), self._context.position
             self._establish(
                 Entry(kind=kind, name=name, value=words, speaker=message.sender, source=source, position=position)
             )
-        return message.replace(english=tuple(segments))
+        return message.replace(english=tuple(segments), notes=(*message.notes, *self._look_for_tool(draft, message)))
+
+    def _list_tools(self, draft: Draft, message: Message) -> Iterator[tuple[str, str, str]]:
+        """What a list of tools establishes; of a list in pages it is not known which tools there are."""
+        if draft.offer is None:
+            return
+        owner = (message.sender or "") if draft.offer.is_of_side else ""
+        before, names = self._find(_TOOLS, owner), draft.offer.names
+        is_paged = not draft.offer.is_whole or (before is not None and before.value == _PAGED)
+        value = _UNKNOWN if names is None else _PAGED if is_paged or len(names) > _MAX_TOOLS else json.dumps([*names])
+        yield _TOOLS, owner, value if len(value) <= _MAX_TOOLS_LENGTH else _PAGED
+        if owner:
+            # A call that does not say to whom it goes may go to either of two that list tools.
+            other = self._find(_TOOLS, "")
+            yield _TOOLS, "", value if other is None or other.speaker == message.sender else _UNKNOWN
+
+    def _look_for_tool(self, draft: Draft, message: Message) -> Iterator[Note]:
+        """That a called tool is not among those that were listed, where they were."""
+        if draft.called is None or self._not_offered is None:
+            return
+        name, path, is_of_side = draft.called
+        owner = message.receivers[0] if is_of_side and message.receivers else ""
+        listed = self._find(_TOOLS, owner)
+        if listed is not None and listed.value not in (_PAGED, _UNKNOWN) and name not in json.loads(str(listed.value)):
+            text = f"the tool {say_name(name)} is not in the list of tools that was given before"
+            yield self._not_offered.note(text, self._opened.places.find_span(path))
 
     def _tell_piece(self, piece: Piece, message: Message, said: Mapping[Path, list[Message]]) -> Iterator[Segment]:
         span = None if piece.path is None else self._opened.places.find_span(piece.path)

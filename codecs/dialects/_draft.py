@@ -19,6 +19,18 @@ class Piece(NamedTuple):
     name: tuple[str, str] = ("", "")
 
 
+class Offer(NamedTuple):
+    """Tools that were listed, or None where it is no longer known which there are.
+
+    `is_whole` is whether no others are on a further page. `is_of_side` is whether they are the tools of the side that
+    sends the list, and not of the conversation.
+    """
+
+    names: Sequence[str] | None
+    is_whole: bool = True
+    is_of_side: bool = False
+
+
 class Draft:
     """A message in the making. A path leads from the root of the JSON to what it is about.
 
@@ -35,6 +47,9 @@ class Draft:
         self.notes: list[tuple[NoteKind, str, Path]] = []
         self.entries: list[tuple[str, str, str]] = []
         self.opened: list[Path] = []
+        self.offer: Offer | None = None
+        # A tool that is called: its name, where that stands, and whether it is one of whoever receives the call.
+        self.called: tuple[str, Path, bool] | None = None
 
     def say(self, words: str, path: Path | None = None) -> Draft:
         """Append words of our own, or words for what stands at a path: a name quoted by `say_name` or `quote`."""
@@ -82,6 +97,10 @@ class Draft:
         self.pieces = [piece._replace(words=hide(piece.words, hidden)) for piece in self.pieces]
         self.notes = [(kind, hide(text, hidden), path) for kind, text, path in self.notes]
         self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
+        if self.offer is not None and self.offer.names is not None:
+            self.offer = self.offer._replace(names=[hide(name, hidden) for name in self.offer.names])
+        if self.called is not None:
+            self.called = (hide(self.called[0], hidden), *self.called[1:])
 
     @property
     def carried(self) -> tuple[Path, ...]:

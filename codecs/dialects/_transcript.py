@@ -305,8 +305,10 @@ def _say_other_task(line: Line, answered: Line) -> tuple[str, ...]:
 def _say_past(message: Message) -> Iterator[str]:
     """That a deadline or a time that it sets was over when it was sent."""
     for what, moment in (("deadline", message.deadline), ("time that it sets", message.schedule)):
-        if moment is not None and moment.instant and message.sent_at:
-            instant = datetime.fromisoformat(moment.instant)
+        # A message that was stored has it as a mapping.
+        written = moment.get("instant") if isinstance(moment, Mapping) else moment.instant if moment else None
+        if written and message.sent_at:
+            instant = datetime.fromisoformat(written)
             if instant < datetime.fromisoformat(message.sent_at):
                 yield f"Caution: the {what}, {say_instant(instant)}, was over when it was sent."
 

@@ -91,7 +91,8 @@ class EndpointSchema(AutoSchema):
         problem = self.resolve_serializer(ProblemSerializer, "response").ref
         statuses = {*EVERYWHERE, *self.view.refusals.get(self.method, ())} | ({404} if "{" in self.path else set())
         for status in sorted(statuses):
-            answer: dict[str, Any] = {"description": TITLES[status], "content": {CONTENT_TYPE: {"schema": problem}}}
+            content = self.view.problem_content or {CONTENT_TYPE: {"schema": problem}}
+            answer: dict[str, Any] = {"description": TITLES[status], "content": content}
             if status in WAITING:
                 answer["headers"] = {
                     "Retry-After": {
@@ -116,6 +117,8 @@ class Endpoint(APIView):
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
     media_type: ClassVar[str] = "application/json"
+    # What refusals are, by type, where a protocol has them in a form of its own.
+    problem_content: ClassVar[Mapping[str, Any]] = {}
     # `initial` asks for the key before a body is read, and `bodies` bounds each by what its endpoint takes.
     takes_large_bodies: ClassVar[bool] = True
     content_negotiation_class = Negotiation

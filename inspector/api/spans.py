@@ -50,6 +50,15 @@ class SpansView(Endpoint):
     authentication_classes = (ExporterAuthentication,)
     scopes: ClassVar = {"POST": "ingest"}
     refusals: ClassVar = {"POST": (408, 409, 413, 415, 422)}
+    problem_content: ClassVar = {
+        JSON: {"schema": {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]}},
+        PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
+    }
+
+    def handle_exception(self, error: Exception) -> Any:
+        """A refusal as the protocol has it: a `google.rpc.Status`, in the type of the request."""
+        refusal = super().handle_exception(error)
+        return answer_refusal(refusal, find_type(self.request))
 
     def initial(self, request: Request, *args: Any, **names: Any) -> None:
         """Let the request in; it is answered in the type that it was sent in."""
@@ -175,6 +184,27 @@ def _write_ids(held: Any) -> dict[str, str]:
 def _write(message: Any) -> dict[str, Any]:
     said: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
     return said
+
+
+def answer_refusal(refusal: Response, kind: str) -> HttpResponse:
+    """The refusal as `google.rpc.Status`, of which OTLP/HTTP uses the field `message` alone ("Failures")."""
+    message = str(refusal.data["detail"])
+    status = _write_message(message) if kind == PROTOBUF else json.dumps({"message": message}).encode()
+    answer = HttpResponse(status, status=refusal.status_code, content_type=PROTOBUF if kind == PROTOBUF else JSON)
+    for name, value in refusal.headers.items():
+        if name.lower() != "content-type":
+            answer[name] = value
+    return answer
+
+
+def _write_message(message: str) -> bytes:
+    """A `google.rpc.Status` whose field 2, `message`, is this text, in Protobuf."""
+    text = message.encode("utf-8", "replace")
+    size, length = bytearray(), len(text)
+    while length > 0x7F:
+        size.append(length & 0x7F | 0x80)
+        length >>= 7
+    return b"\x12" + bytes([*size, length]) + text
 
 
 def answer_export(delivery: Delivery | None, kind: str) -> HttpResponse:

@@ -7,8 +7,8 @@ for heights that are multiples of `TILE_HEIGHT`, so that of 256 leaves one hash 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Final
 
 HASH_BYTES: Final = 32
@@ -20,22 +20,23 @@ Read = Callable[[int, int, int], Sequence[bytes]]
 
 def hash_leaf(data: bytes) -> bytes:
     """The hash of a leaf (RFC 6962, 2.1)."""
-    return hashlib.sha256(b"\x00" + data).digest()
+    return sha256(b"\x00" + data).digest()
 
 
 def hash_node(left: bytes, right: bytes) -> bytes:
     """The hash of two subtrees beside each other (RFC 6962, 2.1)."""
-    return hashlib.sha256(b"\x01" + left + right).digest()
+    return sha256(b"\x01" + left + right).digest()
 
 
-EMPTY_ROOT: Final = hashlib.sha256(b"").digest()
+EMPTY_ROOT: Final = sha256(b"").digest()
 
 
 def fold(hashes: Sequence[bytes]) -> bytes:
     """The root over a power of two of subtrees of one size."""
-    sha256, level = hashlib.sha256, hashes
+    level = hashes
     while len(level) > 1:
-        level = [sha256(b"\x01" + level[at] + level[at + 1]).digest() for at in range(0, len(level), 2)]
+        pairs = iter(level)
+        level = [sha256(b"\x01" + left + right).digest() for left, right in zip(pairs, pairs, strict=True)]
     return level[0]
 
 

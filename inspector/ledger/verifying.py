@@ -15,7 +15,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef
 
 from .kinds import BY_NAME, KINDS, Leaf, hash_of
-from .merkle import EMPTY_ROOT, TILE_HEIGHT, hash_node
+from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_node, read_from
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
 from .notes import Note, NoteError, read_note
 from .signing import get_key, get_verifier
@@ -55,30 +55,45 @@ class Verification:
 
 
 class Roots:
-    """The roots over growing numbers of leaves: what is complete is kept as one hash for each height."""
+    """The roots over growing numbers of leaves; of every 256 that are complete one hash is kept, or one for many."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self._pending: list[bytes] = []
+        self._tiles = 0
         self._complete: list[tuple[int, bytes]] = []
 
+    @property
+    def size(self) -> int:
+        """How many leaves there are."""
+        return self._tiles * TILE + len(self._pending)
+
     def add(self, leaf: bytes) -> list[tuple[int, int, bytes]]:
-        """Add a leaf hash; the subtrees that it completes, as (height, index, hash), the smallest first."""
-        height, found, done = 0, leaf, []
+        """Add a leaf hash; the subtrees of 256 leaves or more that it completes, as (height, index, hash)."""
+        self._pending.append(leaf)
+        return self._close_tile() if len(self._pending) == TILE else []
+
+    def _close_tile(self) -> list[tuple[int, int, bytes]]:
+        height, found = TILE_HEIGHT, fold(self._pending)
+        done = [(height, self._tiles, found)]
         while self._complete and self._complete[-1][0] == height:
             found = hash_node(self._complete.pop()[1], found)
             height += 1
-            done.append((height, self.size >> height, found))
+            done.append((height, self._tiles >> (height - TILE_HEIGHT), found))
         self._complete.append((height, found))
-        self.size += 1
+        self._pending.clear()
+        self._tiles += 1
         return done
 
     def compute(self) -> bytes:
         """The root over the leaves so far."""
-        if not self._complete:
+        parts = [found for _, found in self._complete]
+        if self._pending:
+            parts.append(compute_root(read_from(self._pending), len(self._pending)))
+        if not parts:
             return EMPTY_ROOT
-        root = self._complete[-1][1]
-        for _, left in reversed(self._complete[:-1]):
-            root = hash_node(left, root)
+        root = parts.pop()
+        while parts:
+            root = hash_node(parts.pop(), root)
         return root
 
 
@@ -156,7 +171,7 @@ class _Verifying:
         found = roots.compute()
         for root, whose in self._signed[roots.size]:
             if root != found:
-                text = f"the entries are not those that {whose} of {roots.size} entries was signed for"
+                text = f"{whose} of {roots.size} entries was signed for other entries"
                 known = [fault.index for fault in self._faults if fault.index is not None and fault.index >= good]
                 where = "" if known else f": the first that differs is one from {good} to {roots.size - 1}"
                 self._report(min(known, default=good), "", None, f"{text}{where}")

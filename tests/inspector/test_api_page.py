@@ -19,6 +19,7 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.ingest import FORMS
 from inspector.api.urls import urlpatterns
+from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent
 
 from .conftest import Cast, settle_all
@@ -109,6 +110,7 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
             found = client.get(reverse("api:messages"), headers={"Authorization": f"Bearer {token}"}).json()["results"]
             first = next(message for message in found if message["dialect"] == "clowl")
             variables |= {"MESSAGE": first["id"], "CONVERSATION": first["conversation"], "RECORD": first["record"]}
+            enter_new(at_once=True)
             variables["AGENT"] = str(Agent.objects.get(name=first["sender"]).pk)
         call = take_apart(command, fed, variables)
         answer = send(client, call)

@@ -21,7 +21,7 @@ from .._record import Message
 from .messages import draft_file, draft_message, score_file, score_message
 from .responses import draft_item, draft_response, score_item, score_response
 from .sessions import draft_line, score_line
-from .tables import GLOSSARY, LABELS, NOTES, SPECIFICATION
+from .tables import GLOSSARY, LABELS, NOT_OFFERED, NOTES, SPECIFICATION
 from .traces import draft_trace, score_trace
 
 _HINT = re.compile(
@@ -96,6 +96,7 @@ DIALECT = make_dialect(
         replies=_reply,
         labels=LABELS,
         notes=NOTES,
+        not_offered=NOT_OFFERED,
         glossary=GLOSSARY,
         rank=24,
     )

@@ -182,6 +182,7 @@ class Turn:
         )
         if topic:
             draft.say(f" {says} the tool ").say(say_name(topic), name_at)
+            draft.called = (topic, name_at, False)
         else:
             draft.say(f" {says} a tool that it does not name").note(NAME_MISSING, "the call names no tool", self.path)
         draft.say(where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .._draft import Draft
+from .._draft import Draft, Offer
 from .._positions import Path
 from .blocks import find_value, read_text
 from .content import Turn, fill_columns, read_columns
@@ -177,7 +177,15 @@ def draft_file(data: dict[str, Any]) -> list[Draft]:
         drafts += turn.drafts
     for index, item in enumerate(data["messages"]):
         drafts += fill_columns(draft_message(item, ("messages", index)), around)
+    if drafts and isinstance(data.get("tools"), list) and data["tools"]:
+        drafts[0].offer = Offer(_name_tools(data["tools"]))
     return drafts
+
+
+def _name_tools(tools: Sequence[Any]) -> list[str] | None:
+    """The names of tools as OpenAI and Anthropic list them; None where one has none, as those that a provider runs."""
+    names = [read_text(find_value(each, "function", "name")) or read_text(find_value(each, "name")) for each in tools]
+    return [name for name in names if name] if all(names) else None
 
 
 def _draft_choices(choices: Sequence[dict[str, Any]], around: dict[str, Any]) -> list[Draft]:

@@ -118,6 +118,13 @@ OTHER_SHAPE: Final = NoteKind(
     group="undecoded",
     about="Something within a transcript has a form that is not known here; it is shown as it stands.",
 )
+NOT_OFFERED: Final = NoteKind(
+    code="chat.tool-not-offered",
+    severity="warning",
+    group="protocol",
+    about="A tool is called that is not among the tools that the request offers.",
+    cites="OpenAI Chat Completions, tools",
+)
 NOTES: Final = (ARGUMENTS_INVALID, NAME_MISSING, CALL_ID_MISSING, TOOL_FAILED, OTHER_SHAPE)
 
 LABELS: Final[dict[str, tuple[str, str | None]]] = {

@@ -17,7 +17,7 @@ from .._carrier import Carrier, make_dialect
 from .._draft import Draft
 from .._jsonrpc import Call, find_replies, list_calls
 from .._record import NoteKind
-from .answers import ANSWERED, draft_answer, find_answer
+from .answers import ANSWERED, NOT_OFFERED, draft_answer, find_answer
 from .calls import TOOL_WITHOUT_NAME, draft_call
 from .tables import GLOSSARY, LABELS, METHODS, REVISIONS, SPECIFICATION
 
@@ -89,6 +89,7 @@ DIALECT = make_dialect(
         replies=find_replies,
         labels=LABELS,
         notes=(ID_MISSING, TOOL_WITHOUT_NAME, ANSWERED),
+        not_offered=NOT_OFFERED,
         glossary=GLOSSARY,
         versions=REVISIONS,
         version_of=_find_version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._draft import Draft
+from .._draft import Draft, Offer
 from .._english import join_words, say_name
 from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
 from .._positions import Path
@@ -18,6 +18,14 @@ ANSWERED: Final = NoteKind(
     group="protocol",
     about="A tool ran and failed: the result says isError.",
     cites="MCP, tools, error handling",
+)
+
+NOT_OFFERED: Final = NoteKind(
+    code="mcp.tool-not-offered",
+    severity="warning",
+    group="protocol",
+    about="A tool is called that is not in the list that its server gave before.",
+    cites="MCP, tools, listing tools",
 )
 
 
@@ -78,6 +86,10 @@ def draft_answer(call: Call) -> Draft:
         _say_session(draft, result, at)
     elif key is not None:
         _say_names(draft, result[key], (*at, key))
+        if key == "tools" and isinstance(result[key], list):
+            names = [each.get("name") for each in result[key] if isinstance(each, dict)]
+            offered = [name for name in names if isinstance(name, str)]
+            draft.offer = Offer(offered, is_whole=not result.get("nextCursor"), is_of_side=True)
     elif result not in ({}, None):
         draft.say(": ").carry(at)
     return draft.say(".")

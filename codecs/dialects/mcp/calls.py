@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .._draft import Draft
+from .._draft import Draft, Offer
 from .._english import join_words, quote, say_name
 from .._jsonrpc import Call, list_values, say_scalar
 from .._positions import Path
@@ -50,6 +50,10 @@ def draft_call(call: Call) -> Draft:
         draft.say(f" (request {say_name(call.id)})", (*call.path, "id"))
         draft.establish("mcp-call", name_request(caller, call.id), _name_call(call))
     _say_arguments(draft, call.method, params, at)
+    if call.method == "tools/call" and isinstance(params.get("name"), str):
+        draft.called = (params["name"], (*at, "name"), True)
+    elif call.method == "notifications/tools/list_changed":
+        draft.offer = Offer(None, is_of_side=True)
     token = _find(params, "_meta", "progressToken")
     if call.kind == "request" and isinstance(token, (str, int)):
         draft.say(f"; progress is to bear the token {say_scalar(token)}", (*at, "_meta", "progressToken"))

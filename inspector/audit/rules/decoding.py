@@ -18,6 +18,7 @@ _TWICE: Final = frozenset(
 _OF_TOOLS: Final = frozenset(
     note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
 )
+_OF_OFFERS: Final = frozenset({"chat.tool-not-offered", "mcp.tool-not-offered"})
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
 _FAILING: Final = frozenset({"clowl.done-failing", "agent_lingua.success-disagrees"})
@@ -26,7 +27,7 @@ _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
 _OF_PARTIES: Final = frozenset({"clowl.parties-disagree"})
 # What has a rule of its own.
-_ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES
+_ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES | _OF_OFFERS
 _REQUEST: Final = clowl("m1", "REQ", "oscar", "radar")
 _ROUTED: Final = (
     '{"clowl":"0.3.0","mid":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b","task_id":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5c",'
@@ -57,6 +58,22 @@ def _fold(text: str, times: int) -> str:
         params = {"name": "send", "arguments": {"text": text}}
         text = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     return text
+
+
+def _list_and_call(tool: str, *, next_page: bool = False) -> str:
+    """A server lists one tool, and a client calls one."""
+    listed = {"tools": [{"name": "search", "inputSchema": {}}], **({"nextCursor": "2"} if next_page else {})}
+    params = {"name": tool, "arguments": {}}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+    return say(("ada", _answer(json.dumps(listed))), ("bob", json.dumps(call)))
+
+
+def _chat_with(tool: str) -> str:
+    """A chat that offers one tool, and in which the assistant calls one."""
+    call = {"id": "c1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
+    said = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    offered = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
+    return say(("ada", json.dumps({"model": "m", "messages": said, "tools": offered})))
 
 
 RULES: Final = (
@@ -187,6 +204,16 @@ RULES: Final = (
             ),
         ),
         passes=(say(("ada", _answer('{"content":[{"type":"text","text":"rain"}]}'))),),
+    ),
+    Rule(
+        code="tool-not-offered",
+        title="Called tool was not offered",
+        why="The list of tools before it does not have it. The agent made it up, or was told of it elsewhere.",
+        severity="warning",
+        group="protocol",
+        notes=_OF_OFFERS,
+        triggers=(_list_and_call("pay"), _chat_with("pay")),
+        passes=(_list_and_call("search"), _chat_with("search"), _list_and_call("pay", next_page=True)),
     ),
     Rule(
         code="inside-unread",

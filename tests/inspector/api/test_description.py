@@ -67,6 +67,9 @@ from ..exports.conftest import make
 
 pytestmark = pytest.mark.django_db
 
+# Where a protocol has refusals in a form of its own: by operation, and by path.
+OTLP: Final = ["application/json", "application/x-protobuf"]
+PROTOCOLS: Final = {"export_spans": OTLP, "/api/v1/otlp/v1/traces": OTLP}
 LONG: Final = int(os.environ.get("API_REQUESTS", "0"))
 LOG: Final = [
     b'{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"c1",'
@@ -154,7 +157,7 @@ def test_each_operation_has_a_name_of_its_own_and_says_what_each_refusal_means()
         assert {"400", "401", "403", "406", "429", "503"} <= set(refusals), operation["operationId"]
         for status, answer in refusals.items():
             assert answer["description"] == TITLES[int(status)]
-            assert list(answer["content"]) == [CONTENT_TYPE]
+            assert list(answer["content"]) == PROTOCOLS.get(operation["operationId"], [CONTENT_TYPE])
 
 
 def test_two_components_of_one_name_are_a_doubt() -> None:
@@ -396,7 +399,7 @@ def test_another_method_is_refused_with_those_there_are(api: Any, headers: dict[
             found = re.sub(r"\w+_id", "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55", path)
             response = Client().generic(method.upper(), found, b"x", content_type="text/plain")
             assert response.status_code == 405, (method, path, response.content)
-            assert response["Content-Type"] == "application/problem+json"
+            assert response["Content-Type"] in ("application/problem+json", *PROTOCOLS.get(path, ()))
             allowed = {one.strip().lower() for one in response["Allow"].split(",")}
             assert allowed == there | {"options"} | ({"head"} if "head" in allowed else set()), (method, path)
 

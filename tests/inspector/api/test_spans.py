@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -112,7 +113,11 @@ def test_what_cannot_be_taken_is_refused_and_leaves_nothing(
 ) -> None:
     kind = headers.get("Content-Type", PROTOBUF)
     packing = {name: value for name, value in headers.items() if name != "Content-Type"}
-    assert post(body, token, kind=kind, **packing).status_code == status
+    answer = post(body, token, kind=kind, **packing)
+    assert answer.status_code == status
+    said = Status.FromString(answer.content).message if kind == PROTOBUF else answer.json()["message"]
+    assert answer["Content-Type"] == (PROTOBUF if kind == PROTOBUF else "application/json")
+    assert len(said) > 10
     assert not Delivery.objects.exists()
 
 
@@ -129,3 +134,7 @@ def test_what_would_wait_too_long_is_put_off(token: str, monkeypatch: pytest.Mon
     monkeypatch.setattr("inspector.api.ingest.refuse_backlog", refuse)
     answer = post(make_export().SerializeToString(), token)
     assert (answer.status_code, answer["Retry-After"]) == (503, "7")
+    assert Status.FromString(answer.content).message == "send this again later"
+    answer = post(b"{}", "wrong", kind="application/json")
+    assert (answer.status_code, answer["WWW-Authenticate"].split()[0]) == (401, "Bearer")
+    assert "key" in answer.json()["message"]

@@ -167,7 +167,7 @@ def reorder(cast: Cast, cursor: Any) -> tuple[int, str]:
             "UPDATE ledger_ledgerentry SET index = %s WHERE workspace_id = %s AND index = %s",
             [new, cast.workspace.pk, old],
         )
-    return 0, "are not those that"
+    return 0, "was signed for other entries"
 
 
 def cut_and_hash_anew(cast: Cast, cursor: Any) -> tuple[int, str]:
@@ -188,7 +188,7 @@ def change_and_hash_anew(cast: Cast, cursor: Any) -> tuple[int, str]:
     cursor.execute("DELETE FROM ledger_ledgerentry WHERE workspace_id = %s AND index >= 0", [cast.workspace.pk])
     cursor.execute("DELETE FROM ledger_ledgercheckpoint WHERE workspace_id = %s", [cast.workspace.pk])
     enter_new(at_once=True)
-    return 0, "are not those that the exported checkpoint"
+    return 0, "the exported checkpoint"
 
 
 TAMPERINGS = [edit_record, delete_row, delete_entry, insert_entry, reorder, cut_and_hash_anew, change_and_hash_anew]

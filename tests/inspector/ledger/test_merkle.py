@@ -17,6 +17,7 @@ from inspector.ledger.merkle import (
     verify_consistency,
     verify_inclusion,
 )
+from inspector.ledger.verifying import Roots
 
 LEAVES = [hash_leaf(b"entry %d" % number) for number in range(2001)]
 READ = read_from(LEAVES)
@@ -51,6 +52,15 @@ def test_the_vectors_of_certificate_transparency() -> None:
 def test_roots_are_those_of_the_definition(sizes: list[int]) -> None:
     for size in sizes:
         assert compute_root(READ, size) == define_root(LEAVES[:size]), size
+
+
+def test_roots_of_a_growing_tree_are_the_same() -> None:
+    roots = Roots()
+    for size, leaf in enumerate(LEAVES[:1100]):
+        if size in SIZES:
+            assert roots.compute() == define_root(LEAVES[:size])
+        for height, index, found in roots.add(leaf):
+            assert found == define_root(LEAVES[index << height : (index + 1) << height])
 
 
 def test_every_leaf_is_proven_in_every_tree() -> None:

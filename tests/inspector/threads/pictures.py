@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from inspector.audit.models import Finding
-from inspector.intake.models import Delivery, Job, Record
+from inspector.intake.models import Delivery, Job, Record, Withdrawal
 from inspector.threads.models import (
     AgentTotal,
     Conversation,
@@ -138,5 +138,5 @@ def differences(one: Any, other: Any, at: str = "") -> list[str]:
 
 def forget() -> None:
     """Empty the tables."""
-    for model in (Job, Message, Conversation, Trace, Record, Delivery, AgentTotal, PairTotal):
+    for model in (Job, Message, Conversation, Trace, Record, Withdrawal, Delivery, AgentTotal, PairTotal):
         model._default_manager.all().delete()

@@ -1,0 +1,73 @@
+"""The ledger: what entering adds to taking a log in (P22), and a tree verified beside bare SHA-256 (P23)."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+
+from .installation import Installation
+from .logs import Log
+from .measure import Goal, Row, compare, summarise
+from .product import Product, enter_product
+
+P22 = Goal("P22", "ingest and settling with every row entered and signed v without", 1.10, 1.05, is_share=True)
+P23 = Goal("P23", "verification of a tree of 100,000 leaves v SHA-256 of the leaves alone", 0.4, 0.8)
+LEAVES = 100_000
+
+
+def measure_ledger(options: Namespace) -> Iterator[Row]:
+    """P22 in rounds on one installation, and P23."""
+    with Installation() as installation, enter_product(installation) as product:
+        yield _measure_entering(product, options)
+        yield _measure_verifying()
+
+
+def _measure_entering(product: Product, options: Namespace) -> Row:
+    from inspector.ledger.sequencing import enter_new
+
+    pairs, entered = [], 0
+    for number in range(options.rounds):
+        pieces = list(Log(seed=number, records=options.records).pieces())
+        product.clear()
+        enter_new(at_once=True)
+        ours = _time(lambda pieces=pieces: product.take(pieces)) + _time(product.work)
+        start = time.perf_counter()
+        entered += enter_new(at_once=True)
+        pairs.append((ours + time.perf_counter() - start, ours))
+    seconds = sum(whole - ours for whole, ours in pairs)
+    return summarise(
+        P22, pairs, remark=f"{entered / options.rounds:,.0f} entries, {seconds / entered * 1e6:.0f} µs each"
+    )
+
+
+def _measure_verifying() -> Row:
+    from inspector.ledger.merkle import hash_leaf
+    from inspector.ledger.verifying import Roots
+
+    digest = hashlib.sha256(b"").hexdigest()
+    leaves = [
+        b'{"at":"2026-11-01T08:00:00.000000+00:00","id":"%036d","kind":"record","sha256":"%s","v":1}'
+        % (number, digest.encode())
+        for number in range(LEAVES)
+    ]
+
+    def verify(given: Sequence[bytes]) -> bytes:
+        roots = Roots()
+        for leaf in given:
+            roots.add(hash_leaf(leaf))
+        return roots.compute()
+
+    def hash_alone(given: Sequence[bytes]) -> bytes:
+        for leaf in given:
+            hashlib.sha256(leaf).digest()
+        return b""
+
+    return compare(P23, verify, hash_alone, [leaves])
+
+
+def _time(do: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    do()
+    return time.perf_counter() - start
