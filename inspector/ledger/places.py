@@ -6,10 +6,11 @@ import io
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import segno
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 from django.utils.safestring import SafeString
 
 from .kinds import BY_NAME, hash_of
@@ -40,10 +41,20 @@ class Place:
 
 def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
     """Where these rows stand in their workspace's ledger, in one statement; what is not entered yet is missing."""
+    rows = _select_placed(kind).filter(subject__in=subjects)
+    return {each[0]: Place(*each[1:]) for each in rows.values_list("subject", "index", "size", "note")}
+
+
+def place_of(kind: str, subject: OuterRef) -> Subquery:
+    """The same as a column of another statement: an object with the names of a `Place`, or None."""
+    rows = _select_placed(kind).filter(subject=subject)
+    return Subquery(rows.values(place=JSONObject(index="index", size="size", note="note"))[:1])
+
+
+def _select_placed(kind: str) -> QuerySet[Any]:
     later = LedgerCheckpoint.objects.filter(workspace=OuterRef("workspace"), size__gt=OuterRef("index"))
-    rows = LedgerEntry.objects.filter(kind=kind, subject__in=subjects)
     first = {name: Subquery(later.order_by("size").values(name)[:1]) for name in ("size", "note")}
-    return {each[0]: Place(*each[1:]) for each in rows.annotate(**first).values_list("subject", "index", *first)}
+    return LedgerEntry.objects.filter(kind=kind).annotate(**first)
 
 
 @dataclass(frozen=True, slots=True)
