@@ -217,7 +217,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         ),
         version=carrier.version_of(loaded.data),
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
-        messages=tuple(_place_messages(drafts, inner, places)),
+        messages=tuple(_place_messages(drafts, inner, places, envelope)),
         notes=tuple(notes),
         parsed=Opened(drafts, places, inner),
     )
@@ -270,15 +270,20 @@ def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> di
     return found
 
 
-def _place_messages(drafts: Sequence[Draft], inner: Mapping[Path, Inner], places: Places) -> Iterator[Message]:
+def _place_messages(
+    drafts: Sequence[Draft], inner: Mapping[Path, Inner], places: Places, envelope: Envelope | None
+) -> Iterator[Message]:
     part = 1
     for draft in drafts:
         notes = tuple(kind.note(text, places.find_span(path)) for kind, text, path in draft.notes)
         outer = Message(**draft.columns, part=part, notes=notes)
         yield outer
         part += 1
-        for each in (inner[path] for path in draft.carried if path in inner):
-            yield from each.place(each.fill(outer), outer, part)
+        if envelope is not None:
+            parties = {"sender": outer.sender or envelope.sender, "receivers": outer.receivers or envelope.receivers}
+            outer = outer.replace(**parties)
+        for path, each in ((path, inner[path]) for path in draft.carried if path in inner):
+            yield from each.place(each.fill(outer, is_heard=path in draft.heard), outer, part)
             part += len(each.reading.messages)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ._context import Context, Keys
+from ._context import Context, Keys, Within
 from ._draft import Draft, Piece
 from ._english import enclose, join_words, say_name
 from ._inner import Inner
@@ -102,8 +102,9 @@ class _Telling:
             message.replace(**{name: getattr(other, name) for name in _GIVEN})
             for message, other in zip(inner.reading.messages, placed, strict=True)
         ]
+        context = Within(self._context, self._entries) if self._entries else self._context
         told = get_dialect(inner.reading.dialect).tell(
-            inner.reading.replace(messages=tuple(filled)), self._context, self._keys
+            inner.reading.replace(messages=tuple(filled)), context, self._keys
         )
         self._layers.extend(inner.add_layers(told.layers, self._next))
         self._next += len(told.layers)

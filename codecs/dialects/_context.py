@@ -6,7 +6,7 @@ live in it. Messages are told in order, and what each establishes is added befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ._record import Entry, Message
@@ -114,3 +114,47 @@ class Context:
         """Forget a kind: the dialect's own reset."""
         for name in self._kinds.pop(kind, {}):
             del self._latest[(kind, name)]
+
+
+class Within(Context):
+    """A context and what the record that is being told has established beside it; that is asked first.
+
+    What the record establishes is added to the context when all of it is told.
+    """
+
+    def __init__(self, around: Context, own: Sequence[Entry]) -> None:
+        self._around, self._own = around, own
+        self.record, self.position, self.parent = around.record, around.position, around.parent
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add to the context around."""
+        self._around.add(entries)
+
+    def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
+        """The entry now in force, or None."""
+        for each in reversed(self._own):
+            if (each.kind, each.name) == (kind, name) and speaker in (None, each.speaker):
+                return each
+        return self._around.find(kind, name, speaker=speaker)
+
+    def find_each(self, kind: str, name: str) -> tuple[Entry, ...]:
+        """The latest entry of each speaker, the oldest first."""
+        own = {each.speaker: each for each in self._own if (each.kind, each.name) == (kind, name)}
+        return (*(each for each in self._around.find_each(kind, name) if each.speaker not in own), *own.values())
+
+    def knows(self, kind: str) -> bool:
+        """Whether anything of a kind was ever established."""
+        return any(each.kind == kind for each in self._own) or self._around.knows(kind)
+
+    @property
+    def size(self) -> int:
+        """How many names are established around it."""
+        return self._around.size
+
+    def all_of(self, kind: str) -> dict[str, Entry]:
+        """Every entry in force of a kind, by name."""
+        return self._around.all_of(kind) | {each.name: each for each in self._own if each.kind == kind}
+
+    def remove(self, kind: str) -> None:
+        """Forget a kind around it."""
+        self._around.remove(kind)

@@ -47,6 +47,7 @@ class Draft:
         self.notes: list[tuple[NoteKind, str, Path]] = []
         self.entries: list[tuple[str, str, str]] = []
         self.opened: list[Path] = []
+        self.heard: set[Path] = set()
         self.offer: Offer | None = None
         # A tool that is called: its name, where that stands, and whether it is one of whoever receives the call.
         self.called: tuple[str, Path, bool] | None = None
@@ -71,9 +72,16 @@ class Draft:
         self.pieces.append(Piece(otherwise, path, "known", (kind, name)))
         return self
 
-    def carry(self, path: Path) -> Draft:
-        """Append the text or the object at a path: as what it says in its dialect, else between quotation marks."""
+    def carry(self, path: Path, *, is_heard: bool = False) -> Draft:
+        """Append the text or the object at a path: as what it says in its dialect, else between quotation marks.
+
+        Args:
+            path: where it stands.
+            is_heard: whether the sender of the message hears it, and does not say it.
+        """
         self.pieces.append(Piece("", path, "content"))
+        if is_heard:
+            self.heard.add(path)
         return self
 
     def open(self, path: Path) -> Draft:

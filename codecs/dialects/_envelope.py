@@ -105,6 +105,9 @@ def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[No
         said, outside = getattr(message, name), getattr(envelope, source)
         if not outside or (name == "message_id" and message.part > 1):
             continue
+        # Who speaks inside a message, and to whom, its carrier has decided by what the log says.
+        if message.carrier_part is not None and name in ("sender", "receivers") and not said:
+            continue
         if name == "receivers" and (message.broadcast or (message.target is not None and said)):
             continue
         if not said:

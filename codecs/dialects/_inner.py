@@ -46,8 +46,15 @@ class Inner:
             each.replace(span=self._shift(each.span), children=self.shift_fields(each.children)) for each in fields
         )
 
-    def fill(self, outer: Message) -> tuple[Message, ...]:
-        """The messages of the text with what the message around them says and they do not."""
+    def fill(self, outer: Message, *, is_heard: bool) -> tuple[Message, ...]:
+        """The messages of the text with what the message around them says and they do not.
+
+        Args:
+            outer: that message.
+            is_heard: whether its sender hears them: who says them is then not known.
+        """
+        if is_heard:
+            outer = outer.replace(sender=None, receivers=(outer.sender,) if outer.sender else ())
         return tuple(self._fill(message, outer) for message in self.reading.messages)
 
     def _fill(self, message: Message, outer: Message) -> Message:

@@ -3,7 +3,7 @@
 | file | a record is |
 |---|---|
 | `.jsonl`, `.ndjson` | a line that is not blank |
-| `.json` | an element of the array, or of its `messages`; anything else is one record |
+| `.json` | an element of the array, or of its `messages`; a span of OTLP; anything else is one record |
 | `.csv` | a row below the header that has any text |
 | other text | a line that is not blank, no comment (`#`), no part of a bracket opened above, no signature |
 
@@ -34,8 +34,10 @@ def count_lines(text: str) -> int:
 
 
 def count_elements(text: str) -> int:
-    """Elements of a JSON array."""
+    """Elements of a JSON array, or spans of an export of OpenTelemetry."""
     read = json.loads(text)
+    if isinstance(read, dict) and "resourceSpans" in read:
+        return sum(len(scope["spans"]) for each in read["resourceSpans"] for scope in each["scopeSpans"])
     if isinstance(read, dict):
         read = read.get("messages", [read])
     return len(read) if isinstance(read, list) else 1

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.test import Client
 
 import dialects
+from inspector.audit.models import Finding
 from inspector.threads.models import Message, Trace
 
 from .conftest import settle_all
@@ -45,6 +46,9 @@ def split_lines(data: bytes) -> list[bytes]:
 
 def split_json(data: bytes) -> list[bytes]:
     found = json.loads(data)
+    if isinstance(found, dict) and "resourceSpans" in found:
+        scopes = [scope for each in found["resourceSpans"] for scope in each["scopeSpans"]]
+        found = [span for scope in scopes for span in scope["spans"]]
     return [json.dumps(row).encode() for row in (found if isinstance(found, list) else [found])]
 
 
@@ -133,9 +137,29 @@ def test_posting_the_files_in_the_order_of_their_names_gives_the_readmes_counts(
 
 def test_each_dialect_is_recognised_in_its_own_file_and_all_four_in_the_story() -> None:
     wanted = {"2-": "clowl", "3-": "nslip", "4-": "lambda_lang", "5-": "agent_lingua", "6-": "clowl"}
+    story, wanted = set(wanted.values()), wanted | {"7-": "otel"}
     for path in FILES:
         spoken = {reading.dialect for reading in readings_of(path)} - {"prose"}
-        assert spoken == ({wanted[path.name[:2]]} if path.name[:2] in wanted else set(wanted.values())), path.name
+        assert spoken == ({wanted[path.name[:2]]} if path.name[:2] in wanted else story), path.name
+
+
+@pytest.mark.django_db
+def test_what_the_buyer_did_is_read_within_the_spans_and_found(client: Client, token: str) -> None:
+    path = SAMPLES / "7-board-order-trace.json"
+    client.post("/api/v1/messages", path.read_bytes(), "application/json", headers={"Authorization": f"Bearer {token}"})
+    settle_all()
+    told = {message.english: message for message in Message.objects.all()}
+    reported = next(each for text, each in told.items() if text.startswith("buyer reports to planner"))
+    assert "eur = 388" in reported.english
+    assert (reported.dialect, reported.carrier) == ("clowl", "otel")
+    ordered = next(each for text, each in told.items() if text.startswith("buyer calls the tool place_order"))
+    assert "eur = 640" in ordered.english
+    assert (ordered.dialect, ordered.carrier) == ("mcp", "otel")
+    # Whoever answers a call is not who made it.
+    assert {each.sender for text, each in told.items() if "answers (request 12" in text and each.part > 1} == {""}
+    found = Finding.objects.get(rule="tool-not-offered")
+    assert (found.record_id, found.part) == (ordered.record_id, ordered.part)
+    assert Trace.objects.filter(native_id="8c2f61d07be94a1f9d3e5a7706c1b24e").count() == 1
 
 
 def test_one_trace_joins_the_story_and_nothing_else() -> None:

@@ -37,9 +37,10 @@ class Talks:
         self._named = name
         for message in messages:
             notes = [*message.notes, *(reading.notes if message is messages[0] else ())]
-            answer = find_answer(message, reading.dialect, here.lines)
+            dialect = message.dialect or reading.dialect
+            answer = find_answer(message, dialect, here.lines)
             self._held += len(here.lines) < MAX_LINES
-            yield here.tell(message, dialect=reading.dialect, wire=reading.wire, notes=notes, answer=answer).text
+            yield here.tell(message, dialect=dialect, wire=reading.wire, notes=notes, answer=answer).text
 
 
 def write_reading(index: int, reading: Reading, format_name: str, talks: Talks) -> Iterable[str]:

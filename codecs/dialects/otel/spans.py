@@ -60,6 +60,7 @@ class Span:
         self.trace, self.id = pick(places, _TRACE), pick(places, _SPAN)
         self.parent = pick(places[:1], _PARENT)
         self.name = pick(places[:1], ("name",))
+        self.is_client = data.get("kind") in (3, "SPAN_KIND_CLIENT", "SpanKind.CLIENT", "CLIENT")
         self.start, self.end = pick(places[:1], _START), pick(places[:1], _END)
         self.attributes = read_attributes(data.get("attributes"), (*path, "attributes"))
         self.resource = _read_resource(Found(data["resource"], (*path, "resource")) if "resource" in data else resource)

@@ -150,19 +150,23 @@ def _say_end(draft: Draft, span: Span) -> None:
 
 def _say_texts(draft: Draft, span: Span) -> None:
     texts = gather_texts(span)
-    for before, held in (
-        ("its instructions", texts.instructions),
-        ("what it is given", texts.given),
-        ("what comes back", texts.back),
+    # A tool, a model and whatever a client asks are given what the sender says, and an agent what it hears.
+    known = OPERATIONS.get(span.operation or "")
+    is_asking = span.is_client if known is None else known.thing in ("tool", "model")
+    for before, held, is_said in (
+        ("its instructions", texts.instructions, False),
+        ("what it is given", texts.given, is_asking),
+        ("what comes back", texts.back, not is_asking),
     ):
         for index, text in enumerate(held[-MAX_TEXTS:]):
             draft.say(f"; {before}: " if index == 0 else ", ")
-            _say_text(draft, text)
+            is_own = text.kind == "call" or text.role == "assistant" if text.role or text.kind == "call" else is_said
+            _say_text(draft, text, is_heard=not is_own)
         if len(held) > MAX_TEXTS:
             draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
 
 
-def _say_text(draft: Draft, text: Text) -> None:
+def _say_text(draft: Draft, text: Text, *, is_heard: bool) -> None:
     if text.opens is not None and text.opens not in draft.opened:
         draft.open(text.opens)
     who = f"{say_name(text.role)} " if text.role else ""
@@ -173,7 +177,7 @@ def _say_text(draft: Draft, text: Text) -> None:
     named = f" {say_name(text.name)}" if text.name else ""
     draft.say(f"{who}{says}{named}")
     if text.path is not None:
-        draft.say(" with " if text.kind == "call" else " " if says else "").carry(text.path)
+        draft.say(" with " if text.kind == "call" else " " if says else "").carry(text.path, is_heard=is_heard)
     elif text.kind == "response":
         draft.say(" nothing")
 

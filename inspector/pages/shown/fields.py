@@ -95,7 +95,8 @@ def _make_row(field: Field, depth: int, dialect: str) -> FieldRow:
         raw=shown.raw,
         meaning=meaning,
         spans=(field.span,),
-        offsets=write_offsets(field.span),
+        # The layer stands beside its meaning: three panes have no room for it twice.
+        offsets=write_offsets((0, *field.span[1:])),
         layer=f"layer {field.span[0]}" if field.span[0] else "",
         is_branch=value is None and any(child.name not in ("syntax", "key") for child in field.children),
         is_masked=shown.is_masked,
