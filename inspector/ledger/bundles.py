@@ -39,8 +39,9 @@ from inspector.trail.services import Thing, record_deed
 from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
 from .models import LedgerCheckpoint, LedgerEntry
-from .reading import IncompleteError, get_checkpoint, get_note, make_reader
-from .signing import get_key, get_verifier
+from .places import write_note
+from .reading import IncompleteError, get_checkpoint, make_reader
+from .signing import get_key, get_verifier, name_origin
 
 T = TypeVar("T")
 
@@ -137,7 +138,7 @@ def write_bundle(bundle: Bundle) -> Iterator[bytes]:
     indexes = _select_indexes(bundle)
     has_leaves = _has_leaves(bundle, indexes)
     files: list[tuple[str, Iterable[bytes]]] = [
-        ("checkpoint.txt", [str(get_note(bundle.checkpoint)).encode()]),
+        ("checkpoint.txt", [write_note(bundle.checkpoint).encode()]),
         ("entries.jsonl", _write_entries(bundle, indexes, has_proofs=not has_leaves)),
         *([("records.bin", _read_sources(bundle, indexes))] if bundle.is_exact else []),
         ("english.jsonl", _write_english(bundle)),
@@ -166,15 +167,15 @@ def _name_member(name: str) -> zipfile.ZipInfo:
 
 
 def _make_manifest(bundle: Bundle, digests: dict[str, str]) -> dict[str, Any]:
-    key, note = get_key(), get_note(bundle.checkpoint)
+    key = get_key()
     return {
         "format": FORMAT,
         "subject": "conversation" if bundle.conversation else "workspace",
         "id": str(bundle.conversation.pk if bundle.conversation else bundle.workspace.pk),
         "workspace": bundle.workspace.slug,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "origin": note.checkpoint.origin,
-        "size": note.checkpoint.size,
+        "origin": name_origin(key, bundle.workspace.pk) if key else "",
+        "size": bundle.checkpoint.size,
         "verifier_key": str(get_verifier(key, bundle.workspace.pk)) if key else "",
         "has_exact_bytes": bundle.is_exact,
         "files": digests,
@@ -236,9 +237,13 @@ def _list_deeds(bundle: Bundle, about: uuid.UUID | None = None) -> QuerySet[Any]
     return list_deeds_for(membership=bundle.membership, wanted=wanted)
 
 
+def _may_know(bundle: Bundle, kind: str) -> bool:
+    return bundle.membership is None or bundle.membership.is_auditor or kind in _OPEN_KINDS
+
+
 def _narrow(bundle: Bundle, kind: str, rows: QuerySet[Any]) -> QuerySet[Any]:
     """Those rows of a kind that the bundle's reader may know of."""
-    if bundle.membership is not None and not bundle.membership.is_auditor and kind not in _OPEN_KINDS:
+    if not _may_know(bundle, kind):
         return rows.none()
     narrow = _NARROWED.get(kind)
     return narrow(bundle, rows) if narrow else rows
@@ -303,14 +308,15 @@ def _load_leaves(
     found: dict[tuple[str, uuid.UUID], dict[str, Any]] = {}
     for kind in {kind for _, kind, _ in entries}:
         subjects = [subject for _, other, subject in entries if other == kind]
-        rows = BY_NAME[kind].find(subjects)
-        told = set(_narrow(bundle, kind, rows).values_list("pk", flat=True))
         gone = set(subjects)
-        for pk, leaf in BY_NAME[kind].read(rows):
-            gone.discard(leaf.subject)
-            if pk in told:
-                found[kind, leaf.subject] = {"leaf": describe_leaf(kind, leaf), "content": leaf.content}
-        for subject in gone:
+        if table := BY_NAME.get(kind):
+            rows = table.find(subjects)
+            told = set(_narrow(bundle, kind, rows).values_list("pk", flat=True))
+            for pk, leaf in table.read(rows):
+                gone.discard(leaf.subject)
+                if pk in told:
+                    found[kind, leaf.subject] = {"leaf": describe_leaf(kind, leaf), "content": leaf.content}
+        for subject in gone if _may_know(bundle, kind) else ():
             found[kind, subject] = {"leaf": None, "kind": kind, "id": str(subject)}
     if bundle.is_exact:
         records = [subject for kind, subject in found if kind == "record"]

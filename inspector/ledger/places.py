@@ -17,7 +17,7 @@ from .kinds import BY_NAME, hash_of
 from .merkle import compute_root, prove_inclusion, verify_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
 from .notes import NoteError, read_note
-from .reading import IncompleteError, make_reader
+from .reading import IncompleteError, get_note, make_reader
 from .sequencing import get_size
 from .signing import get_key, get_verifier
 
@@ -36,7 +36,7 @@ class Place:
     @property
     def root(self) -> str:
         """The root that is signed, in Base64; empty until it is."""
-        return self.note.split("\n", 3)[2] if self.note else ""
+        return [*(self.note or "").split("\n"), "", "", ""][2]
 
 
 def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
@@ -83,8 +83,8 @@ def look_up(checkpoint: LedgerCheckpoint, asked: str) -> Sequence[Proven]:
 
 
 def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
-    kind = BY_NAME[entry.kind]
-    leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))]
+    kind = BY_NAME.get(entry.kind)
+    leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))] if kind else []
     proof: Sequence[bytes] = ()
     if entry.index >= checkpoint.size:
         why_not = "no checkpoint has it yet; the next one will, within seconds"
@@ -134,6 +134,14 @@ def list_witnesses(*, workspace_id: uuid.UUID) -> Sequence[LedgerCosignature]:
     return list(rows.order_by("verifier", "-size").distinct("verifier")[:MAX_WITNESSES])
 
 
+def write_note(checkpoint: LedgerCheckpoint) -> str:
+    """The note of a checkpoint with its witnesses; one that was tampered with as it is, for others to see."""
+    try:
+        return str(get_note(checkpoint))
+    except NoteError:
+        return checkpoint.note
+
+
 def draw_note(note: str, *, is_alone: bool = False) -> SafeString:
     """A signed checkpoint as a QR code in SVG, black on white in every theme: what a telephone reads is the note.
 
@@ -142,7 +150,11 @@ def draw_note(note: str, *, is_alone: bool = False) -> SafeString:
         is_alone: whether it is a file of its own, and not a part of a page.
     """
     drawn = io.BytesIO()
-    segno.make(note, error="l", encoding="utf-8", micro=False).save(
+    try:
+        code = segno.make(note, error="l", encoding="utf-8", micro=False)
+    except segno.DataOverflowError:
+        return SafeString("")  # It was tampered with: no checkpoint is so long.
+    code.save(
         drawn, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, svgclass=None, lineclass=None,
         xmldecl=False, svgns=is_alone, nl=False,
     )  # fmt: skip

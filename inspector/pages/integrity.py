@@ -17,8 +17,8 @@ from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle
 from inspector.ledger.checking import ask_to_verify, find_checked
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import MAX_NOTE_BYTES
-from inspector.ledger.places import Compared, compare_kept, draw_note, list_witnesses, look_up
-from inspector.ledger.reading import get_checkpoint, get_note
+from inspector.ledger.places import Compared, compare_kept, draw_note, list_witnesses, look_up, write_note
+from inspector.ledger.reading import get_checkpoint
 from inspector.ledger.sequencing import get_size
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
@@ -88,7 +88,7 @@ def download_checkpoint(request: HttpRequest, membership: Membership) -> HttpRes
     """A checkpoint as its signed note, the latest or the one of a size: what one keeps to compare with later."""
     checkpoint = _open_checkpoint(request, membership)
     name = f"checkpoint-{membership.workspace.slug}-{checkpoint.size}.txt"
-    return _seal(HttpResponse(str(get_note(checkpoint)), content_type="text/plain; charset=utf-8"), name)
+    return _seal(HttpResponse(write_note(checkpoint), content_type="text/plain; charset=utf-8"), name)
 
 
 @require_GET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Callable
@@ -151,6 +152,24 @@ def test_a_kept_checkpoint_is_compared(cast: Cast, signed: Review, auditor: Clie
     with as_superuser() as cursor:
         cursor.execute("DELETE FROM ledger_ledgerentry WHERE index > 3")
     assert "only 4 entries are there: the ledger was cut or rolled back" in compare(kept.note)
+
+
+@pytest.mark.parametrize("note", ["", "x", "a\n\n", "x" * 20_000, "<script>\n1\n</script>\n\n— n AAAAAAAA\n"])
+def test_a_ledger_that_was_tampered_with_is_shown_and_given_as_it_is(
+    signed: Review, auditor: Client, note: str
+) -> None:
+    with as_superuser() as cursor:
+        cursor.execute("UPDATE ledger_ledgercheckpoint SET note = %s", [note])
+        cursor.execute("UPDATE ledger_ledgerentry SET kind = 'other' WHERE index = 3")
+    assert "<script>" not in auditor.get(URL, {"entry": "3"}).content.decode()
+    assert "its row was deleted" in auditor.get(URL, {"entry": "3"}).content.decode()
+    assert "is damaged" in verify(auditor)
+    assert auditor.get(URL + "checkpoint.txt").content.decode() == note
+    assert auditor.get(URL + "checkpoint.svg").status_code == 200
+    data = b"".join(auditor.get(URL + "bundle.zip").streaming_content)  # type: ignore[arg-type]
+    entries = zipfile.ZipFile(io.BytesIO(data)).read("entries.jsonl").splitlines()
+    assert json.loads(entries[3])["leaf"] is None
+    assert auditor.get(reverse("pages:conversation", args=["acme", signed.conversation_id])).status_code == 200
 
 
 def test_an_entry_is_found_by_its_number_or_its_row(signed: Review, auditor: Client) -> None:
