@@ -51,12 +51,15 @@ METHODS: Final[dict[str, Method]] = {
     "notifications/prompts/list_changed": Method("inform", "server", "says that its list of prompts changed"),
     "notifications/roots/list_changed": Method("inform", "client", "says that its list of folders changed"),
     "notifications/elicitation/complete": Method("inform", "server", "says that what it asked for is complete"),
+    "notifications/subscriptions/acknowledged": Method("acknowledge", "server", "confirms what it will tell of"),
     "notifications/tasks/status": Method("inform", "either", "reports the state of a task"),
 }
 
 # Of the answers: a key that only this one has, its act, and how a sentence says it.
 ANSWERS: Final = (
     ("serverInfo", "handshake", "agrees to the session"),
+    ("supportedVersions", "advertise", "names the revisions of MCP that it speaks"),
+    ("inputRequests", "query", "asks for more before it can answer"),
     ("tools", "inform", "lists its tools"),
     ("resources", "inform", "lists its resources"),
     ("resourceTemplates", "inform", "lists its templates of resources"),
