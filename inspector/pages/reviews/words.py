@@ -12,6 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
+from inspector.ledger.places import find_places as find_entered
 from inspector.threads.models import Message
 
 from ..shown.told import name_dialect
@@ -116,6 +117,7 @@ def describe_verdicts(
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}
     found = {(message.record_id, message.part): message for message in known}
     found.update(find_places(places=places - found.keys(), workspace=workspace))
+    entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
     return [
         {
             "verdict": review.verdict,
@@ -127,6 +129,7 @@ def describe_verdicts(
             "answers": list(zip(review.rubric.criteria, review.answers, strict=True)) if review.rubric else [],
             "rubric": review.rubric.number if review.rubric else None,
             "digest": bytes(review.binding.digest).hex() if review.binding else "",
+            "place": entered.get(review.pk),
             "standing": say_standing(standings[review.pk], found, workspace),
             "queue": "" if review.item.queue.is_standing else review.item.queue.name,
             "item_id": review.item_id,
