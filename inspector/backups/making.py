@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
 
+from inspector.accounts.models import Workspace
 from inspector.keyring.encryption import KeyringError, load_keks
+from inspector.ledger.merkle import compute_root
+from inspector.ledger.reading import get_checkpoint, make_reader
+from inspector.ledger.signing import get_key, name_origin
 from inspector.schema import list_applied
 
 from .database import count_rows, get_server_version, run_program
@@ -57,7 +63,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         made_at = datetime.now(UTC)
         arguments = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
         run_program(pg_dump, [*arguments, f"--file={folder / DUMP}"])
-        rows, migrations = count_rows(), list_applied()
+        rows, migrations, ledgers = count_rows(), list_applied(), read_ledgers()
     dump_bytes, dump_sha256 = measure(folder / DUMP)
     manifest = Manifest(
         made_at=made_at.isoformat(timespec="seconds"),
@@ -66,10 +72,25 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         rows=rows,
         dump_bytes=dump_bytes,
         dump_sha256=dump_sha256,
+        ledgers=ledgers,
         key_encryption_key=name_key_encryption_key(),
     )
     manifest.write(folder)
     return manifest
+
+
+def read_ledgers() -> dict[str, list[Any]]:
+    """The size and the root of each ledger that has a checkpoint, worked out from its entries."""
+    key = get_key()
+    if key is None:
+        return {}
+    found = {}
+    for workspace_id in Workspace.objects.values_list("pk", flat=True):
+        checkpoint = get_checkpoint(workspace_id)
+        if checkpoint is not None:
+            root = compute_root(make_reader(workspace_id), checkpoint.size)
+            found[name_origin(key, workspace_id)] = [checkpoint.size, base64.b64encode(root).decode()]
+    return found
 
 
 def name_key_encryption_key() -> str:

@@ -29,6 +29,7 @@ class Manifest:
         migrations: all applied migrations, as in "trail.0001_initial".
         rows: how many rows each table had.
         dump_bytes, dump_sha256: of `database.dump`.
+        ledgers: the size and the root, in Base64, of each ledger by the name that its checkpoints bear.
         key_encryption_key: names the one that the keyring is sealed with, and tells nothing of it; "" where none is.
     """
 
@@ -38,6 +39,7 @@ class Manifest:
     rows: dict[str, int]
     dump_bytes: int
     dump_sha256: str
+    ledgers: dict[str, list[Any]]
     key_encryption_key: str
 
     def write(self, folder: Path) -> None:

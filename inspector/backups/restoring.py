@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,23 +12,31 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from inspector.ledger.merkle import compute_root
+from inspector.ledger.notes import Checkpoint, Note
+from inspector.ledger.reading import make_reader
+from inspector.ledger.sequencing import get_size
 from inspector.schema import list_newer
 
 from .database import count_rows, run_program
 from .errors import BackupError
-from .making import name_key_encryption_key
+from .making import name_key_encryption_key, read_ledgers
 from .manifest import DUMP, Manifest, read_manifest
 
 KEYRING_KEY: Final = "keyring_key"
 
 
-def restore_backup(folder: Path, *, pg_restore: str, say: Callable[[str], None]) -> Manifest:
-    """Restore a backup, compare each table's rows with its manifest, and bring the schema up to date.
+def restore_backup(
+    folder: Path, *, pg_restore: str, say: Callable[[str], None], kept: Sequence[Note] = (), is_older_fine: bool = False
+) -> Manifest:
+    """Restore a backup, compare rows and ledgers with its manifest, and bring the schema up to date.
 
     Args:
         folder: of the backup.
         pg_restore: the program, of the server's major version.
         say: hears what is done.
+        kept: checkpoints that were kept elsewhere: a backup that is older than one is refused.
+        is_older_fine: restore it nonetheless.
 
     Raises:
         BackupError: where the backup is not what was written or from a newer version, the database is not empty, or
@@ -40,6 +49,8 @@ def restore_backup(folder: Path, *, pg_restore: str, say: Callable[[str], None])
         raise BackupError(
             f"The backup was made by a newer version of the inspector ({', '.join(newer)}). Restore it with that one."
         )
+    for note in kept:
+        _compare_kept(manifest, note.checkpoint, is_older_fine=is_older_fine, say=say)
     # No lock is held while pg_restore works: the tables appear when its one transaction ends.
     with transaction.atomic():
         there = count_rows()
@@ -61,9 +72,46 @@ def restore_backup(folder: Path, *, pg_restore: str, say: Callable[[str], None])
         )
     say("Every table has the rows that the backup counted")
     call_command("migrate", interactive=False, verbosity=0)
+    ledgers = read_ledgers()
+    if ledgers != manifest.ledgers:
+        raise BackupError("The ledgers that were restored have other roots than those that the backup noted.")
+    say(f"Every ledger has the root that the backup noted ({len(ledgers)})")
+    for note in kept:
+        _look_into(note.checkpoint)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return manifest
+
+
+def _compare_kept(manifest: Manifest, kept: Checkpoint, *, is_older_fine: bool, say: Callable[[str], None]) -> None:
+    """Refuse a backup that was made before a checkpoint which somebody kept.
+
+    Raises:
+        BackupError: for such a one, and where the backup has no ledger of that name.
+    """
+    if kept.origin not in manifest.ledgers:
+        raise BackupError(f"The backup has no ledger {kept.origin}: the checkpoint is of another installation.")
+    size = manifest.ledgers[kept.origin][0]
+    if size >= kept.size:
+        return
+    told = f"The backup has {size:,} entries of the ledger {kept.origin}, and the checkpoint vouches for {kept.size:,}"
+    if not is_older_fine:
+        raise BackupError(f"{told}: the backup is older. Restore a later one, or say --accept-older.")
+    say(f"{told}: what came between is lost, and everybody who kept that checkpoint will see it")
+
+
+def _look_into(kept: Checkpoint) -> None:
+    """Compare a restored ledger with a checkpoint that it should continue.
+
+    Raises:
+        BackupError: where its first entries are others.
+    """
+    workspace_id = uuid.UUID(kept.origin.rsplit("/", 1)[-1])
+    if get_size(workspace_id) >= kept.size and compute_root(make_reader(workspace_id), kept.size) != kept.root:
+        raise BackupError(
+            f"The first {kept.size:,} entries of the ledger {kept.origin} are not those that the checkpoint signed: "
+            "this backup is of another past. manage.py verify_ledger says more."
+        )
 
 
 def read_secrets(path: Path) -> dict[str, str]:

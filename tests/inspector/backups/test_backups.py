@@ -20,6 +20,8 @@ from django.test import override_settings
 from psycopg import sql
 
 from inspector.intake.models import Record
+from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.sequencing import enter_new
 from inspector.schema import list_newer, refuse_newer_schema
 from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
@@ -130,6 +132,31 @@ def test_a_backup_that_is_not_what_was_written_is_refused(backup: Path, spoil: s
         manifest.write_text(texts[spoil])
     with pytest.raises(CommandError, match=re.escape(reason)):
         call_command("restore", str(backup))
+
+
+def test_a_backup_that_is_older_than_a_kept_checkpoint_is_refused(
+    cast: Cast, empty_database: str, tmp_path: Path
+) -> None:
+    deliver(cast, LOG)
+    enter_new(at_once=True)
+    call_command("backup", str(tmp_path / "backup"))
+    deliver(cast, LOG.replace(b'"m', b'"n'))
+    enter_new(at_once=True)
+    checkpoint = get_checkpoint(cast.workspace.pk)
+    assert checkpoint
+    kept = tmp_path / "kept.txt"
+    kept.write_text(checkpoint.note)
+    with pytest.raises(CommandError, match="the backup is older"):
+        call_command("restore", str(tmp_path / "backup"), "--checkpoint", str(kept))
+    code, told = restore(
+        tmp_path / "backup", empty_database, tmp_path / "state", "--checkpoint", str(kept), "--accept-older"
+    )
+    assert code == 0, told
+    assert "what came between is lost" in told
+    assert "Every ledger has the root that the backup noted" in told
+    kept.write_text("no note")
+    with pytest.raises(CommandError, match="cannot be used"):
+        call_command("restore", str(tmp_path / "backup"), "--checkpoint", str(kept))
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ from inspector.backups.errors import BackupError
 from inspector.backups.restoring import put_back_secrets, read_secrets, restore_backup, warn_of_keys
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError
+from inspector.ledger.notes import NoteError, read_note
 
 
 class Command(BaseCommand):
@@ -32,15 +33,33 @@ class Command(BaseCommand):
             help="put these secrets, copied with the backup, into the state folder",
         )
 
+        parser.add_argument(
+            "--checkpoint",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="a checkpoint that was kept elsewhere: a backup that is older than it is refused",
+        )
+        parser.add_argument("--accept-older", action="store_true", help="restore it nonetheless")
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Restore it, and say what is there."""
         try:
             pg_restore = find_program("pg_restore", get_server_version()[0])
             secrets = read_secrets(options["secrets"]) if options["secrets"] else {}
-            manifest = restore_backup(options["folder"].absolute(), pg_restore=pg_restore, say=self.stdout.write)
+            manifest = restore_backup(
+                options["folder"].absolute(),
+                pg_restore=pg_restore,
+                say=self.stdout.write,
+                kept=[read_note(path.read_text(encoding="utf-8")) for path in options["checkpoint"]],
+                is_older_fine=options["accept_older"],
+            )
             put_back_secrets(secrets)
         except (BackupError, EmbeddedError) as error:
             raise CommandError(str(error)) from error
+        except (OSError, NoteError, UnicodeDecodeError) as error:
+            raise CommandError(f"The checkpoint cannot be used: {error}.") from error
         except OperationalError as error:
             raise CommandError(f"The database cannot be reached: {' '.join(str(error).split())}") from error
         self.stdout.write(f"The backup of {manifest.made_at} is restored.")
