@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -14,6 +14,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
+from inspector.ledger.comparing import find_changed, say_changed
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
@@ -36,6 +37,7 @@ def make_evidence(record: Record, membership: Membership, *, is_masked: bool) ->
     return {
         "record_id": record.pk,
         "sha256": measure_source(record=record)[1],
+        "changed": [say_changed("record", index) for index in find_changed("record", [record.pk]).values()],
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
         else None,
@@ -75,13 +77,17 @@ def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
 def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> HttpResponseBase:
     """The exact bytes of a record or a range of them, as a download that no browser will interpret.
 
-    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
+    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9). Bytes that are
+    not those that were entered in the ledger are given to nobody as the record's.
     """
     record = find_record(workspace=membership.workspace, record_id=record_id)
     if record is None:
         raise Http404
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
+    for index in find_changed("record", [record.pk]).values():
+        said = f"{say_changed('record', index)}\n"
+        return HttpResponse(said, content_type="text/plain; charset=utf-8", status=409)
     if membership.is_auditor:
         disclose_source(record=record, by=membership)
     pieces = read_source(record=record)
