@@ -144,6 +144,13 @@ def go_to_view(name: str) -> Callable[[Page], None]:
     return follow
 
 
+def verify_everything(page: Page) -> None:
+    """The ledger, and that all of it holds."""
+    go_to("Integrity")(page)
+    page.get_by_role("button", name="Verify now").click()
+    page.get_by_text("Everything is as it was entered and signed").wait_for()
+
+
 # Picture, theme, and how one comes to it from the picture before.
 PICTURES: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
     ("conversation", "light", open_story),
@@ -153,6 +160,7 @@ PICTURES: tuple[tuple[str, str, Callable[[Page], None]], ...] = (
     ("sequence", "dark", go_to_view("Sequence")),
     ("trace", "light", go_to_view("Tree")),
     ("overview", "light", go_to("Overview")),
+    ("integrity", "light", verify_everything),
 )
 
 

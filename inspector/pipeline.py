@@ -61,7 +61,10 @@ TOGETHER: dict[str, int] = {
     Job.Kind.EXAMINE: 50,
 }
 # What goes after reading and has a share of the time.
-AFTER_READING = (Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE, Job.Kind.EXPORT, Job.Kind.ALERT)
+AFTER_READING = (
+    *(Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE),
+    *(Job.Kind.EXPORT, Job.Kind.ALERT, Job.Kind.VERIFY),
+)
 
 
 def run_due(

@@ -22,6 +22,7 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
+from inspector.ledger.checking import verify
 from inspector.memory import give_back
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, ingest_together, retry_letter
 from inspector.threads.decryption import Attempt, open_batch
@@ -224,4 +225,5 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.EXPORT: write_export,
     Job.Kind.EXAMINE: examine_conversation,
     Job.Kind.ALERT: send_alert,
+    Job.Kind.VERIFY: verify,
 }

@@ -55,6 +55,7 @@ article { margin: 1.25rem 0; padding-top: .75rem; border-top: 2px solid var(--in
 .masked { background: var(--thin); padding: 0 .25rem; }
 .hidden { border: 1px solid var(--edge); border-radius: 3px; padding: 0 .2rem; font-size: .85em; }
 .grave { font-weight: 600; }
+.code { max-width: 14rem; }
 .verdict { margin: .75rem 0; padding: .5rem 1rem; border: 1px solid var(--line); border-radius: 6px; }
 @media screen and (max-width: 40rem) {
   body { padding: .75rem; }
@@ -71,7 +72,7 @@ article { margin: 1.25rem 0; padding-top: .75rem; border-top: 2px solid var(--in
   body { max-width: none; padding: 0; font-size: 10pt; orphans: 3; widows: 3; }
   h2, h3, h4, .said { break-after: avoid; }
   h3 + p { break-before: avoid; break-after: avoid; }
-  tr, li, pre, .verdict { break-inside: avoid; }
+  tr, li, pre, .code, .verdict { break-inside: avoid; }
   .hash { font-size: 8pt; }
   pre, .masked { print-color-adjust: exact; }
 }

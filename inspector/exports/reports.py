@@ -15,6 +15,8 @@ from inspector.audit.models.findings import Finding
 from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.rules import RULES
+from inspector.ledger.places import Place, draw_note, find_places
+from inspector.ledger.reading import get_checkpoint
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.numbering import number_messages
 from inspector.threads.tasks.measures import get_state
@@ -58,7 +60,7 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of one conversation, by the Inspector. {} {}</p>\n{}\n'
-        "<h2>Verdicts</h2>\n{}{}\n<h2>Findings</h2>\n{}\n<h2>Messages</h2>\n",
+        "<h2>Verdicts</h2>\n{}{}\n<h2>Findings</h2>\n{}\n{}<h2>Messages</h2>\n",
         begin(f"Report: {title[:MAX_TITLE_LENGTH]}"),
         show(title, MAX_TITLE_LENGTH),
         PRINTED_RULE,
@@ -67,8 +69,23 @@ def write_beginning(export: Export, conversation: Conversation) -> bytes:
         _tell_sign_off(find_sign_offs(conversations=[conversation], is_compared=True).get(conversation.pk)),
         write_verdicts(conversation),
         write_findings(conversation),
+        write_checkpoint(export),
     )
     return encode(markup)
+
+
+def write_checkpoint(export: Export) -> SafeString:
+    """The latest checkpoint of the ledger, to be kept with the report: its text, and the same as a code."""
+    checkpoint = get_checkpoint(export.workspace_id)
+    if checkpoint is None:
+        return SafeString("")
+    return format_html(
+        "<h2>Checkpoint</h2>\n<p>When this report was made, the ledger had signed {} entries. The checkpoint as text, "
+        'and the same as a QR code:</p><pre>{}</pre><div class="code">{}</div>\n',
+        f"{checkpoint.size:,}",
+        checkpoint.note,
+        draw_note(checkpoint.note),
+    )
 
 
 def name_conversation(conversation: Conversation) -> str:
@@ -146,17 +163,20 @@ def write_verdicts(conversation: Conversation) -> SafeString:
     if not reviews:
         return SafeString('<p class="quiet">No public verdicts.</p>')
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
-    rows = ((_write_verdict(review, standings[review.pk]),) for review in reviews)
+    places = find_places("verdict", [review.pk for review in reviews])
+    rows = ((_write_verdict(review, standings[review.pk], places.get(review.pk)),) for review in reviews)
     return format_html_join("\n", "{}", rows)
 
 
-def _write_verdict(review: Review, standing: Standing) -> SafeString:
+def _write_verdict(review: Review, standing: Standing, place: Place | None) -> SafeString:
     answers = list_lines("Criteria", _list_answers(review))
     facts = list_facts((
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
         ("Digest at sign-off", write_hash(review.binding.digest if review.binding else review.seen_digest)),
         ("Status", tell_standing(standing)),
+        ("Ledger", f"entry {place.index:,}" if place else "not entered yet"),
+        ("In the checkpoint of", f"{place.size:,} entries, root {place.root}" if place and place.size else ""),
     ))  # fmt: skip
     return format_html(
         '<div class="verdict"><p><span class="grave">{}</span> by {}, {}{}</p>{}{}{}</div>',

@@ -20,7 +20,15 @@ from .lines import write_instant, write_second
 from .manifests import OPENED_RULE, PRINTED_RULE
 from .models import Export
 from .printing import begin, encode, list_facts, show
-from .reports import MAX_TITLE_LENGTH, list_making, name_conversation, tell_standing, write_hash, write_verdicts
+from .reports import (
+    MAX_TITLE_LENGTH,
+    list_making,
+    name_conversation,
+    tell_standing,
+    write_checkpoint,
+    write_hash,
+    write_verdicts,
+)
 
 MAX_STRATA: Final = 200
 _DRAWING: Final = (
@@ -54,7 +62,7 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
     ))  # fmt: skip
     markup = format_html(
         '{}<h1>{}</h1>\n<p class="quiet">A report of an audit sample, by the Inspector. {} {}</p>\n{}\n'
-        '<p class="quiet">{}</p>\n<h2>This report</h2>\n{}\n<h2>Strata</h2>\n{}\n<h2>Conversations</h2>\n{}\n',
+        '<p class="quiet">{}</p>\n<h2>This report</h2>\n{}\n<h2>Strata</h2>\n{}\n<h2>Conversations</h2>\n{}\n{}',
         begin(f"Report: {title[:MAX_TITLE_LENGTH]}"),
         show(title, MAX_TITLE_LENGTH),
         PRINTED_RULE,
@@ -64,6 +72,7 @@ def write_sample(export: Export, sample: AuditSample) -> bytes:
         list_facts(list_making(export)),
         _write_strata(sample),
         _write_list(sample, drawn, sign_offs),
+        write_checkpoint(export),
     )
     return encode(markup)
 

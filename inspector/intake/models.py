@@ -283,7 +283,7 @@ class Job(models.Model):
     """Work to be done, and the truth about it. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, an alert."""
+        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, a ledger."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
@@ -294,6 +294,7 @@ class Job(models.Model):
         EXPORT = "export", "Write an export"
         EXAMINE = "examine", "Examine a conversation"
         ALERT = "alert", "Tell a webhook of a finding"
+        VERIFY = "verify", "Verify a ledger"
 
     class State(models.TextChoices):
         """Where the job stands. A running job whose lease has run out is due again."""

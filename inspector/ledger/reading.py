@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from .merkle import Read
+from .merkle import TILE, Read
 from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry, LedgerHash
 from .notes import Note, read_note
 
-# Of so many stretches of hashes what was read is remembered, by one reader.
-_MAX_REMEMBERED = 4_096
+# So many tiles are remembered by one reader.
+_MAX_REMEMBERED = 256
 
 
 class IncompleteError(Exception):
@@ -18,31 +18,31 @@ class IncompleteError(Exception):
 
 
 def make_reader(workspace_id: uuid.UUID) -> Read:
-    """Reads the hashes of a workspace's tree; what it has read it remembers, as hashes never change."""
-    known: dict[tuple[int, int, int], Sequence[bytes]] = {}
+    """Reads the hashes of a workspace's tree, a tile of 256 at a time; tiles are remembered, as hashes never change."""
+    known: dict[tuple[int, int], dict[int, bytes]] = {}
 
     def read(height: int, first: int, count: int) -> Sequence[bytes]:
-        key = (height, first, count)
-        if key not in known:
+        tile = height, first // TILE
+        if first + count - 1 not in known.get(tile, ()):
             if len(known) >= _MAX_REMEMBERED:
                 known.clear()
-            known[key] = _read_hashes(workspace_id, height, first, count)
-        return known[key]
+            known[tile] = _read_tile(workspace_id, *tile)
+        found = [known[tile][index] for index in range(first, first + count) if index in known[tile]]
+        if len(found) != count:
+            raise IncompleteError(f"of {count} hashes from {first} on, at height {height}, {len(found)} are there")
+        return found
 
     return read
 
 
-def _read_hashes(workspace_id: uuid.UUID, height: int, first: int, count: int) -> Sequence[bytes]:
-    within = {"workspace_id": workspace_id, "index__gte": first, "index__lt": first + count}
+def _read_tile(workspace_id: uuid.UUID, height: int, tile: int) -> dict[int, bytes]:
+    within = {"workspace_id": workspace_id, "index__gte": tile * TILE, "index__lt": (tile + 1) * TILE}
     rows = (
-        LedgerHash.objects.filter(height=height, **within).order_by("index").values_list("hash", flat=True)
+        LedgerHash.objects.filter(height=height, **within).values_list("index", "hash")
         if height
-        else LedgerEntry.objects.filter(**within).order_by("index").values_list("leaf_hash", flat=True)
+        else LedgerEntry.objects.filter(**within).values_list("index", "leaf_hash")
     )
-    hashes = [bytes(each) for each in rows]
-    if len(hashes) != count:
-        raise IncompleteError(f"of {count} hashes from {first} on, at height {height}, {len(hashes)} are there")
-    return hashes
+    return {index: bytes(found) for index, found in rows}
 
 
 def get_checkpoint(workspace_id: uuid.UUID, size: int | None = None) -> LedgerCheckpoint | None:

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import connect, counts, glossary, live, overview, trail, translator
+from . import connect, counts, glossary, integrity, live, overview, trail, translator
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
@@ -127,6 +127,13 @@ workspace_urls = [
     path("trail/", trail.show_trail, name="trail"),
     path("trail/trail.csv", trail.download, {"form": "csv"}, name="trail-csv"),
     path("trail/trail.jsonl", trail.download, {"form": "jsonl"}, name="trail-jsonl"),
+    path("integrity/", integrity.show_integrity, name="integrity"),
+    path("integrity/verify/", integrity.verify, name="verify-ledger"),
+    path("integrity/compare/", integrity.compare, name="compare-checkpoint"),
+    path("integrity/checkpoint.txt", integrity.download_checkpoint, name="checkpoint"),
+    path("integrity/checkpoint.svg", integrity.show_code, name="checkpoint-code"),
+    path("integrity/bundle.zip", integrity.download_bundle, name="bundle"),
+    path("conversations/<uuid:conversation_id>/bundle.zip", integrity.download_bundle, name="conversation-bundle"),
     path("keyring/", keyring.show_keyring, name="keyring"),
     path("keyring/opening/", keyring.show_opening, name="opening"),
     path("keyring/<uuid:escrowed_key_id>/remove/", keyring.remove, name="remove-escrowed-key"),

@@ -26,6 +26,7 @@ from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery
 from inspector.intake.staging import Choices, stage_file
 from inspector.keyring.models import EscrowedKey
+from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -57,6 +58,7 @@ PAGES: dict[str, Callable[[], str]] = {
         "pages:sign-in-link", args=[create_sign_in_link(user=User.objects.get(username="olivia"))]
     ),
     "invitation": lambda: reverse("pages:invitation", args=[invite_stranger()]),
+    "integrity": lambda: address("integrity") + "?entry=0",
     "overview": lambda: address("overview"),
     "conversations": lambda: address("conversations"),
     "agents": lambda: address("agents"),
@@ -201,6 +203,7 @@ def fill_workspace(cast: Cast) -> None:
     ask_for(cast, title="<b>all</b>\u202e")
     stage_file(membership=cast.owner, channel=cast.channel, chunks=[STORY], choices=Choices(), file_name="waiting.log")
     invite_member(workspace=cast.workspace, name="a-rather-long-name-of-somebody-invited", role="viewer")
+    enter_new(at_once=True)
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -211,6 +211,11 @@ def _pack(lines: Sequence[Line]) -> bytes:
     return json.dumps(decoders).encode() + b"\n" + b"".join(packed)
 
 
+def read_bound(bound: Binding) -> list[Line]:
+    """The messages that a verdict was bound to, as they were, in their order."""
+    return list(_unpack(bytes(bound.manifest)))
+
+
 def _unpack(manifest: bytes) -> Iterator[Line]:
     head, _, body = manifest.partition(b"\n")
     decoders = json.loads(head)

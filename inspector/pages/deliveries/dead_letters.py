@@ -31,7 +31,10 @@ WORK = {
     Job.Kind.EXPORT: ("Writing", "export"),
     Job.Kind.EXAMINE: ("Applying the rules to", "conversation"),
     Job.Kind.ALERT: ("Sending one of", "list of alerts"),
+    Job.Kind.VERIFY: ("Verifying", "ledger"),
 }
+# What has no page of its own: all of them stand on one.
+_SHARED_PAGES = {Job.Kind.ALERT: "pages:alerts", Job.Kind.VERIFY: "pages:integrity"}
 
 
 @require_GET
@@ -114,9 +117,8 @@ def _describe_work(job: Job, slug: str) -> dict[str, Any]:
     return {
         "id": job.pk,
         "words": words,
-        # An alert has no page of its own: all of them stand on one.
-        "url": reverse("pages:alerts", args=[slug])
-        if job.kind == Job.Kind.ALERT
+        "url": reverse(_SHARED_PAGES[Job.Kind(job.kind)], args=[slug])
+        if job.kind in _SHARED_PAGES
         else reverse(f"pages:{page}", args=[slug, job.subject]),
         "page": page,
         "why": job.failure,

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_GET
@@ -15,6 +16,7 @@ from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ledger.comparing import find_changed, say_changed
+from inspector.ledger.places import Place, place_of
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
@@ -33,11 +35,14 @@ MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
     slug = membership.workspace.slug
-    sightings = list(list_sightings(record=record)[: MAX_SIGHTINGS + 1])
+    rows = list_sightings(record=record).annotate(place=place_of("record", OuterRef("record")))
+    sightings = list(rows[: MAX_SIGHTINGS + 1])
+    place = vars(sightings[0])["place"] if sightings else None
     return {
         "record_id": record.pk,
         "sha256": measure_source(record=record)[1],
         "changed": [say_changed("record", index) for index in find_changed("record", [record.pk]).values()],
+        "place": Place(**place) if place else None,
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
         else None,

@@ -13,6 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
 from inspector.ledger.comparing import find_changed, say_changed
+from inspector.ledger.places import find_places as find_entered
 from inspector.threads.models import Message
 
 from ..shown.told import name_dialect
@@ -118,6 +119,7 @@ def describe_verdicts(
     found = {(message.record_id, message.part): message for message in known}
     found.update(find_places(places=places - found.keys(), workspace=workspace))
     changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
+    entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
     return [
         {
             "verdict": review.verdict,
@@ -130,6 +132,7 @@ def describe_verdicts(
             "answers": list(zip(review.rubric.criteria, review.answers, strict=True)) if review.rubric else [],
             "rubric": review.rubric.number if review.rubric else None,
             "digest": bytes(review.binding.digest).hex() if review.binding else "",
+            "place": entered.get(review.pk),
             "standing": say_standing(standings[review.pk], found, workspace),
             "queue": "" if review.item.queue.is_standing else review.item.queue.name,
             "item_id": review.item_id,

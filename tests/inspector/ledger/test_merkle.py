@@ -48,7 +48,7 @@ def test_the_vectors_of_certificate_transparency() -> None:
     assert compute_root(read, 8).hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
 
 
-@pytest.mark.parametrize("sizes", [SIZES, pytest.param(list(range(2001)), marks=pytest.mark.long)])
+@pytest.mark.parametrize("sizes", [SIZES, pytest.param(list(range(2001)), marks=pytest.mark.long(seconds=60))])
 def test_roots_are_those_of_the_definition(sizes: list[int]) -> None:
     for size in sizes:
         assert compute_root(READ, size) == define_root(LEAVES[:size]), size
@@ -98,7 +98,7 @@ def flip(data: bytes, chance: random.Random) -> bytes:
     return bytes(byte ^ (1 << bit % 8 if at == bit // 8 else 0) for at, byte in enumerate(data))
 
 
-@pytest.mark.parametrize("count", [2_000, pytest.param(110_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2_000, pytest.param(110_000, marks=pytest.mark.long(seconds=60))])
 def test_no_proof_holds_with_a_bit_turned(count: int) -> None:
     chance, tried = random.Random(26), 0
     while tried < count:

@@ -26,6 +26,7 @@ from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
+from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
 from inspector.threads.agents.names import name_agent
@@ -43,6 +44,7 @@ POSTED = {
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
     *("test-alerts", "renew-alert-secret", "switch-alerts"),
     *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
+    *("verify-ledger", "compare-checkpoint"),
 }
 
 
@@ -66,6 +68,7 @@ def comment_on(cast: Cast, message: Message, words: str = "Who is this?") -> Com
 def ids(cast: Cast, story: Delivery) -> dict[str, Any]:
     """One of each thing that an address can name, all of the first workspace."""
     radar = Agent.objects.get(name="radar")
+    enter_new(at_once=True)
     return {
         "conversation_id": Conversation.objects.get(native_id="story").pk,
         "message_id": Message.objects.filter(native_id="m1").get().pk,

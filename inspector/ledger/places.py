@@ -1,0 +1,162 @@
+"""Where evidence stands in the ledger, for those who look at it, and a checkpoint as a code to keep on paper."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import segno
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONObject
+from django.utils.safestring import SafeString
+
+from .kinds import BY_NAME, hash_of
+from .merkle import compute_root, prove_inclusion, verify_inclusion
+from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
+from .notes import NoteError, read_note
+from .reading import IncompleteError, get_note, make_reader
+from .sequencing import get_size
+from .signing import get_key, get_verifier
+
+MAX_FOUND: Final = 10
+MAX_WITNESSES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry by its index, and the first checkpoint that has it: its size and signed note; None until then."""
+
+    index: int
+    size: int | None
+    note: str | None
+
+    @property
+    def root(self) -> str:
+        """The root that is signed, in Base64; empty until it is."""
+        return [*(self.note or "").split("\n"), "", "", ""][2]
+
+
+def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
+    """Where these rows stand in their workspace's ledger, in one statement; what is not entered yet is missing."""
+    rows = _select_placed(kind).filter(subject__in=subjects)
+    return {each[0]: Place(*each[1:]) for each in rows.values_list("subject", "index", "size", "note")}
+
+
+def place_of(kind: str, subject: OuterRef) -> Subquery:
+    """The same as a column of another statement: an object with the names of a `Place`, or None."""
+    rows = _select_placed(kind).filter(subject=subject)
+    return Subquery(rows.values(place=JSONObject(index="index", size="size", note="note"))[:1])
+
+
+def _select_placed(kind: str) -> QuerySet[Any]:
+    later = LedgerCheckpoint.objects.filter(workspace=OuterRef("workspace"), size__gt=OuterRef("index"))
+    first = {name: Subquery(later.order_by("size").values(name)[:1]) for name in ("size", "note")}
+    return LedgerEntry.objects.filter(kind=kind).annotate(**first)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """An entry beside what its row says now. `why_not` is empty where it is proven by so many hashes."""
+
+    index: int
+    kind: str
+    subject: uuid.UUID
+    hashes: int
+    why_not: str
+
+
+def look_up(checkpoint: LedgerCheckpoint, asked: str) -> Sequence[Proven]:
+    """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now."""
+    rows = LedgerEntry.objects.filter(workspace_id=checkpoint.workspace_id)
+    number = asked.replace(",", "")
+    if number.isascii() and number.isdigit() and len(number) < 16:
+        rows = rows.filter(index=int(number))
+    else:
+        try:
+            rows = rows.filter(subject=uuid.UUID(asked))
+        except ValueError:
+            return ()
+    return [_prove(checkpoint, entry) for entry in rows.order_by("index")[:MAX_FOUND]]
+
+
+def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
+    kind = BY_NAME.get(entry.kind)
+    leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))] if kind else []
+    proof: Sequence[bytes] = ()
+    if entry.index >= checkpoint.size:
+        why_not = "no checkpoint has it yet; the next one will, within seconds"
+    elif not leaves:
+        why_not = "its row was deleted"
+    else:
+        try:
+            proof = prove_inclusion(make_reader(checkpoint.workspace_id), entry.index, checkpoint.size)
+        except IncompleteError:
+            proof = ()
+        root, leaf = bytes(checkpoint.root), hash_of(entry.kind, leaves[0])
+        is_good = verify_inclusion(leaf, entry.index, checkpoint.size, proof, root)
+        why_not = "" if is_good else "its row is not what was entered, or entries of the ledger were changed"
+    return Proven(entry.index, entry.kind, entry.subject, len(proof), why_not)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the ledger says to a checkpoint that somebody kept; `why_not` is empty where it continues it."""
+
+    size: int | None
+    why_not: str
+
+
+def compare_kept(*, workspace_id: uuid.UUID, text: str) -> Compared:
+    """Whether the ledger of a workspace, as it is now, begins with what a checkpoint was signed for."""
+    key, size = get_key(), get_size(workspace_id)
+    try:
+        note = read_note(f"{text.strip()}\n".replace("\r\n", "\n"))
+        kept = note.checkpoint
+    except NoteError as error:
+        return Compared(None, f"it cannot be read: {error}")
+    if key is None or get_verifier(key, workspace_id).find(note) is None:
+        return Compared(kept.size, "the key of this ledger did not sign it")
+    if kept.size > size:
+        return Compared(kept.size, f"only {size:,} entries are there: the ledger was cut or rolled back")
+    try:
+        is_same = compute_root(make_reader(workspace_id), kept.size) == kept.root
+    except IncompleteError:
+        is_same = False
+    return Compared(kept.size, "" if is_same else "an entry before its end was changed, removed, inserted or moved")
+
+
+def list_witnesses(*, workspace_id: uuid.UUID) -> Sequence[LedgerCosignature]:
+    """The latest cosignature of each witness of a workspace's ledger."""
+    rows = LedgerCosignature.objects.filter(workspace_id=workspace_id)
+    return list(rows.order_by("verifier", "-size").distinct("verifier")[:MAX_WITNESSES])
+
+
+def write_note(checkpoint: LedgerCheckpoint) -> str:
+    """The note of a checkpoint with its witnesses; one that was tampered with as it is, for others to see."""
+    try:
+        return str(get_note(checkpoint))
+    except NoteError:
+        return checkpoint.note
+
+
+def draw_note(note: str, *, is_alone: bool = False) -> SafeString:
+    """A signed checkpoint as a QR code in SVG, black on white in every theme: what a telephone reads is the note.
+
+    Args:
+        note: its text.
+        is_alone: whether it is a file of its own, and not a part of a page.
+    """
+    drawn = io.BytesIO()
+    try:
+        code = segno.make(note, error="l", encoding="utf-8", micro=False)
+    except segno.DataOverflowError:
+        return SafeString("")  # It was tampered with: no checkpoint is so long.
+    code.save(
+        drawn, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, svgclass=None, lineclass=None,
+        xmldecl=False, svgns=is_alone, nl=False,
+    )  # fmt: skip
+    # Drawn from dots: no text of the note is in it.
+    return SafeString(drawn.getvalue().decode())

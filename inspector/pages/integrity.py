@@ -1,0 +1,144 @@
+"""Integrity: what the ledger vouches for, whether it still holds, and what is taken along to verify it elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from typing import Final
+
+from django.contrib import messages as flashes
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Membership
+from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
+from inspector.ledger.checking import ask_to_verify, find_checked
+from inspector.ledger.models import LedgerCheckpoint
+from inspector.ledger.notes import MAX_NOTE_BYTES
+from inspector.ledger.places import Compared, compare_kept, draw_note, list_witnesses, look_up, write_note
+from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.sequencing import get_size
+from inspector.ledger.signing import get_key, get_verifier
+from inspector.threads.selectors import find_conversation
+
+from .shell import cut_page, read_number, render_page, require_auditor, within_workspace, write_query
+from .shown.told import write_elapsed
+
+PAGE_ROWS: Final = 10
+MAX_ASKED_LENGTH: Final = 100
+
+
+@require_GET
+@within_workspace
+def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The latest checkpoint, whether everything is as it was signed, and how to verify it elsewhere."""
+    require_auditor(membership)
+    return _answer(request, membership)
+
+
+@require_POST
+@within_workspace
+def compare(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Whether the ledger continues a checkpoint that the reader kept."""
+    require_auditor(membership)
+    text = request.POST.get("kept", "")[:MAX_NOTE_BYTES]
+    return _answer(request, membership, compare_kept(workspace_id=membership.workspace_id, text=text))
+
+
+def _answer(request: HttpRequest, membership: Membership, compared: Compared | None = None) -> HttpResponse:
+    workspace, before = membership.workspace, read_number(request, "before")
+    checkpoint = get_checkpoint(workspace.pk)
+    rows = LedgerCheckpoint.objects.filter(workspace=workspace).order_by("-size")
+    page, last = cut_page((rows.filter(size__lt=before) if before else rows)[: PAGE_ROWS + 1], PAGE_ROWS)
+    key, size = get_key(), get_size(workspace.pk)
+    asked = request.GET.get("entry", "").strip()[:MAX_ASKED_LENGTH]
+    context = {
+        "checkpoint": checkpoint,
+        "age": write_elapsed(timezone.now() - checkpoint.signed_at) if checkpoint else "",
+        "code": draw_note(checkpoint.note) if checkpoint else "",
+        "waiting": size - (checkpoint.size if checkpoint else 0),
+        "key": str(get_verifier(key, workspace.pk)) if key else "",
+        "witnesses": list_witnesses(workspace_id=workspace.pk),
+        "checked": find_checked(workspace_id=workspace.pk),
+        "asked": asked,
+        "compared": compared,
+        "found": look_up(checkpoint, asked) if checkpoint and asked else (),
+        "checkpoints": [(row.size, row.signed_at, base64.b64encode(bytes(row.root)).decode()) for row in page],
+        "older_url": write_query(request, before=str(last.size)) if last else None,
+        "newest_url": write_query(request, before=None) if before else None,
+    }
+    status = 422 if compared and compared.why_not else 200
+    return render_page(request, membership, "integrity/integrity.html", context, section="integrity", status=status)
+
+
+@require_POST
+@within_workspace
+def verify(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Let a worker compare everything with what was signed."""
+    require_auditor(membership)
+    ask_to_verify(workspace_id=membership.workspace_id)
+    return redirect("pages:integrity", membership.workspace.slug)
+
+
+@require_GET
+@within_workspace
+def download_checkpoint(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """A checkpoint as its signed note, the latest or the one of a size: what one keeps to compare with later."""
+    checkpoint = _open_checkpoint(request, membership)
+    name = f"checkpoint-{membership.workspace.slug}-{checkpoint.size}.txt"
+    return _seal(HttpResponse(write_note(checkpoint), content_type="text/plain; charset=utf-8"), name)
+
+
+@require_GET
+@within_workspace
+def show_code(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """A checkpoint, without its witnesses, as a QR code for the page of what it signs."""
+    return _seal(
+        HttpResponse(draw_note(_open_checkpoint(request, membership).note, is_alone=True), content_type="image/svg+xml")
+    )
+
+
+def _open_checkpoint(request: HttpRequest, membership: Membership) -> LedgerCheckpoint:
+    checkpoint = get_checkpoint(membership.workspace_id, read_number(request, "size") or None)
+    if checkpoint is None:
+        raise Http404
+    return checkpoint
+
+
+def _seal(response: HttpResponseBase, name: str = "") -> HttpResponseBase:
+    """For one reader, as what it is; a download where it has a name."""
+    if name:
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store, private"
+    return response
+
+
+@require_GET
+@within_workspace
+def download_bundle(
+    request: HttpRequest, membership: Membership, conversation_id: uuid.UUID | None = None
+) -> HttpResponseBase:
+    """What somebody needs to verify the workspace, or one conversation, without this server; that is recorded.
+
+    The workspace is for owners and auditors; of a conversation everybody has what they may know of it.
+    """
+    workspace, conversation = membership.workspace, None
+    if conversation_id is None:
+        require_auditor(membership)
+    else:
+        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
+        if conversation is None:
+            raise Http404
+    try:
+        bundle = make_bundle(
+            workspace=workspace, conversation=conversation, membership=membership, is_exact="exact" in request.GET
+        )
+    except NoCheckpointError as error:
+        flashes.error(request, str(error))
+        return redirect("pages:conversation" if conversation else "pages:integrity", workspace.slug,
+                        *([conversation.pk] if conversation else []))  # fmt: skip
+    note_bundle(bundle)
+    return _seal(StreamingHttpResponse(write_bundle(bundle), content_type="application/zip"), bundle.file_name)
