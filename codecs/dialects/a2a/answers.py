@@ -195,7 +195,8 @@ def _draft_list(spot: Spot, shape: str | None, call: Call | None) -> Draft:
             before = ", " if index else ""
             draft.say(f"{before}the task {say_name(str(item.find('id')))} {says}", item.path)
     elif shape == "configs":
-        urls = [item.find("url") or item.at("pushNotificationConfig", "url").text for item in spot.at("configs").items]
+        listed = spot if isinstance(spot.value, list) else spot.at("configs")
+        urls = [item.find("url") or item.at("pushNotificationConfig", "url").text for item in listed.items]
         draft.say(f", that it sends news to {join_words([quote(str(url)) for url in urls])}", spot.path)
     elif spot.value not in (None, {}, []):
         draft.say(": ").carry(spot.path)

@@ -21,7 +21,9 @@ def find_shape(spot: Spot) -> str | None:
     """The kind of an object as version 0.3 names it, also card, config, configs or tasks; None for any other."""
     held = spot.members
     if not held:
-        return None
+        # Version 0.3 answers with a bare list of them.
+        listed = list(spot.items)
+        return "configs" if listed and all(find_shape(item) == "config" for item in listed) else None
     if _is_message(spot):
         return "message"
     if isinstance(spot.at("artifact", "parts").value, list) and spot.find("taskId", "id"):

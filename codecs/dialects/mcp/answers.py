@@ -172,7 +172,7 @@ def _say_names(draft: Draft, listed: Any, path: Path) -> None:
     items = listed if isinstance(listed, list) else [listed]
     found = [
         (item.get("name") or item.get("uri") or item.get("taskId")) if isinstance(item, dict) else item
-        for item in items
+        for item in (items if isinstance(listed, (list, dict)) else ())
     ]
     names = [say_name(str(name)) for name in found if isinstance(name, (str, int)) and name]
     draft.say(f": {join_words(names)}" if names else ": none" if not items else "", path)
