@@ -122,7 +122,9 @@ class VerdictSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     messages = serializers.IntegerField(help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
-    is_changed = serializers.BooleanField(help_text="it is not what was entered in the ledger: somebody changed its row")
+    is_changed = serializers.BooleanField(
+        help_text="it is not what was entered in the ledger: somebody changed its row"
+    )
     standing = serializers.ChoiceField(
         choices=STANDINGS, help_text="unknown: processed again, and not compared yet with the sign-off"
     )
@@ -212,7 +214,10 @@ def show_whole_item(item: ReviewItem) -> dict[str, Any]:
 def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
     """A verdict to who gave it, and its item as anybody sees it."""
     standing = find_standings(reviews=[review], conversation=item.conversation)[review.pk]
-    return {"given": show_verdict(review, standing, find_changed("verdict", [review.pk])), "item": show_whole_item(item)}
+    return {
+        "given": show_verdict(review, standing, find_changed("verdict", [review.pk])),
+        "item": show_whole_item(item),
+    }
 
 
 def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:

@@ -1,27 +1,34 @@
-"""Comparing what is about to be shown as evidence with what was entered of it, so that no changed row passes as genuine."""
+"""Comparing what is shown as evidence with what was entered of it, so that no changed row passes as genuine."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
+from dataclasses import replace
+
+from django.db.models import OuterRef, Subquery
 
 from .kinds import BY_NAME, hash_of
 from .models import LedgerEntry
 
 
 def find_changed(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, int]:
-    """Of these rows those that are not as they were entered, each with the index of its entry; in two statements.
+    """Of these rows those that are not as they were entered, each with the index of its entry; in one statement.
 
     A row without an entry is not among them: it is entered some seconds after it was written.
     """
-    entries = {entry.subject: entry for entry in LedgerEntry.objects.filter(kind=kind, subject__in=subjects)}
     table = BY_NAME[kind]
-    return {
-        leaf.subject: entries[leaf.subject].index
-        for _, leaf in (table.read(table.find([*entries])) if entries else ())
-        if leaf.workspace != entries[leaf.subject].workspace_id
-        or hash_of(kind, leaf) != bytes(entries[leaf.subject].leaf_hash)
-    }
+    entry = LedgerEntry.objects.filter(kind=kind, subject=OuterRef("subject"))
+    entered = {name: Subquery(entry.values(name)[:1]) for name in ("index", "workspace_id", "leaf_hash")}
+    beside = replace(table, columns={**table.columns, **{f"entry.{name}": each for name, each in entered.items()}})
+    changed = {}
+    for _, leaf in beside.read(beside.find([*subjects])):
+        content = dict(leaf.content)
+        index, workspace, hashed = (content.pop(f"entry.{name}") for name in entered)
+        as_now = (str(leaf.workspace), hash_of(kind, leaf._replace(content=content)).hex())
+        if index is not None and as_now != (workspace, hashed):
+            changed[leaf.subject] = index
+    return changed
 
 
 def say_changed(kind: str, index: int) -> str:
