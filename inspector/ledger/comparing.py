@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from django.db.models import OuterRef, Subquery
 
+from inspector.intake.models import Record
+
 from .kinds import BY_NAME, hash_of
 from .models import LedgerEntry
 
@@ -29,6 +31,17 @@ def find_changed(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, 
         if index is not None and as_now != (workspace, hashed):
             changed[leaf.subject] = index
     return changed
+
+
+def leaf_hash_of(kind: str, subject: OuterRef) -> Subquery:
+    """What was entered of a row, as a column of another statement; None while nothing was."""
+    return Subquery(LedgerEntry.objects.filter(kind=kind, subject=subject).values("leaf_hash")[:1])
+
+
+def is_as_entered(record: Record, digest: bytes, leaf_hash: bytes) -> bool:
+    """Whether a record that is loaded, of whose bytes this is the SHA-256, makes the leaf that was entered."""
+    leaf = BY_NAME["record"].make(record, record.pk, source=digest)
+    return hash_of("record", leaf) == bytes(leaf_hash)
 
 
 def say_changed(kind: str, index: int) -> str:

@@ -15,7 +15,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
-from inspector.ledger.comparing import find_changed, say_changed
+from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
@@ -35,13 +35,17 @@ MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
     slug = membership.workspace.slug
-    rows = list_sightings(record=record).annotate(place=place_of("record", OuterRef("record")))
+    rows = list_sightings(record=record).annotate(
+        place=place_of("record", OuterRef("record")), leaf_hash=leaf_hash_of("record", OuterRef("record"))
+    )
     sightings = list(rows[: MAX_SIGHTINGS + 1])
     place = vars(sightings[0])["place"] if sightings else None
+    digest = measure_source(record=record)[1]
+    is_changed = bool(place) and not is_as_entered(record, bytes.fromhex(digest), vars(sightings[0])["leaf_hash"])
     return {
         "record_id": record.pk,
-        "sha256": measure_source(record=record)[1],
-        "changed": [say_changed("record", index) for index in find_changed("record", [record.pk]).values()],
+        "sha256": digest,
+        "changed": say_changed("record", place["index"]) if place and is_changed else "",
         "place": Place(**place) if place else None,
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
