@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
+from inspector.ledger.comparing import find_changed, say_changed
 from inspector.ranges import BYTES, RangeError, answer_bytes
 from inspector.threads.reveals import disclose_source
 
@@ -98,7 +99,7 @@ class RawView(Endpoint):
             ),
         )
     }
-    refusals: ClassVar = {"GET": (416,)}
+    refusals: ClassVar = {"GET": (409, 416)}
     media_type = BYTES
 
     @extend_schema(
@@ -121,12 +122,14 @@ class RawView(Endpoint):
         """The bytes, as a download that no browser will interpret: all of them, or the range that is asked for.
 
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
-        SHA-256 of the exact bytes.
+        SHA-256 of the exact bytes. Bytes that are not those that were entered in the ledger are refused (409).
         """
         key = caller_of(request)
         record = selectors.find_record(workspace=key.workspace, record_id=record_id)
         if record is None:
             raise NotFound
+        for index in find_changed("record", [record.pk]).values():
+            raise ProblemError(409, say_changed("record", index), index=index)
         withheld = withhold(record)
         if withheld and not may_see_secrets(key):
             raise ProblemError(

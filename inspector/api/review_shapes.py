@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -12,6 +13,7 @@ from inspector.audit.models.reviews import Rubric
 from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import QueueCount, count_reviewers
+from inspector.ledger.comparing import find_changed
 
 STANDINGS: Final = ("holds", "stale", "unknown")
 STATES: Final = tuple(ReviewItem.State.values)
@@ -120,6 +122,9 @@ class VerdictSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     messages = serializers.IntegerField(help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
+    is_changed = serializers.BooleanField(
+        help_text="it is not what was entered in the ledger: somebody changed its row"
+    )
     standing = serializers.ChoiceField(
         choices=STANDINGS, help_text="unknown: processed again, and not compared yet with the sign-off"
     )
@@ -196,27 +201,31 @@ def show_whole_item(item: ReviewItem) -> dict[str, Any]:
     reviews = list_told_reviews(item=item)
     standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
     # Which version an item keeps from a hand that gave it back would tell that there was one.
+    changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
     is_own = item.is_held or item.state != ReviewItem.State.WAITING
     return {
         **show_item(item),
         "rubric": _show_rubric(item.rubric if is_own else find_rubric(queue=item.queue)),
         "settled_digest": bytes(item.conversation.settled_digest or b"").hex() or None,
-        "verdicts": [show_verdict(review, standings[review.pk]) for review in reviews],
+        "verdicts": [show_verdict(review, standings[review.pk], changed) for review in reviews],
     }
 
 
 def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
     """A verdict to who gave it, and its item as anybody sees it."""
     standing = find_standings(reviews=[review], conversation=item.conversation)[review.pk]
-    return {"given": show_verdict(review, standing), "item": show_whole_item(item)}
+    return {
+        "given": show_verdict(review, standing, find_changed("verdict", [review.pk])),
+        "item": show_whole_item(item),
+    }
 
 
 def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
     return {"number": rubric.number, "criteria": rubric.criteria} if rubric else None
 
 
-def show_verdict(review: Review, standing: Standing) -> dict[str, Any]:
-    """A verdict that this key may see."""
+def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UUID]) -> dict[str, Any]:
+    """A verdict that this key may see; `changed` are those that are not as they were entered."""
     criteria = review.rubric.criteria if review.rubric else []
     return {
         "id": review.pk,
@@ -232,6 +241,7 @@ def show_verdict(review: Review, standing: Standing) -> dict[str, Any]:
         "at": review.created_at,
         "messages": review.seen_messages,
         "digest": bytes(review.binding.digest).hex() if review.binding else None,
+        "is_changed": review.pk in changed,
         "standing": "stale" if standing.is_stale else "holds" if standing.is_known else "unknown",
         "changes": [{"kind": kind, "count": change.count} for kind, change in standing.changes.items()],
     }

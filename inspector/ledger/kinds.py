@@ -100,6 +100,12 @@ class Kind:
             content = dict(zip(self.columns, map(_spell, found), strict=True))
             yield key, Leaf(workspace, subject, at, content)
 
+    def make(self, row: Any, subject: uuid.UUID, **known: Any) -> Leaf:
+        """The leaf of a row that is loaded already; `known` are the columns that the database works out."""
+        found = {name: known[name] if name in known else getattr(row, value) for name, value in self.columns.items()}
+        content = {name: _spell(value) for name, value in found.items()}
+        return Leaf(getattr(row, self.workspace), subject, getattr(row, self.at), content)
+
 
 def spell(value: Mapping[str, Any]) -> bytes:
     """Canonical JSON: sorted names, no spaces, UTF-8."""

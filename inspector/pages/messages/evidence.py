@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -15,6 +15,7 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
+from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
@@ -34,12 +35,17 @@ MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
     slug = membership.workspace.slug
-    rows = list_sightings(record=record).annotate(place=place_of("record", OuterRef("record")))
+    rows = list_sightings(record=record).annotate(
+        place=place_of("record", OuterRef("record")), leaf_hash=leaf_hash_of("record", OuterRef("record"))
+    )
     sightings = list(rows[: MAX_SIGHTINGS + 1])
     place = vars(sightings[0])["place"] if sightings else None
+    digest = measure_source(record=record)[1]
+    is_changed = bool(place) and not is_as_entered(record, bytes.fromhex(digest), vars(sightings[0])["leaf_hash"])
     return {
         "record_id": record.pk,
-        "sha256": measure_source(record=record)[1],
+        "sha256": digest,
+        "changed": say_changed("record", place["index"]) if place and is_changed else "",
         "place": Place(**place) if place else None,
         "raw_url": reverse("pages:raw", args=[slug, record.pk])
         if membership.is_auditor or not (is_masked or has_tokens(record))
@@ -80,13 +86,17 @@ def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
 def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> HttpResponseBase:
     """The exact bytes of a record or a range of them, as a download that no browser will interpret.
 
-    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9).
+    What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9). Bytes that are
+    not those that were entered in the ledger are given to nobody as the record's.
     """
     record = find_record(workspace=membership.workspace, record_id=record_id)
     if record is None:
         raise Http404
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
+    for index in find_changed("record", [record.pk]).values():
+        said = f"{say_changed('record', index)}\n"
+        return HttpResponse(said, content_type="text/plain; charset=utf-8", status=409)
     if membership.is_auditor:
         disclose_source(record=record, by=membership)
     pieces = read_source(record=record)

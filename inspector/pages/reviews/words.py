@@ -12,6 +12,7 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
+from inspector.ledger.comparing import find_changed, say_changed
 from inspector.ledger.places import find_places as find_entered
 from inspector.threads.models import Message
 
@@ -117,10 +118,12 @@ def describe_verdicts(
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}
     found = {(message.record_id, message.part): message for message in known}
     found.update(find_places(places=places - found.keys(), workspace=workspace))
+    changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
     entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
     return [
         {
             "verdict": review.verdict,
+            "changed": say_changed("verdict", changed[review.pk]) if review.pk in changed else "",
             "reviewer": review.reviewer.get_username(),
             "created_at": review.created_at,
             "comment": review.comment,

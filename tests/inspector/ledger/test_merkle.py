@@ -6,6 +6,7 @@ import hashlib
 import random
 
 import pytest
+from pymerkle import InmemoryTree
 
 from inspector.ledger.merkle import (
     EMPTY_ROOT,
@@ -52,6 +53,21 @@ def test_the_vectors_of_certificate_transparency() -> None:
 def test_roots_are_those_of_the_definition(sizes: list[int]) -> None:
     for size in sizes:
         assert compute_root(READ, size) == define_root(LEAVES[:size]), size
+
+
+@pytest.mark.parametrize("last", [130, pytest.param(2000, marks=pytest.mark.long(seconds=60))])
+def test_pymerkle_has_the_same_roots_and_paths(last: int) -> None:
+    """Its proofs of consistency have another form: ours are verified against its roots."""
+    tree = InmemoryTree(algorithm="sha256")
+    for number in range(last):
+        tree.append_entry(b"entry %d" % number)
+    roots = [tree.get_root(size) for size in range(last + 1)]
+    for size, root in enumerate(roots):
+        assert compute_root(READ, size) == root, size
+        for index in range(size if size <= 128 else 0):
+            assert tree.prove_inclusion(index + 1, size).path[1:] == prove_inclusion(READ, index, size)
+        for old in {size // 3, size - size % 7, max(0, size - 1), size}:
+            assert verify_consistency(old, roots[old], size, root, prove_consistency(READ, old, size)), (old, size)
 
 
 def test_roots_of_a_growing_tree_are_the_same() -> None:

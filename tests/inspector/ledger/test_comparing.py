@@ -1,0 +1,86 @@
+"""What is shown as evidence is compared with what was entered: nothing that was changed since passes as genuine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from inspector.audit.models import Review
+from inspector.audit.reviews.verdicts import give_verdict
+from inspector.intake.models import Record
+from inspector.ledger.comparing import find_changed
+from inspector.ledger.models import LedgerEntry
+from inspector.ledger.sequencing import enter_new
+from inspector.threads.models import Conversation, Message
+
+from ..conftest import Cast, deliver, settle_all
+
+PLAIN = b'{"clowl":"0.2","mid":"m1","p":"INF","from":"oscar","to":["radar"],"cid":"c1","body":{"t":"paid 100"}}'
+FORGED = PLAIN.replace(b"100", b"900")
+
+
+@pytest.fixture
+def record(cast: Cast) -> Record:
+    deliver(cast, PLAIN)
+    settle_all()
+    enter_new(at_once=True)
+    return Record.objects.get()
+
+
+def forge(record: Record) -> int:
+    """Change a record's bytes past the product; the index of its entry."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE intake_record SET source = %s WHERE id = %s", [FORGED, record.pk])
+        assert cursor.rowcount == 1
+    return LedgerEntry.objects.get(kind="record", subject=record.pk).index
+
+
+def test_only_what_was_changed_is_found(cast: Cast, record: Record) -> None:
+    deliver(cast, PLAIN.replace(b"m1", b"m2"))
+    late = Record.objects.exclude(pk=record.pk).get()
+    assert find_changed("record", [record.pk, late.pk]) == {}
+    index = forge(record)
+    assert find_changed("record", [record.pk, late.pk]) == {record.pk: index}
+
+
+def test_changed_bytes_are_not_given_as_the_records(cast: Cast, record: Record, token: str, sign_in: Any) -> None:
+    index = forge(record)
+    answer = Client().get(f"/api/v1/records/{record.pk}/raw", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 409
+    assert "X-Source-SHA256" not in answer
+    assert answer.json()["index"] == index
+    assert f"changed after it was entered in the ledger as entry {index}" in answer.json()["detail"]
+    page = sign_in(cast.auditor).get(reverse("pages:raw", args=["acme", record.pk]))
+    assert page.status_code == 409
+    assert b"changed after it was entered" in page.content
+    assert b"900" not in page.content
+
+
+def test_a_messages_page_says_that_its_bytes_were_changed(cast: Cast, record: Record, sign_in: Any) -> None:
+    client, message = sign_in(cast.auditor), Message.objects.get()
+    address, words = reverse("pages:message", args=["acme", message.pk]), "not the bytes that were received"
+    assert words not in client.get(address).content.decode()
+    forge(record)
+    page = client.get(address).content.decode()
+    assert words in page
+    assert "not as entered" in page
+
+
+def test_a_swapped_verdict_is_not_shown_as_given(cast: Cast, record: Record, sign_in: Any) -> None:
+    conversation = Conversation.objects.get()
+    review = give_verdict(
+        membership=cast.auditor,
+        conversation=conversation,
+        verdict=Review.Verdict.VIOLATION,
+        comment="it was paid twice",
+        seen=bytes(conversation.settled_digest or b""),
+    )
+    enter_new(at_once=True)
+    client, address = sign_in(cast.auditor), reverse("pages:conversation", args=["acme", conversation.pk])
+    assert "Not the verdict that was given" not in client.get(address).content.decode()
+    Review.objects.filter(pk=review.pk).update(verdict=Review.Verdict.FINE)
+    assert "Not the verdict that was given" in client.get(address).content.decode()
