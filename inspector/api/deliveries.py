@@ -122,7 +122,7 @@ class RawView(Endpoint):
         """The bytes, as a download that no browser will interpret: all of them, or the range that is asked for.
 
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
-        SHA-256 of the exact bytes. Bytes that are not those that were entered in the ledger are refused (409).
+        SHA-256 of the exact bytes. Other bytes than were entered in the ledger are refused (409).
         """
         key = caller_of(request)
         record = selectors.find_record(workspace=key.workspace, record_id=record_id)
