@@ -244,9 +244,12 @@ def test_a_refusal_names_the_scope_that_is_needed(cast: Cast) -> None:
         answer = Client().generic(method, address, headers={"Authorization": f"Bearer {token}"})
         assert answer.status_code == 403, (method, address, answer.content)
         if method != "HEAD":
-            said = answer.json()
+            said, told = answer.json(), f"this needs a key with the scope {' or '.join(scopes)}"
+            if pattern.startswith("v1/otlp/"):
+                assert said == {"message": told}  # as its protocol has refusals
+                continue
             assert said["scope"] == list(scopes), address
-            assert said["detail"] == f"this needs a key with the scope {' or '.join(scopes)}"
+            assert said["detail"] == told
 
 
 def _split(pattern: str) -> list[str]:

@@ -17,6 +17,7 @@ from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.intake.models import Delivery
+from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent, Message
 
 from ..conftest import Cast, settle_all
@@ -82,6 +83,7 @@ def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None
             settle_all()
         if "$MESSAGE" in block:
             settle_all()
+            enter_new(at_once=True)
             message = Message.objects.filter(dialect="clowl").first()
             assert message is not None
             variables |= {
