@@ -159,7 +159,7 @@ def test_a_backup_that_is_older_than_a_kept_checkpoint_is_refused(
         call_command("restore", str(tmp_path / "backup"), "--checkpoint", str(kept))
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=20)
 def test_rows_that_are_not_those_that_were_counted_are_told(backup: Path, empty_database: str, tmp_path: Path) -> None:
     told = json.loads((backup / "manifest.json").read_text())
     told["rows"]["intake_record"] += 1
@@ -169,7 +169,7 @@ def test_rows_that_are_not_those_that_were_counted_are_told(backup: Path, empty_
     assert "intake_record has 9, not 10" in said
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=20)
 def test_secrets_go_to_a_file_of_their_own_and_back(cast: Cast, empty_database: str, tmp_path: Path) -> None:
     state = tmp_path / "old"
     state.mkdir()
