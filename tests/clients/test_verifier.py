@@ -90,7 +90,10 @@ def test_a_good_bundle_holds_in_everything_that_it_shows(verify: Verify, of: str
     assert told.lines[-1] == "All that can be checked holds."
 
 
-@pytest.mark.parametrize("size", [*range(1, 20), 64, 65])
+@pytest.mark.parametrize(
+    "size",
+    [1, 2, 3, 7, 8, 9, *(pytest.param(size, marks=pytest.mark.long(seconds=1)) for size in (*range(4, 20), 64, 65))],
+)
 def test_every_place_of_a_tree_of_any_size_is_proven(verify: Verify, size: int) -> None:
     made = make_bundle(records=size, of="workspace")
     assert verify(made).status == 0
@@ -244,7 +247,11 @@ TAMPERINGS: list[tuple[Callable[[Made], None], str]] = [
 @pytest.mark.parametrize(
     ("tamper", "sentence"), TAMPERINGS, ids=[f"{n}-{f.__name__}" for n, (f, _) in enumerate(TAMPERINGS)]
 )
-@pytest.mark.parametrize("is_listed_anew", [True, False], ids=["careful", "careless"])
+@pytest.mark.parametrize(
+    "is_listed_anew",
+    [True, pytest.param(False, marks=pytest.mark.long(seconds=1))],
+    ids=["careful", "careless"],
+)
 def test_each_tampering_is_named(
     verify: Verify, tamper: Callable[[Made], None], sentence: str, is_listed_anew: bool
 ) -> None:

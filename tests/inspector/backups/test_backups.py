@@ -105,6 +105,7 @@ def test_a_database_with_tables_is_left_alone(backup: Path, tmp_path: Path) -> N
     assert Record.objects.count() == before
 
 
+@pytest.mark.long(seconds=20)
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -134,6 +135,7 @@ def test_a_backup_that_is_not_what_was_written_is_refused(backup: Path, spoil: s
         call_command("restore", str(backup))
 
 
+@pytest.mark.long(seconds=15)
 def test_a_backup_that_is_older_than_a_kept_checkpoint_is_refused(
     cast: Cast, empty_database: str, tmp_path: Path
 ) -> None:
