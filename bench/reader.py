@@ -41,6 +41,8 @@ GRAVE = ("warning", "error")
 TOLD = ("notice", *GRAVE)
 # Of these the reader is told where it is not known what they answer.
 ANSWERS = {"done", "failed", "received", "agrees", "refuses"}
+# And of what is not understood: that may answer too.
+LEFT_OPEN = {*ANSWERS, UNKNOWN}
 MAX_MESSAGES = 8
 MIN_CHARACTERS = 4
 # What the words of the shared vocabulary are on the menu of acts.
@@ -54,7 +56,7 @@ ACT_OF = {
 # Which doubts a note of the decoder bears: by its code, else by its group.
 BEARS_BY_CODE = {
     "key": "E", "invisible": "F", "hidden": "F", "bidi": "F", "redefin": "D", "clash": "D", "differ": "DK",
-    "receiver": "HK", "sender": "HK", "downgrade": "L", "unsigned": "L", "signature": "L", "session": "L",
+    "receiver": "HK", "sender": "HK", "downgrade": "L", "unsigned": "L", "signature": "L", "session": "LB", "target": "K", "repeated-field": "K",
     "contradict": "J", "refus": "J", "fail": "J", "duplicate": "AHJ", "repeat": "A", "run": "A", "turn": "AC",
 }  # fmt: skip
 BEARS_BY_GROUP = {
@@ -163,6 +165,7 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
     ]
     lines += ["  ?) not known", "About"]
     questions, number, before = [], 0, None
+    said: set[str] = set()
     for truths, reading in zip(talk.truths, decode_log(talk), strict=True):
         if len(truths) != len(reading.messages):
             raise ValueError(f"{name}: {len(reading.messages)} messages are read where {len(truths)} were written")
@@ -176,11 +179,14 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
                 "to": tuple(letters.get(each, each) for each in truth.to),
                 "act": truth.act,
                 "about": tuple(options.get(each, each) for each in truth.about),
-                "reply": (*truth.reply, "unclear") if ANSWERS & {*truth.act} and "none" in truth.reply else truth.reply,
+                "reply": (*truth.reply, "unclear") if LEFT_OPEN & {*truth.act} and "none" in truth.reply else truth.reply,
                 "end": truth.ends,
             }
             moment = datetime.fromisoformat(message.sent_at) if message.sent_at else before
             also = ["C"] if before and moment and moment < before else []
+            also += ["C"] if _is_past(message) else []
+            also += ["A"] if reading.wire in said else []
+            said.add(reading.wire)
             also += ["K"] if truth.who == UNKNOWN or not message.receivers else []
             also += ["I"] if "unclear" in right["reply"] else []
             before = moment
@@ -198,6 +204,13 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
                 )
             )
     return "\n".join(lines) + "\n", questions
+
+
+def _is_past(message: dialects.Message) -> bool:
+    """Whether a time that it sets was over when it was sent."""
+    set_for = [each.instant for each in (message.deadline, message.schedule) if each is not None and each.instant]
+    sent_at = message.sent_at and datetime.fromisoformat(message.sent_at)
+    return any(sent_at and datetime.fromisoformat(instant) < sent_at for instant in set_for)
 
 
 def _letter(texts: Sequence[str], chance: random.Random) -> dict[str, str]:
@@ -283,7 +296,7 @@ def make_recorded(
             end=(ANY,),
             doubts=(*_find_doubts(heard, GRAVE), *(("B",) if is_lost else ())),
             # What answers and names nothing leaves open what it answers, and in nSLIP nothing names what it answers.
-            may="GI" if not message.parent_id and (act in ANSWERS or dialect == "nslip") else "G",
+            may="GI" if not message.parent_id and (act in LEFT_OPEN or dialect == "nslip") else "G",
         )
         talk.truths.append((truth,))
     return talk

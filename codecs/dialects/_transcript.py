@@ -232,9 +232,12 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
         if cited is not None and not any(bears(each.message, cited) for each in answer.lines):
             return (f"{_say_missing(cited, answer)}; judging by the sequence, perhaps to {join_words(names)}.",)
         others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
-        too = f", and {join_words(others)} {'is' if len(others) == 1 else 'are'} unanswered too" if others else ""
+        if others:
+            # Where several wait, the latest is a guess that no reader should take for more.
+            meant = join_words([*others, *names], last="or")
+            return (f"Which message it answers cannot be told: {meant}; each of them is unanswered.",)
         named = join_words(names, last="or")
-        return (f"Judging by the sequence, in reply to {named}; the message itself does not say so{too}.",)
+        return (f"Judging by the sequence, in reply to {named}; the message itself does not say so.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
 

@@ -366,8 +366,8 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
     asked = [say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob"), say_lingua("👽16|@bob|$dGhlIHByaWNl", "kim", "bob")]
     told = tell(*asked, say_lingua("^1", "bob", "kim"))
     assert told[3].endswith(
-        "Judging by the sequence, in reply to message 2 (kim's question); the message itself does not say so, and "
-        "message 1 (kim's request) is unanswered too."
+        "Which message it answers cannot be told: message 1 (kim's request) or message 2 (kim's question); each of "
+        "them is unanswered."
     )
     told = tell(*asked, say_lingua("^A|#r99", "bob", "kim"))
     assert told[3].endswith(

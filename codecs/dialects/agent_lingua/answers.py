@@ -35,10 +35,10 @@ _REPORTS = {
     "A": (" sends a rejection", " sends {} a rejection"),
 }
 
-# What a status of success says where the payload denies it: the words of the code, and no report of it.
+# How a status of success is told where the payload denies it: the payload wins, and the code is named.
 _HOPEFUL = {
-    "0": (" reports that it has ended", " reports to {} that it has ended"),
-    "1": (" reports that it has ended in part", " reports to {} that it has ended in part"),
+    "0": (" reports, by the code of success,", " reports to {}, by the code of success,"),
+    "1": (" reports, by the code of partial success,", " reports to {}, by the code of partial success,"),
 }
 
 # By status, what is said where no correlation id names the request.
@@ -85,7 +85,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         else:
             sentence.say(alone, code)
         if denies and statement.payload:
-            sentence.say(", and its data say that it failed", statement.payload.span)
+            sentence.say(" that it failed", statement.payload.span)
         accepted = content.get("accepted")
         contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
         if contradiction and statement.payload:
