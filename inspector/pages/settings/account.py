@@ -14,12 +14,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
+from inspector.accounts.second_factors import has_second_factor
 from inspector.accounts.services import choose_time_zone, end_sessions, note_account
 from inspector.accounts.session_store import list_sessions, name_program
+from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace
-from .sign_in import CAME_BY_LINK, hash_in_turn
+from .sign_in import hash_in_turn
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
@@ -31,7 +33,8 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     user = membership.user
     sent = request.POST.get("form") if request.method == "POST" else None
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
-    asks_for_old = user.has_usable_password() and not request.session.get(CAME_BY_LINK)
+    came_by_link = request.session.get(CAME_BY_LINK) or request.session.get(CAME_BY_BREAK_GLASS)
+    asks_for_old = user.has_usable_password() and not came_by_link
     password = PasswordForm(user, request.POST if sent == "password" else None, asks_for_old=asks_for_old)
     if sent == "zone" and zone.is_valid():
         choose_time_zone(user=user, time_zone=zone.cleaned_data["time_zone"])
@@ -53,6 +56,7 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
         "zone_form": zone,
         "password_form": password,
         "has_password": user.has_usable_password(),
+        "has_second_factor": has_second_factor(user),
         "sessions": _describe_sessions(user, request.session.session_key),
     }
     status = 422 if request.method == "POST" else 200
