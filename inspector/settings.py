@@ -183,6 +183,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_TEMPLATE = "429.html"
 AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code"]
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 # Of django-allauth the product has second factors and single sign-on: no sign-up, and nothing that sends mail.

@@ -64,6 +64,10 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         """What `encrypt` sealed, with this key or an earlier one."""
         return _make_cipher().decrypt(encrypted_text.encode()).decode()
 
+    def generate_authenticator_name(self, user: User, type: str) -> str:  # noqa: A002 (as allauth calls it)
+        """What a passkey is called where its owner gives no name."""
+        return f"Passkey {Authenticator.objects.filter(user=user, type=type).count() + 1}"
+
     def build_totp_svg(self, url: str) -> str:
         """The address of a new secret, to be scanned: dark on white in either theme."""
         drawn = BytesIO()

@@ -90,7 +90,7 @@ def _admit(request: HttpRequest, sociallogin: SocialLogin, claims: Mapping[str, 
     if not sociallogin.is_existing:
         joined = [each for each in workspaces if each.slug in roles]
         if not joined:
-            raise ValidationError("None of your groups may enter here. Ask whoever runs this server for access.")
+            raise ValidationError("None of your groups may enter here. Ask the operator of this server for access.")
         sociallogin.user = User(username=_choose_name(claims, joined))
         sociallogin.user.set_unusable_password()
         sociallogin.save(request, connect=True)

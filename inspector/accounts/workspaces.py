@@ -103,28 +103,14 @@ def restore_workspace(*, workspace: Workspace, by: Membership | None) -> None:
     _switch(workspace, by, is_archived=False)
 
 
-def require_second_factor(workspace: Workspace, by: Membership | None) -> None:
-    """Open its pages only to members whose account has a second factor.
-
-    Raises:
-        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
-        ValidationError: where it requires one already.
-    """
-    _set_second_factor(workspace, by, is_required=True)
-
-
-def waive_second_factor(workspace: Workspace, by: Membership | None) -> None:
-    """Open its pages to members without a second factor again.
-
-    Raises:
-        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
-        ValidationError: where it requires none.
-    """
-    _set_second_factor(workspace, by, is_required=False)
-
-
 @transaction.atomic
-def _set_second_factor(workspace: Workspace, by: Membership | None, *, is_required: bool) -> None:
+def set_second_factor(workspace: Workspace, by: Membership | None, *, is_required: bool) -> None:
+    """Open its pages only to members whose account has a second factor, or to all of them again.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
+        ValidationError: where it is so already.
+    """
     _require_owner(workspace, by)
     rows = Workspace.objects.filter(pk=workspace.pk, requires_second_factor=not is_required)
     if not rows.update(requires_second_factor=is_required):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.contrib import messages as flashes
 from django.contrib.auth import update_session_auth_hash
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -35,6 +37,10 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
     came_by_link = request.session.get(CAME_BY_LINK) or request.session.get(CAME_BY_BREAK_GLASS)
     asks_for_old = user.has_usable_password() and not came_by_link
+    # A password would let them in after the provider no longer does.
+    is_of_provider = SocialAccount.objects.filter(user=user).exists()
+    if sent == "password" and is_of_provider:
+        raise PermissionDenied
     password = PasswordForm(user, request.POST if sent == "password" else None, asks_for_old=asks_for_old)
     if sent == "zone" and zone.is_valid():
         choose_time_zone(user=user, time_zone=zone.cleaned_data["time_zone"])
@@ -55,7 +61,8 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     context = {
         "zone_form": zone,
         "password_form": password,
-        "has_password": user.has_usable_password(),
+        "is_of_provider": is_of_provider,
+        "has_password": user.has_usable_password() or is_of_provider,
         "has_second_factor": has_second_factor(user),
         "sessions": _describe_sessions(user, request.session.session_key),
     }

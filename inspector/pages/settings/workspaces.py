@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -14,9 +16,8 @@ from inspector.accounts.workspaces import (
     archive_workspace,
     make_workspace,
     rename_workspace,
-    require_second_factor,
     restore_workspace,
-    waive_second_factor,
+    set_second_factor,
 )
 
 from ..forms import RenameForm, WorkspaceForm
@@ -26,8 +27,11 @@ from .views import render_settings
 _SWITCHES = {
     "archive": (archive_workspace, "The workspace is archived: it takes no messages, and its API keys are refused."),
     "restore": (restore_workspace, "The workspace is restored: it takes messages, and its API keys work again."),
-    "require-factor": (require_second_factor, "Members without a second factor are asked to add one."),
-    "waive-factor": (waive_second_factor, "Members need no second factor from now on."),
+    "require-factor": (
+        partial(set_second_factor, is_required=True),
+        "Members without a second factor are asked to add one.",
+    ),
+    "waive-factor": (partial(set_second_factor, is_required=False), "Members need no second factor from now on."),
 }
 
 
@@ -38,7 +42,7 @@ def change(request: HttpRequest, membership: Membership) -> HttpResponse:
     require_owner(membership)
     workspace = membership.workspace
     switch, said = _SWITCHES.get(request.POST.get("action", ""), (None, ""))
-    if switch is require_second_factor and not has_second_factor(membership.user):
+    if request.POST.get("action") == "require-factor" and not has_second_factor(membership.user):
         flashes.error(request, "Nothing was done: first add a second factor to your own account.")
         return redirect("pages:settings", workspace.slug)
     if switch is not None:

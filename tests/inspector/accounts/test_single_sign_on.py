@@ -14,7 +14,7 @@ from oidc_provider_mock import run_server_in_thread
 from inspector.accounts.models import Membership, Role, User
 from inspector.accounts.services import add_member, create_api_key
 from inspector.accounts.single_sign_on import choose_roles, read_claims
-from inspector.accounts.workspaces import require_second_factor
+from inspector.accounts.workspaces import set_second_factor
 from inspector.trail.models import Deed
 
 from ..conftest import Cast
@@ -145,6 +145,17 @@ def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(cast: Cast,
     assert SocialAccount.objects.count() == 0
 
 
+def test_a_person_of_the_provider_has_no_password_and_no_second_factor_here(cast: Cast, provider: str) -> None:
+    client = Client()
+    come(provider, "n10", client=client, preferred_username="nadia", groups=["all"])
+    page = client.get("/w/acme/account/").content.decode()
+    assert ("kept by its provider" in page, "new_password1" in page) == (True, False)
+    chosen = {"form": "password", "new_password1": "a long walk by the sea", "new_password2": "a long walk by the sea"}
+    assert client.post("/w/acme/account/", chosen).status_code == 403
+    assert not User.objects.get(username="nadia").has_usable_password()
+    assert client.get("/second-factor/app/add/").status_code == 403
+
+
 def test_no_address_leads_away(cast: Cast, provider: str) -> None:
     away = come(provider, "n8", path="https://evil.example/", preferred_username="nadia", groups=["all"])
     assert away["Location"] == "/"
@@ -157,7 +168,7 @@ def test_a_provider_that_is_away_is_told_so_and_asked_no_faster_than_the_pace(ca
 
 
 def test_a_second_factor_that_a_workspace_requires_is_the_providers(cast: Cast, provider: str) -> None:
-    require_second_factor(cast.workspace, None)
+    set_second_factor(cast.workspace, None, is_required=True)
     client = Client()
     come(provider, "n9", client=client, preferred_username="nadia", groups=["all"])
     assert client.get("/w/acme/overview/").status_code == 200
