@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
@@ -24,7 +26,7 @@ from ..forms import RenameForm, WorkspaceForm
 from ..shell import require_owner, within_workspace
 from .views import render_settings
 
-_SWITCHES = {
+_SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
     "archive": (archive_workspace, "The workspace is archived: it takes no messages, and its API keys are refused."),
     "restore": (restore_workspace, "The workspace is restored: it takes messages, and its API keys work again."),
     "require-factor": (
