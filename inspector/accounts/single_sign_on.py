@@ -33,10 +33,6 @@ logger = logging.getLogger(__name__)
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """What allauth is told of people who come from the provider."""
 
-    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Never by a form: `pre_social_login` has made the account of whoever may enter."""
-        return False
-
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Make the account of somebody new, and bring their roles up to date."""
         try:

@@ -142,7 +142,9 @@ def add_app(client: Client) -> tuple[str, str]:
     if asked.status_code == 302:
         assert client.post(asked["Location"], {"password": "something else"}).status_code == 200
         assert client.post(asked["Location"], {"password": PASSWORD}).status_code == 302
-    page = client.get(f"{FACTOR}app/add/").content.decode()
+    answer = client.get(f"{FACTOR}app/add/")
+    assert "no-store" in answer["Cache-Control"]
+    page = answer.content.decode()
     secret = re.search(r'<code class="hash">(\w+)</code>', page)
     assert secret is not None
     assert 'src="data:image/svg+xml;base64,' in page

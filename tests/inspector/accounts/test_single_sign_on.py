@@ -40,7 +40,7 @@ def configure(settings: Any, url: str) -> None:
     settings.SOCIALACCOUNT_PROVIDERS = {
         "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [{**app, "settings": {"server_url": url}}]}
     }
-    settings.OIDC_ROLES = {"acme": {"auditor": ["audit"], "owner": ["heads"], "viewer": ["all"]}}
+    settings.OIDC_ROLES = {"acme": {"auditor": ["audit"], "owner": ["heads"], "viewer": ["all"]}, "other": {"viewer": ["x"]}}
 
 
 def come(provider: str, sub: str, *, client: Client | None = None, path: str = "", **claims: Any) -> Any:
@@ -139,6 +139,7 @@ def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(cast: Cast,
     assert Client().get("/single-sign-on/").status_code == 405
     signed_in = Client()
     signed_in.force_login(cast.owner.user, backend="inspector.accounts.sessions.SessionBackend")
+    requests.put(f"{provider}/users/n7", json={"groups": ["all"]}, timeout=10).raise_for_status()
     refused = signed_in.post("/single-sign-on/", {"process": "connect"})
     answer = requests.post(refused["Location"], data={"sub": "n7"}, allow_redirects=False, timeout=10)
     assert signed_in.get(answer.headers["Location"].removeprefix("http://testserver")).status_code == 403
