@@ -40,7 +40,10 @@ def configure(settings: Any, url: str) -> None:
     settings.SOCIALACCOUNT_PROVIDERS = {
         "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [{**app, "settings": {"server_url": url}}]}
     }
-    settings.OIDC_ROLES = {"acme": {"auditor": ["audit"], "owner": ["heads"], "viewer": ["all"]}, "other": {"viewer": ["x"]}}
+    settings.OIDC_ROLES = {
+        "acme": {"auditor": ["audit"], "owner": ["heads"], "viewer": ["all"]},
+        "other": {"viewer": ["x"]},
+    }
 
 
 def come(provider: str, sub: str, *, client: Client | None = None, path: str = "", **claims: Any) -> Any:
