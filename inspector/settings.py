@@ -6,12 +6,19 @@ docs/settings.md lists the variables; tests/test_docs.py holds that list against
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from inspector.secret import read_or_make_secret
-from inspector.starting import Environment, RefusedStartError, check_secret, check_shared_settings
+from inspector.starting import (
+    Environment,
+    RefusedStartError,
+    check_secret,
+    check_shared_settings,
+    check_single_sign_on,
+)
 
 env = Environment()
 
@@ -46,6 +53,11 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "inspector.trail",
     "inspector.accounts",
     "inspector.intake",
@@ -75,6 +87,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -170,7 +183,45 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_TEMPLATE = "429.html"
 AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code"]
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+
+# Of django-allauth the product has second factors and single sign-on: no sign-up, and nothing that sends mail.
+ACCOUNT_ADAPTER = "inspector.accounts.signing_in.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+MFA_ADAPTER = "inspector.accounts.second_factors.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Inspector"
+MFA_FORMS = {
+    "authenticate": "inspector.accounts.second_factors.CodeForm",
+    "reauthenticate": "inspector.accounts.second_factors.ProofForm",
+}
+# Single sign-on by OpenID Connect, where a provider is set.
+OIDC_SERVER_URL: str = env.str("OIDC_SERVER_URL", "")
+OIDC_NAME: str = env.str("OIDC_NAME", "single sign-on")
+OIDC_CLIENT_ID: str = env.str("OIDC_CLIENT_ID", "")
+OIDC_CLIENT_SECRET: str = env.str("OIDC_CLIENT_SECRET", "")
+OIDC_SCOPES: list[str] = env.list("OIDC_SCOPES", ["openid", "profile", "email"])
+OIDC_GROUPS_CLAIM: str = env.str("OIDC_GROUPS_CLAIM", "groups")
+OIDC_ROLES: dict[str, dict[str, list[str]]] = env.json("OIDC_ROLES", {})
+SOCIALACCOUNT_ADAPTER = "inspector.accounts.single_sign_on.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {}
+if OIDC_SERVER_URL:
+    check_single_sign_on(OIDC_SERVER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES)
+    SOCIALACCOUNT_PROVIDERS["openid_connect"] = {
+        "OAUTH_PKCE_ENABLED": True,
+        "SCOPE": OIDC_SCOPES,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": OIDC_NAME,
+                "client_id": OIDC_CLIENT_ID,
+                "secret": OIDC_CLIENT_SECRET,
+                "settings": {"server_url": OIDC_SERVER_URL},
+            }
+        ],
+    }
 
 # A session ends when nobody uses it for so long, and so long after its sign-in.
 SESSION_IDLE_MINUTES = env.int("SESSION_IDLE_MINUTES", 720)
@@ -204,6 +255,9 @@ SECURE_CSP = {
     "frame-ancestors": ["'none'"],
     "manifest-src": ["'self'"],
 }
+if OIDC_SERVER_URL:
+    # The form that asks for single sign-on is led on to the provider.
+    SECURE_CSP["form-action"].append("{0.scheme}://{0.netloc}".format(urlsplit(OIDC_SERVER_URL)))
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

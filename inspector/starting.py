@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
+import msgspec
 from environs import Env, EnvError
+
+# As `Role` in inspector/accounts/models.py has them, which cannot be asked before there are settings.
+RoleName = Literal["owner", "auditor", "viewer"]
 
 MIN_SECRET_LENGTH: Final = 32
 MIN_CHARACTERS: Final = 8
@@ -42,6 +47,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "int": "whole number",
     "float": "number",
     "bool": "true or false",
+    "json": "JSON",
     "log_level": "log level: use DEBUG, INFO, WARNING, ERROR or CRITICAL",
 }
 
@@ -80,6 +86,34 @@ def check_shared_settings(*, database_host: str, given: Mapping[str, str]) -> No
         raise RefusedStartError(
             f"DATABASE_URL names a database on another machine: set {', '.join(missing)} too, the same everywhere."
         )
+
+
+def check_single_sign_on(server_url: str, client_id: str, client_secret: str, roles: Any) -> None:
+    """Refuse a provider that cannot be asked, and roles that are none.
+
+    Args:
+        server_url: of the provider, over HTTPS but on this machine.
+        client_id: by which it knows the product, with `client_secret`.
+        client_secret: that only both know.
+        roles: by the slug of a workspace, and in that by role, a list of groups.
+
+    Raises:
+        RefusedStartError: with the variable to change.
+    """
+    parts = urlsplit(server_url)
+    if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and is_local(parts.hostname))):
+        raise RefusedStartError("OIDC_SERVER_URL is no address of a provider: it begins with https://.")
+    missing = [name for name, value in (("ID", client_id), ("SECRET", client_secret)) if not value]
+    if missing:
+        names = " and ".join(f"OIDC_CLIENT_{name}" for name in missing)
+        raise RefusedStartError(f"OIDC_SERVER_URL is set: set {names} too, as the provider gave them to you.")
+    try:
+        msgspec.convert(roles, dict[str, dict[RoleName, list[str]]])
+    except msgspec.ValidationError:
+        raise RefusedStartError(
+            'OIDC_ROLES says which groups have which role, as in {"default": {"auditor": ["audit-team"]}}: '
+            "workspaces by the name in their address, and the roles owner, auditor and viewer."
+        ) from None
 
 
 def is_local(host: str) -> bool:

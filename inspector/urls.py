@@ -13,6 +13,7 @@ urlpatterns = [
     path("v1/traces", SpansView.as_view(schema=None), name="spans"),
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
+    path("", include("inspector.pages.settings.identity_urls")),
 ]
 
 handler500 = "inspector.pages.unavailable.answer_failure"

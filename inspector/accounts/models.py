@@ -37,6 +37,8 @@ class Workspace(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     # An archived workspace takes no messages and its API keys are refused; its members read on.
     archived_at = models.DateTimeField(null=True, blank=True)
+    # Whether its pages open only to members whose account has a second factor.
+    requires_second_factor = models.BooleanField(default=False)
     members = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
     def __str__(self) -> str:
@@ -57,6 +59,8 @@ class Membership(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=Role.choices)
+    # Given by the groups of single sign-on, which change it and take it back at the next sign-in.
+    is_by_group = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -189,6 +193,8 @@ class SignInLink(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE)
     digest = models.BinaryField(max_length=32, unique=True)
+    # Signs in without the second factor: of an owner who has lost it.
+    is_break_glass = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
 

@@ -331,11 +331,24 @@ def note_failed_sign_in(*, name: str) -> None:
 
 
 @transaction.atomic
-def create_sign_in_link(*, user: User, lasts: timedelta = timedelta(hours=12)) -> str:
-    """A token that signs this person in once; older unused ones of theirs stop working."""
+def create_sign_in_link(*, user: User, lasts: timedelta = timedelta(hours=12), is_break_glass: bool = False) -> str:
+    """A token that signs this person in once; older unused ones of theirs stop working.
+
+    Args:
+        user: whom.
+        lasts: how long it can be used.
+        is_break_glass: it asks for no second factor, and enters workspaces that require one.
+
+    Raises:
+        ValidationError: for a break-glass link of somebody who owns no workspace.
+    """
+    if is_break_glass and not user.memberships.filter(role=Role.OWNER).exists():
+        raise ValidationError(f"{user} owns no workspace: a break-glass link is for owners only")
     SignInLink.objects.filter(user=user).delete()
     token = secrets.token_urlsafe(32)
-    SignInLink.objects.create(user=user, digest=digest_token(token), expires_at=timezone.now() + lasts)
+    SignInLink.objects.create(
+        user=user, digest=digest_token(token), expires_at=timezone.now() + lasts, is_break_glass=is_break_glass
+    )
     return token
 
 
@@ -346,14 +359,13 @@ def find_link_owner(*, token: str) -> User | None:
 
 
 @transaction.atomic
-def use_sign_in_link(*, token: str) -> User | None:
-    """The person the link signs in, or None if it is unknown, used or expired. The link is spent."""
+def use_sign_in_link(*, token: str) -> SignInLink | None:
+    """The link with the person it signs in, or None if it is unknown, used or expired. The link is spent."""
     link = SignInLink.objects.select_for_update().select_related("user").filter(digest=digest_token(token)).first()
     if link is None:
         return None
-    user, expires_at = link.user, link.expires_at
     link.delete()
-    return user if user.is_active and expires_at > timezone.now() else None
+    return link if link.user.is_active and link.expires_at > timezone.now() else None
 
 
 @transaction.atomic

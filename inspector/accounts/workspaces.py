@@ -104,6 +104,22 @@ def restore_workspace(*, workspace: Workspace, by: Membership | None) -> None:
 
 
 @transaction.atomic
+def set_second_factor(workspace: Workspace, by: Membership | None, *, is_required: bool) -> None:
+    """Open its pages only to members whose account has a second factor, or to all of them again.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
+        ValidationError: where it is so already.
+    """
+    _require_owner(workspace, by)
+    rows = Workspace.objects.filter(pk=workspace.pk, requires_second_factor=not is_required)
+    if not rows.update(requires_second_factor=is_required):
+        raise ValidationError(f"the workspace requires {'a second factor already' if is_required else 'none'}")
+    workspace.requires_second_factor = is_required
+    _record("workspace.second-factor-required" if is_required else "workspace.second-factor-waived", workspace)
+
+
+@transaction.atomic
 def _switch(workspace: Workspace, by: Membership | None, *, is_archived: bool) -> None:
     _require_owner(workspace, by)
     now = timezone.now() if is_archived else None

@@ -32,6 +32,7 @@ from django.http.request import split_domain_port, validate_host
 
 from inspector.accounts.idleness import is_over
 from inspector.accounts.models import Membership, User
+from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
 from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
@@ -272,7 +273,8 @@ def _find_reader(ear: Ear) -> Membership | None:
     if is_over(request.session):
         return None
     user = get_user(request)
-    return find_membership(user=user, slug=ear.slug) if isinstance(user, User) else None
+    found = find_membership(user=user, slug=ear.slug) if isinstance(user, User) else None
+    return None if found is None or lacks_second_factor(request.session, found) else found
 
 
 def _admit(ear: Ear, since_text: str) -> tuple[Membership, Since]:

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from inspector.accounts.models import Membership
+from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.sessions import recall_memberships
 from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
@@ -24,7 +25,8 @@ View = Callable[..., HttpResponseBase]
 def within_workspace(view: View) -> View:
     """Give the view, which takes (request, membership, …), the reader's membership of the workspace in its address.
 
-    Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist.
+    Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist. A member
+    without the second factor that the workspace requires is led to where they add one.
     """
 
     @wraps(view)
@@ -36,6 +38,8 @@ def within_workspace(view: View) -> View:
         membership = next((each for each in memberships if each.workspace.slug == slug), None)
         if membership is None:
             raise Http404
+        if lacks_second_factor(request.session, membership):
+            return redirect("mfa_index")
         vars(request)["memberships"] = memberships
         note_actor(membership)
         return view(request, membership, **kwargs)

@@ -123,6 +123,8 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("workspace.renamed", ACCESS, "renamed the {on}"),
         DeedKind("workspace.archived", ACCESS, "archived the {on}"),
         DeedKind("workspace.restored", ACCESS, "restored the {on} from the archive"),
+        DeedKind("workspace.second-factor-required", ACCESS, "requires a second factor in the {on}"),
+        DeedKind("workspace.second-factor-waived", ACCESS, "no longer requires a second factor in the {on}"),
         DeedKind("channel.made", ACCESS, "created the {on}"),
         DeedKind("api-key.made", ACCESS, "created the {on}"),
         DeedKind("api-key.taken-over", ACCESS, "took over the {on}"),
@@ -133,5 +135,9 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("account.sessions-ended", ACCESS, "ended other sessions of their own"),
         DeedKind("account.password-set", ACCESS, "changed the password"),
         DeedKind("account.link-made", ACCESS, "created a sign-in link for the {on}"),
+        DeedKind("account.break-glass-made", ACCESS, "created a link without second factor for the {on}"),
+        DeedKind("account.factor-added", ACCESS, "added a second factor"),
+        DeedKind("account.factor-removed", ACCESS, "removed a second factor"),
+        DeedKind("account.recovery-codes-made", ACCESS, "created recovery codes"),
     )
 }

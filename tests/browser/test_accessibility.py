@@ -147,6 +147,7 @@ PAGES: dict[str, Callable[[], str]] = {
     },
     "settings": lambda: address("settings"),
     "account": lambda: address("account"),
+    "second-factor": lambda: reverse("mfa_index"),
     "keyring": lambda: address("keyring"),
     "alerts": lambda: address("alerts"),
     "trail": lambda: address("trail"),

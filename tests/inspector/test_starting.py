@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from inspector.starting import RefusedStartError, check_secret, check_shared_settings, is_local
+from inspector.accounts.models import Role
+from inspector.starting import RefusedStartError, RoleName, check_secret, check_shared_settings, is_local
 from tests.each import for_each
 
 PROJECT = Path(__file__).parents[2]
@@ -18,6 +20,11 @@ SECRET = "0123456789abcdef" * 4
 KEYRING = "fedcba9876543210" * 4
 BROKER = "redis://broker.example.org:6379/0"
 # What is set, and what the one sentence names.
+PROVIDER = {
+    "OIDC_SERVER_URL": "https://id.example.com/realms/acme",
+    "OIDC_CLIENT_ID": "inspector",
+    "OIDC_CLIENT_SECRET": "hunter2secret",
+}
 REFUSED = {
     "a short secret": ({"SECRET_KEY": "abc"}, "SECRET_KEY"),
     "a monotonous secret": ({"SECRET_KEY": "a" * 60}, "SECRET_KEY"),
@@ -35,6 +42,11 @@ REFUSED = {
         {"DATABASE_URL": REMOTE, "SECRET_KEY": SECRET, "CELERY_BROKER_URL": BROKER},
         "set INSPECTOR_KEYRING_KEY too",
     ),
+    "a provider over plain HTTP": ({"OIDC_SERVER_URL": "http://id.example.com"}, "OIDC_SERVER_URL"),
+    "a provider without its secret": (PROVIDER | {"OIDC_CLIENT_SECRET": ""}, "OIDC_CLIENT_SECRET"),
+    "roles that are no JSON": (PROVIDER | {"OIDC_ROLES": "hunter2secret"}, "OIDC_ROLES"),
+    "a role that does not exist": (PROVIDER | {"OIDC_ROLES": '{"default": {"admin": ["a"]}}'}, "OIDC_ROLES"),
+    "a group that is no list": (PROVIDER | {"OIDC_ROLES": '{"default": {"owner": "hunter2secret"}}'}, "OIDC_ROLES"),
 }
 
 
@@ -123,3 +135,15 @@ def test_a_process_has_loaded_its_pages_before_it_is_asked_for_one(tmp_path: Pat
     )
     done = read_settings({"SECRET_KEY": SECRET}, tmp_path, "-c", looks)
     assert (done.stdout.strip(), done.returncode) == ("True True", 0), done.stderr
+
+
+def test_a_provider_of_single_sign_on_is_set_by_the_environment_and_the_button_may_lead_there(tmp_path: Path) -> None:
+    show = """
+from django.conf import settings
+print(settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]["settings"]["server_url"])
+print(settings.SECURE_CSP["form-action"], settings.OIDC_ROLES["default"])
+"""
+    roles = {"OIDC_ROLES": '{"default": {"auditor": ["audit"]}}', "DJANGO_SETTINGS_MODULE": "inspector.settings"}
+    said = read_settings(PROVIDER | roles, tmp_path, "-c", show).stdout.splitlines()
+    assert said == [PROVIDER["OIDC_SERVER_URL"], "[\"'self'\", 'https://id.example.com'] {'auditor': ['audit']}"]
+    assert get_args(RoleName) == tuple(Role.values)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.contrib import messages as flashes
 from django.contrib.auth import update_session_auth_hash
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,12 +16,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
+from inspector.accounts.second_factors import has_second_factor
 from inspector.accounts.services import choose_time_zone, end_sessions, note_account
 from inspector.accounts.session_store import list_sessions, name_program
+from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace
-from .sign_in import CAME_BY_LINK, hash_in_turn
+from .sign_in import hash_in_turn
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
@@ -31,7 +35,12 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     user = membership.user
     sent = request.POST.get("form") if request.method == "POST" else None
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
-    asks_for_old = user.has_usable_password() and not request.session.get(CAME_BY_LINK)
+    came_by_link = request.session.get(CAME_BY_LINK) or request.session.get(CAME_BY_BREAK_GLASS)
+    asks_for_old = user.has_usable_password() and not came_by_link
+    # A password would let them in after the provider no longer does.
+    is_of_provider = SocialAccount.objects.filter(user=user).exists()
+    if sent == "password" and is_of_provider:
+        raise PermissionDenied
     password = PasswordForm(user, request.POST if sent == "password" else None, asks_for_old=asks_for_old)
     if sent == "zone" and zone.is_valid():
         choose_time_zone(user=user, time_zone=zone.cleaned_data["time_zone"])
@@ -52,7 +61,9 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     context = {
         "zone_form": zone,
         "password_form": password,
-        "has_password": user.has_usable_password(),
+        "is_of_provider": is_of_provider,
+        "has_password": user.has_usable_password() or is_of_provider,
+        "has_second_factor": has_second_factor(user),
         "sessions": _describe_sessions(user, request.session.session_key),
     }
     status = 422 if request.method == "POST" else 200

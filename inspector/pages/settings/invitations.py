@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages as flashes
-from django.contrib.auth import login
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,8 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.invitations import accept_as_new, accept_invitation, find_invitation
 from inspector.accounts.models import Invitation, Membership, User
-from inspector.accounts.services import note_account
-from inspector.accounts.sessions import BACKEND
+from inspector.accounts.signing_in import begin_session
 
 from ..forms import InvitedForm
 from .sign_in import hash_in_turn
@@ -46,8 +44,7 @@ def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _answer(request, invitation, token, form, status=422)
     if membership is None:
         return _answer(request, None, token, status=410)
-    note_account(user=membership.user, code="account.signed-in", details={"by": "an invitation"})
-    login(request, membership.user, backend=BACKEND)
+    begin_session(request, membership.user, by="an invitation")
     return _welcome(request, membership)
 
 

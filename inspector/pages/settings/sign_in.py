@@ -1,35 +1,38 @@
-"""Coming in and going out: by name and password, by a link that works once, and the way to one's workspace."""
+"""Coming in and going out: by name and password, a link or single sign-on, and the way to one's workspace."""
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec
 
+from allauth.socialaccount.providers.openid_connect.views import login as ask_provider
 from django.conf import settings
-from django.contrib.auth import login, logout
+from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from requests import RequestException
 
 from inspector.accounts.services import find_link_owner, note_account, reserve_sign_in, use_sign_in_link
-from inspector.accounts.sessions import BACKEND, recall_memberships
+from inspector.accounts.sessions import recall_memberships
+from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK, begin_session, refuse_sign_in
 from inspector.trail.acting import find_address
 
 from ..forms import SignInForm
 
-# In a session: it began by a link, which proves as much as the old password.
-CAME_BY_LINK: Final = "came_by_link"
 # Hashing a password takes a tenth of a second and much memory, on purpose: of the threads of a process, which answer
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
 PATIENCE_SECONDS: Final = 2.0
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
+logger = logging.getLogger(__name__)
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
@@ -51,9 +54,23 @@ def hash_in_turn(view: View[P]) -> View[P]:
     return answer
 
 
+def within_pace(view: View[P]) -> View[P]:
+    """A view whose POST counts as a sign-in of its address: too many are answered with 429."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        most = settings.LIMITS["sign_ins_per_minute"]
+        if request.method == "POST" and most and not reserve_sign_in(address=find_address(), most=most):
+            return _refuse_haste(request, wait=math.ceil(60 / most))
+        return view(request, *args, **kwargs)
+
+    return answer
+
+
 @never_cache
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
+@within_pace
 def sign_in(request: HttpRequest) -> HttpResponse:
     """The form, and signing in by it."""
     wanted = _choose_next(request)
@@ -61,9 +78,6 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect(wanted)
         return _answer(request, SignInForm(request), wanted)
-    most = settings.LIMITS["sign_ins_per_minute"]
-    if most and not reserve_sign_in(address=find_address(), most=most):
-        return _refuse_haste(request, wait=math.ceil(60 / most))
     return _check_password(request, wanted)
 
 
@@ -72,10 +86,21 @@ def _check_password(request: HttpRequest, wanted: str) -> HttpResponse:
     form = SignInForm(request, data=request.POST)
     if not form.is_valid():
         return _answer(request, form, wanted, status=422)
-    user = form.get_user()
-    note_account(user=user, code="account.signed-in", details={"by": "name and password"})
-    login(request, user, backend=BACKEND)
-    return redirect(wanted)
+    return begin_session(request, form.get_user(), by="name and password", wanted=wanted)
+
+
+@never_cache
+@require_POST
+@within_pace
+def go_to_provider(request: HttpRequest) -> HttpResponse:
+    """Lead to the provider of single sign-on, which leads back."""
+    try:
+        answer: HttpResponse = ask_provider(request, provider_id="sso")
+    except RequestException as error:
+        logger.warning("the provider of single sign-on cannot be asked: %s", error)
+        why = f"{settings.OIDC_NAME} cannot be reached. Try again in a minute, or sign in with a password."
+        return refuse_sign_in(request, why, status=503)
+    return answer
 
 
 @never_cache
@@ -85,17 +110,17 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
 
     Mail programs and chats open links by themselves, to show what is there.
     """
-    is_post = request.method == "POST"
-    user = use_sign_in_link(token=token) if is_post else find_link_owner(token=token)
+    link = use_sign_in_link(token=token) if request.method == "POST" else None
+    if link is not None:
+        by, mark = "a link that works once", CAME_BY_LINK
+        if link.is_break_glass:
+            by, mark = "a link without second factor", CAME_BY_BREAK_GLASS
+        return begin_session(request, link.user, by=by, mark=mark, asks_for_factor=not link.is_break_glass)
+    user = find_link_owner(token=token)
     if user is None:
         if request.user.is_authenticated:
             return redirect("pages:home")
         return _answer(request, SignInForm(request), resolve_url("pages:home"), link_failed=True, status=410)
-    if is_post:
-        note_account(user=user, code="account.signed-in", details={"by": "a link that works once"})
-        login(request, user, backend=BACKEND)
-        request.session[CAME_BY_LINK] = True
-        return redirect("pages:home")
     return render(request, "sign_in/link.html", {"name": user.get_username(), "token": token})
 
 
@@ -136,5 +161,9 @@ def _refuse_haste(request: HttpRequest, wait: int) -> HttpResponse:
 def _answer(
     request: HttpRequest, form: SignInForm, wanted: str, *, link_failed: bool = False, status: int = 200
 ) -> HttpResponse:
-    context = {"form": form, "next": wanted, "link_failed": link_failed}
+    context = {"form": form, "next": wanted, "link_failed": link_failed, "provider": _name_provider()}
     return render(request, "sign_in/sign_in.html", context, status=status)
+
+
+def _name_provider() -> str:
+    return settings.OIDC_NAME if settings.SOCIALACCOUNT_PROVIDERS else ""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
@@ -9,15 +13,27 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
-from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace, restore_workspace
+from inspector.accounts.second_factors import has_second_factor
+from inspector.accounts.workspaces import (
+    archive_workspace,
+    make_workspace,
+    rename_workspace,
+    restore_workspace,
+    set_second_factor,
+)
 
 from ..forms import RenameForm, WorkspaceForm
 from ..shell import require_owner, within_workspace
 from .views import render_settings
 
-_SWITCHES = {
+_SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
     "archive": (archive_workspace, "The workspace is archived: it takes no messages, and its API keys are refused."),
     "restore": (restore_workspace, "The workspace is restored: it takes messages, and its API keys work again."),
+    "require-factor": (
+        partial(set_second_factor, is_required=True),
+        "Members without a second factor are asked to add one.",
+    ),
+    "waive-factor": (partial(set_second_factor, is_required=False), "Members need no second factor from now on."),
 }
 
 
@@ -28,6 +44,9 @@ def change(request: HttpRequest, membership: Membership) -> HttpResponse:
     require_owner(membership)
     workspace = membership.workspace
     switch, said = _SWITCHES.get(request.POST.get("action", ""), (None, ""))
+    if request.POST.get("action") == "require-factor" and not has_second_factor(membership.user):
+        flashes.error(request, "Nothing was done: first add a second factor to your own account.")
+        return redirect("pages:settings", workspace.slug)
     if switch is not None:
         try:
             switch(workspace=workspace, by=membership)

@@ -1,12 +1,18 @@
-"""`manage.py sign_in_link [NAME]`: a link that signs a person in once, for whoever holds the machine."""
+"""`manage.py sign_in_link [NAME]`: a link that signs a person in once, for whoever holds the machine.
+
+With `--break-glass` it signs in an owner who has lost the second factor, for an hour, and the audit log says so.
+"""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Role, User, Workspace
@@ -31,6 +37,12 @@ class Command(BaseCommand):
             "--url", help=f"the address that the pages are served at (default: that of `make run` here, else {USUAL})"
         )
 
+        parser.add_argument(
+            "--break-glass",
+            action="store_true",
+            help="for an owner by name: sign in without the second factor, within an hour; recorded in the audit log",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the link."""
         workspace, owner = ensure_first_workspace()
@@ -49,9 +61,24 @@ class Command(BaseCommand):
             add_member(workspace=workspace, user=user, role=role)
         if not Membership.objects.filter(user=user).exists():
             raise CommandError(f"{user} is a member of no workspace: give a role with --role")
-        token = create_sign_in_link(user=user)
-        note_account(user=user, code="account.link-made", by=OPERATOR)
+        token = self._make_token(user, options)
         url = options["url"]
         if url is None:
             url = find_served_url(settings.STATE_DIR) or USUAL
         self.stdout.write(url.rstrip("/") + reverse("pages:sign-in-link", args=[token]))
+
+    @staticmethod
+    @transaction.atomic
+    def _make_token(user: User, options: dict[str, Any]) -> str:
+        if not options["break_glass"]:
+            token = create_sign_in_link(user=user)
+            note_account(user=user, code="account.link-made", by=OPERATOR)
+            return token
+        if not options["name"]:
+            raise CommandError("name the owner whom the link signs in without the second factor")
+        try:
+            token = create_sign_in_link(user=user, lasts=timedelta(hours=1), is_break_glass=True)
+        except ValidationError as error:
+            raise CommandError("; ".join(error.messages)) from error
+        note_account(user=user, code="account.break-glass-made", by=OPERATOR)
+        return token

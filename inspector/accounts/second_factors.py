@@ -1,0 +1,144 @@
+"""Second factors, as allauth keeps them: codes of an app, passkeys and recovery codes; and who must have one."""
+
+from __future__ import annotations
+
+import base64
+import re
+from io import BytesIO
+from typing import Any, Final
+
+import segno
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
+from allauth.mfa.signals import authentication_failed
+from axes.handlers.proxy import AxesProxyHandler
+from cryptography.fernet import Fernet, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.contrib.auth.signals import user_login_failed
+from django.contrib.sessions.backends.base import SessionBase
+from django.core.exceptions import ValidationError
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils.encoding import force_bytes
+
+from inspector.trail.acting import find_address
+
+from .models import Membership, User
+from .services import end_sessions, note_account, reserve_sign_in
+from .signing_in import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
+
+# Recovery codes stand in for one of these, and are none by themselves.
+FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+TRY_LATER: Final = "Too many tries: wait a minute and try again."
+
+
+def has_second_factor(user: User) -> bool:
+    """Whether their next sign-in asks for more than a password."""
+    return bool(Authenticator.objects.filter(user=user, type__in=FACTORS).exists())
+
+
+def lacks_second_factor(session: SessionBase, membership: Membership) -> bool:
+    """Whether this session may not see the pages of a workspace, which requires a second factor.
+
+    A session that began at the provider of single sign-on is the provider's to secure.
+    """
+    if not membership.workspace.requires_second_factor:
+        return False
+    is_let_in = session.get(CAME_BY_PROVIDER) or session.get(CAME_BY_BREAK_GLASS)
+    return not is_let_in and not has_second_factor(membership.user)
+
+
+class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """How secrets of second factors are stored, and how one is shown to a phone."""
+
+    def encrypt(self, text: str) -> str:
+        """Sealed with a key made from `SECRET_KEY`."""
+        return _make_cipher().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """What `encrypt` sealed, with this key or an earlier one."""
+        return _make_cipher().decrypt(encrypted_text.encode()).decode()
+
+    def generate_authenticator_name(self, user: User, type: str) -> str:  # noqa: A002 (as allauth calls it)
+        """What a passkey is called where its owner gives no name."""
+        return f"Passkey {Authenticator.objects.filter(user=user, type=type).count() + 1}"
+
+    def build_totp_svg(self, url: str) -> str:
+        """The address of a new secret, to be scanned: dark on white in either theme."""
+        drawn = BytesIO()
+        segno.make(url, micro=False).save(drawn, kind="svg", xmldecl=False, omitsize=True, light="#fff")
+        return drawn.getvalue().decode()
+
+
+def _make_cipher() -> MultiFernet:
+    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    keys = (HKDF(SHA256(), 32, salt=None, info=b"second factors").derive(force_bytes(each)) for each in secrets)
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+
+
+class _Bounded:
+    """A form for a code whose tries are counted for all processes together, and a code of which is taken once."""
+
+    user: User
+
+    def clean_code(self) -> str:
+        """The code, where it is right.
+
+        Raises:
+            ValidationError: for a wrong one, one that was used, and after too many tries.
+        """
+        most = settings.LIMITS["sign_ins_per_minute"]
+        credentials = {"username": self.user.get_username()}
+        if not AxesProxyHandler.is_allowed(context.request, credentials):
+            raise ValidationError(TRY_LATER)
+        if most and not reserve_sign_in(address=find_address(), most=most):
+            raise ValidationError(TRY_LATER)
+        code: str = super().clean_code()  # type: ignore[misc]
+        # In the table of tries, as one that comes back after a minute: no code of an app lasts longer.
+        if not reserve_sign_in(address=f"code {self.user.pk} {re.sub('[^0-9]', '', code)}"[:45], most=1):
+            raise ValidationError("This code was used: wait for the next one.")
+        return code
+
+
+class CodeForm(_Bounded, AuthenticateForm):  # type: ignore[misc]
+    """The second factor of a sign-in."""
+
+
+class ProofForm(_Bounded, ReauthenticateForm):  # type: ignore[misc]
+    """Proof of who it is, before a second factor is changed."""
+
+
+@receiver(authentication_failed, dispatch_uid="note a wrong code")
+def note_wrong_code(sender: object, request: HttpRequest, user: User, **_: object) -> None:
+    """A wrong code counts as a wrong password does, and is recorded as one."""
+    user_login_failed.send(sender=__name__, credentials={"username": user.get_username()}, request=request)
+
+
+@receiver(post_save, sender=Authenticator, dispatch_uid="note a new second factor")
+def note_added(instance: Authenticator, created: bool, **_: object) -> None:
+    """Record it; sessions that began without it end, but for the one that adds it."""
+    if not created:
+        return
+    if instance.type == Authenticator.Type.RECOVERY_CODES:
+        note_account(user=instance.user, code="account.recovery-codes-made")
+        return
+    note_account(user=instance.user, code="account.factor-added", details=_name(instance))
+    session = context.request.session if context.request else None
+    end_sessions(user=instance.user, but=session.session_key if session else None)
+
+
+@receiver(post_delete, sender=Authenticator, dispatch_uid="note a removed second factor")
+def note_removed(instance: Authenticator, **_: object) -> None:
+    """Record it. Recovery codes go with the last factor, or are replaced, which is recorded then."""
+    if instance.type != Authenticator.Type.RECOVERY_CODES:
+        note_account(user=instance.user, code="account.factor-removed", details=_name(instance))
+
+
+def _name(factor: Authenticator) -> dict[str, Any]:
+    is_passkey = factor.type == Authenticator.Type.WEBAUTHN
+    return {"factor": f"passkey {factor.wrap().name}" if is_passkey else "authenticator app"}

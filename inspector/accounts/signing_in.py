@@ -1,0 +1,90 @@
+"""How a sign-in begins and ends: the second factor between, then a session and an entry in the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
+from allauth.account.authentication import get_authentication_records
+from allauth.account.utils import perform_login
+from django.conf import settings
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+
+from inspector.trail.acting import find_address
+
+from .models import User
+from .services import note_account
+from .sessions import BACKEND
+
+# In a session, how it began: by a link, which proves as much as the old password; by a link that stands for the second
+# factor too; at the provider of single sign-on, which asks for second factors itself.
+CAME_BY_LINK: Final = "came_by_link"
+CAME_BY_BREAK_GLASS: Final = "came_by_break_glass"
+CAME_BY_PROVIDER: Final = "came_by_provider"
+
+
+def begin_session(
+    request: HttpRequest, user: User, *, by: str, wanted: str = "", mark: str = "", asks_for_factor: bool = True
+) -> HttpResponse:
+    """Sign in somebody who has proven who they are, or ask for their second factor first.
+
+    Args:
+        request: of theirs. A session that it has ends.
+        user: who.
+        by: what they came with, in words, for the audit log.
+        wanted: the path to lead to.
+        mark: one of the names above, to be in the session.
+        asks_for_factor: whether a second factor is asked for, where the account has one.
+    """
+    if request.user.is_authenticated:
+        logout(request)
+    told = {"by": by, "mark": mark}
+    answer: HttpResponse
+    if asks_for_factor:
+        answer = perform_login(request, user, redirect_url=wanted, signal_kwargs=told)
+    else:
+        adapter = get_adapter(request)
+        adapter.login(request, user)
+        answer = adapter.post_login(request, user, redirect_url=wanted, signal_kwargs=told)
+    return answer
+
+
+def refuse_sign_in(request: HttpRequest, why: str, *, status: int = 403) -> HttpResponse:
+    """The page that says in a sentence why nobody is signed in."""
+    return render(request, "sign_in/refused.html", {"why": why}, status=status)
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """What allauth is told of accounts: nobody signs up, and a session is one of ours."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Never: an account is made by an invitation, the operator or a group of the provider."""
+        return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """The address that the other limits count by too."""
+        return find_address() or "unknown"
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Somebody who was deactivated is told so."""
+        return refuse_sign_in(request, "This account is closed.")
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Begin the session."""
+        user.backend = BACKEND
+        super().login(request, user)
+
+    def post_login(
+        self, request: HttpRequest, user: User, *, redirect_url: str, signal_kwargs: Mapping[str, Any], **_: Any
+    ) -> HttpResponse:
+        """Record how they came, and lead on."""
+        by, mark = signal_kwargs.get("by", settings.OIDC_NAME), signal_kwargs.get("mark", CAME_BY_PROVIDER)
+        if mark:
+            request.session[mark] = True
+        kinds = [each["type"] for each in get_authentication_records(request, user) if each["method"] == "mfa"]
+        factor = {"second factor": kinds[-1].replace("_", " ")} if kinds else {}
+        note_account(user=user, code="account.signed-in", details={"by": by, **factor})
+        return redirect(redirect_url or resolve_url(settings.LOGIN_REDIRECT_URL))
