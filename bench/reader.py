@@ -179,7 +179,9 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
                 "to": tuple(letters.get(each, each) for each in truth.to),
                 "act": truth.act,
                 "about": tuple(options.get(each, each) for each in truth.about),
-                "reply": (*truth.reply, "unclear") if LEFT_OPEN & {*truth.act} and "none" in truth.reply else truth.reply,
+                "reply": (*truth.reply, "unclear")
+                if LEFT_OPEN & {*truth.act} and "none" in truth.reply
+                else truth.reply,
                 "end": truth.ends,
             }
             moment = datetime.fromisoformat(message.sent_at) if message.sent_at else before
