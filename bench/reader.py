@@ -57,7 +57,8 @@ ACT_OF = {
 BEARS_BY_CODE = {
     "key": "E", "invisible": "F", "hidden": "F", "bidi": "F", "redefin": "D", "clash": "D", "differ": "DK",
     "receiver": "HK", "sender": "HK", "downgrade": "L", "unsigned": "L", "signature": "L", "session": "LB",
-    "target": "K", "repeated-field": "K", "contradict": "J", "refus": "J", "fail": "J", "duplicate": "AHJ", "repeat": "A", "run": "A", "turn": "AC",
+    "target": "K", "repeated-field": "K", "contradict": "J", "refus": "J", "fail": "J", "duplicate": "AHJ",
+    "repeat": "A", "run": "A", "turn": "AC",
 }  # fmt: skip
 BEARS_BY_GROUP = {
     "malformed": "H", "undecoded": "H", "protocol": "H", "sequence": "ABCI", "assumption": "DHIK", "security": "EFL",
