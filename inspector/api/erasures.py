@@ -1,4 +1,4 @@
-"""Erasures, retention and legal holds: an owner's acts, which a key with the scope does in their name."""
+"""Erasures: an owner's acts, which a key with the scope for it does in their name."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Channel, Workspace
 from inspector.erasing import Wish, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
-from inspector.retention.models import Erasure, LegalHold, RetentionRule
-from inspector.retention.selectors import find_grave, find_rules, list_erasures, list_holds
-from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
+from inspector.retention.models import Erasure
+from inspector.retention.selectors import find_grave, list_erasures
 
 from .authentication import caller_of
-from .documents import Document, OneOf, Text, Whole
+from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
-from .narrowing import find_named_channel
 from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 _ERASURES: Final = "erasures"
-_CHANNEL: Final = Text(name="channel", most_characters=64, about="only this channel; without it, the whole workspace")
-_REASON: Final = Text(name="reason", is_required=True, most_characters=MAX_REASON_LENGTH, about="kept for good")
 _WISH: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
@@ -40,11 +35,6 @@ _WISH: Final = Document(
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
 )
-_RULE: Final = Document(
-    '{"days": 90, "channel": "main"}',
-    (_CHANNEL, Whole(name="days", least=0, most=MAX_DAYS, is_required=True, about="to keep messages; 0 is for ever")),
-)
-_HOLD: Final = Document('{"reason": "…", "channel": "main"}', (_CHANNEL, _REASON))
 
 
 class ErasureSerializer(serializers.Serializer[Any]):
@@ -70,33 +60,6 @@ class ErasurePageSerializer(serializers.Serializer[Any]):
 
     results = ErasureSerializer(many=True)
     next = serializers.CharField(allow_null=True)
-
-
-class RuleSerializer(serializers.Serializer[Any]):
-    """How long messages are kept: in a channel or, where that is null, in those that have no rule of their own."""
-
-    channel = serializers.CharField(allow_null=True)
-    days = serializers.IntegerField(allow_null=True, help_text="null is for ever")
-    by = serializers.CharField()
-    at = serializers.DateTimeField()
-
-
-class HoldSerializer(serializers.Serializer[Any]):
-    """A legal hold: nothing in its channel, or in the workspace, is erased until it is lifted."""
-
-    id = serializers.UUIDField()
-    channel = serializers.CharField(allow_null=True)
-    reason = serializers.CharField()
-    by = serializers.CharField()
-    at = serializers.DateTimeField()
-    lifted_at = serializers.DateTimeField(allow_null=True)
-
-
-class RetentionSerializer(serializers.Serializer[Any]):
-    """The rules and holds in force."""
-
-    rules = RuleSerializer(many=True)
-    holds = HoldSerializer(many=True)
 
 
 def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:
@@ -173,65 +136,6 @@ class ErasureView(Endpoint):
         return Response(_show(found))
 
 
-class RetentionView(Endpoint):
-    """How long messages are kept."""
-
-    scopes: ClassVar = {"GET": "erase", "POST": "erase"}
-    refusals: ClassVar = {"POST": ACT_REFUSALS}
-
-    @extend_schema(operation_id="get_retention", responses=RetentionSerializer)
-    def get(self, request: Request) -> Response:
-        """The rules and legal holds in force."""
-        workspace = caller_of(request).workspace_id
-        rules, holds = find_rules(workspace_id=workspace).values(), list_holds(workspace_id=workspace)
-        return Response({"rules": [_show_rule(each) for each in rules], "holds": [_show_hold(each) for each in holds]})
-
-    @extend_schema(operation_id="set_retention", request=_RULE.schema, responses={201: RuleSerializer})
-    def post(self, request: Request) -> Response:
-        """Set it for a channel or the workspace, in the name of an owner."""
-        said = _RULE.read(request)
-        channel = _find_channel(caller_of(request).workspace, said["channel"])
-        with act_for(request) as person:
-            made = set_retention(membership=person, channel=channel, days=said["days"] or None)
-        return Response(_show_rule(made), status=201)
-
-
-class HoldsView(Endpoint):
-    """Placing legal holds."""
-
-    scopes: ClassVar = {"POST": "erase"}
-    refusals: ClassVar = {"POST": ACT_REFUSALS}
-
-    @extend_schema(operation_id="place_hold", request=_HOLD.schema, responses={201: HoldSerializer})
-    def post(self, request: Request) -> Response:
-        """Stop all erasing, in the name of an owner."""
-        said = _HOLD.read(request)
-        channel = _find_channel(caller_of(request).workspace, said["channel"])
-        with act_for(request) as person:
-            made = place_hold(membership=person, channel=channel, reason=said["reason"])
-        return Response(_show_hold(made), status=201)
-
-
-class HoldView(Endpoint):
-    """Lifting a legal hold."""
-
-    scopes: ClassVar = {"DELETE": "erase"}
-    refusals: ClassVar = {"DELETE": (409, 422)}
-
-    @extend_schema(operation_id="lift_hold", responses={200: HoldSerializer})
-    def delete(self, request: Request, hold_id: uuid.UUID) -> Response:
-        """Let erasing go on, in the name of an owner."""
-        if not LegalHold.objects.filter(pk=hold_id, workspace=caller_of(request).workspace_id).exists():
-            raise NotFound
-        with act_for(request) as person:
-            lifted = lift_hold(membership=person, hold_id=hold_id)
-        return Response(_show_hold(lifted))
-
-
-def _find_channel(workspace: Workspace, name: str) -> Channel | None:
-    return find_named_channel(workspace, name or None)
-
-
 def _show(erasure: Erasure) -> dict[str, Any]:
     return {
         **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at")},
@@ -239,14 +143,3 @@ def _show(erasure: Erasure) -> dict[str, Any]:
         "records": erasure.tombstones.filter(kind="record").count(),
         **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")),
     }
-
-
-def _show_rule(rule: RetentionRule) -> dict[str, Any]:
-    channel = rule.channel.name if rule.channel else None
-    return {"channel": channel, "days": rule.days, "by": rule.by.get_username(), "at": rule.at}
-
-
-def _show_hold(hold: LegalHold) -> dict[str, Any]:
-    by, channel = hold.by.get_username(), hold.channel.name if hold.channel else None
-    known = {name: getattr(hold, name) for name in ("id", "reason", "at", "lifted_at")}
-    return {**known, "by": by, "channel": channel}
