@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Membership
 from inspector.audit.models import Comment, CommentTurn, Finding, Suppression
+from inspector.exports.listing import read_entries
 from inspector.exports.making import drop_file
 from inspector.exports.models import UNDER_WAY, Block, Export
 from inspector.intake import jobs
@@ -135,6 +136,15 @@ def count_expired(*, workspace_id: uuid.UUID, channel: Channel | None, days: int
     return len(found), Record.objects.get(pk=found[0]).created_at if found else None
 
 
+def find_erased(*, delivery: Delivery) -> tuple[int, Erasure] | None:
+    """How many of a delivery's records were erased, counted up to `MAX_COUNTED`, and one erasure of them."""
+    rows = Tombstone.objects.filter(
+        kind="record", subject__in=Sighting.objects.filter(delivery=delivery).values("record")
+    )
+    first = rows.select_related("erasure__by").first()
+    return (rows[:MAX_COUNTED].count(), first.erasure) if first else None
+
+
 def _find_channel(workspace_id: uuid.UUID, wish: Wish) -> uuid.UUID | None:
     """The channel of what is meant; None of a person, whose messages may be in any."""
     if wish.kind == Erasure.Kind.PERSON:
@@ -167,7 +177,7 @@ def ask_to_erase(*, membership: Membership, wish: Wish, reason: str) -> Erasure:
     if is_held(workspace_id=workspace_id, channel_id=channel):
         raise ValidationError("a legal hold stops erasing: lift it first")
     if wish.kind == Erasure.Kind.DELIVERY:
-        delivery = Delivery.objects.get(pk=wish.subject)
+        delivery = Delivery.objects.get(pk=uuid.UUID(str(wish.subject)))
         if find_withdrawal(delivery=delivery) is None:
             withdraw_delivery(membership=membership, delivery=delivery, reason=reason)
     for staged in Delivery.objects.filter(workspace=workspace_id, state=Delivery.State.STAGED):
@@ -262,8 +272,8 @@ def _find_batch(erasure: Erasure, state: dict[str, Any]) -> tuple[Sequence[uuid.
     if "rest" in state:
         return (), None
     if erasure.kind == Erasure.Kind.DELIVERY:
-        rows = Sighting.objects.filter(delivery=erasure.target, index__gt=-1 if after is None else after)
-        seen = list(rows.order_by("index").values_list("index", "record")[:BATCH_RECORDS])
+        there = Sighting.objects.filter(delivery=erasure.target, index__gt=-1 if after is None else after)
+        seen = list(there.order_by("index").values_list("index", "record")[:BATCH_RECORDS])
         return sorted(find_forsaken(record_ids=[pk for _, pk in seen])), seen[-1][0] if seen else None
     if erasure.kind == Erasure.Kind.RECORD:
         return (() if after else [uuid.UUID(str(erasure.target))]), None if after else True
@@ -361,18 +371,25 @@ def _forget_derived(erasure: Erasure, ids: Sequence[uuid.UUID]) -> None:
         model._default_manager.filter(message__in=messages.values("pk")).delete()
     for derived in (Wording, MaskedWire, DeadLetter):
         derived._default_manager.filter(record__in=ids).delete()
+    _drop_exports(erasure, set(messages.values_list("conversation", flat=True)))
     messages.delete()
     Comment.objects.filter(record__in=ids).update(quoted=b"", words="")
     Finding.objects.filter(record__in=ids).update(**_BLANK)
-    holding = RawSQL(
-        "EXISTS (SELECT FROM unnest(%s::uuid[]) AS each(id) WHERE position(uuid_send(each.id) IN entries) > 0)",
-        [list(ids)],
-    )
+
+
+def _drop_exports(erasure: Erasure, conversations: Collection[uuid.UUID]) -> None:
+    """Remove the files that hold a message of these conversations: what is left there may quote what was erased."""
     with_file = Export.objects.filter(workspace=erasure.workspace_id, state__in=(Export.State.DONE, *UNDER_WAY))
-    blocks = Block.objects.filter(export=OuterRef("pk")).annotate(is_in=holding).filter(is_in=True)
-    for export in with_file.filter(Exists(blocks)).select_for_update(no_key=True):
-        drop_file(export)
-        Export.objects.filter(pk=export.pk).update(state=Export.State.REMOVED, query="", title="", filters={})
+    for export in with_file.order_by("pk").select_for_update(no_key=True):
+        blocks = Block.objects.filter(export=export).values_list("entries", flat=True)
+        # What earlier versions made has no set any more: nobody knows what it holds.
+        is_meant = export.state == Export.State.DONE and not blocks.exists()
+        for entries in blocks.iterator(chunk_size=10):
+            records = [record for record, _ in read_entries(bytes(entries))]
+            is_meant |= Message.objects.filter(record__in=records, conversation__in=conversations).exists()
+        if is_meant:
+            drop_file(export)
+            Export.objects.filter(pk=export.pk).update(state=Export.State.REMOVED, query="", title="", filters={})
 
 
 def _select_about(erasure: Erasure) -> RawSQL:
@@ -395,6 +412,7 @@ def _forget_rest(job: Job, erasure: Erasure, state: dict[str, Any]) -> bool:
     with transaction.atomic():
         told = Message.objects.filter(conversation__in=ids)
         Wording.objects.filter(record__in=told.values("record")).delete()
+        _drop_exports(erasure, ids)
         Finding.objects.filter(conversation__in=ids, holds=False).update(**_BLANK)
         empty = Conversation.objects.filter(pk__in=ids).filter(
             ~Exists(Message.objects.filter(conversation=OuterRef("pk")))

@@ -104,7 +104,7 @@ class Kind:
         # A name of a column cannot be that of an annotation.
         shown = {f"evidence_{at}": value for at, value in enumerate(values)}
         if self.is_erasable:
-            shown["evidence_digest"] = kept_digest(self.name, self.subject)
+            shown["evidence_digest"] = kept_digest(self.name)
         for row in rows.values_list("pk", self.workspace, self.subject, self.at, *shown.values()):
             key, workspace, subject, at, *found = row
             digest = found.pop() if self.is_erasable else None
@@ -159,10 +159,9 @@ def first_id(moment: datetime) -> uuid.UUID:
     return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
-def kept_digest(kind: str, subject: Any) -> Subquery:
+def kept_digest(kind: str) -> Subquery:
     """What the tombstone of a row keeps; null where the row was not erased."""
-    outer = OuterRef(subject.name) if isinstance(subject, F) else subject
-    return Subquery(Tombstone.objects.filter(kind=kind, subject=outer).values("sha256")[:1])
+    return Subquery(Tombstone.objects.filter(kind=kind, subject=OuterRef("pk")).values("sha256")[:1])
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -176,7 +175,7 @@ KINDS: Final[Sequence[Kind]] = (
         columns={
             **_same("channel_id", "identity", "is_quarantined"),
             # Of an erased record its tombstone has the digest.
-            "source": Coalesce(kept_digest("record", OWN_ID), Sha256("source")),
+            "source": Coalesce(kept_digest("record"), Sha256("source")),
         },
         at="created_at",
     ),

@@ -52,7 +52,7 @@ def test_an_owner_previews_and_confirms_on_the_page(
     owner = sign_in(cast.owner)
     said = {"kind": "person", "what": PERSON, "reason": "asked <for>", "is_both": ""}
     page = owner.post(ACT, said | {"action": "preview"}).content.decode()
-    assert "2 messages</strong> in 2 records, from" in page
+    assert "3 messages</strong> in 3 records, from" in page
     # Without the tick nothing is done.
     assert "Confirm erasure" in owner.post(ACT, said | {"action": "erase"}).content.decode()
     assert not Erasure.objects.exists()
@@ -67,7 +67,9 @@ def test_an_owner_previews_and_confirms_on_the_page(
     assert "asked &lt;for&gt;" in gone.content.decode()
     raw = owner.get(f"/w/acme/records/{message.record_id}/raw/")
     assert (raw.status_code, b"erased on" in raw.content) == (410, True)
-    assert owner.get(f"/w/acme/deliveries/{filled.pk}/").status_code == 200
+    receipt = owner.get(f"/w/acme/deliveries/{filled.pk}/").content.decode()
+    assert "3 records of it were erased" in receipt
+    assert "by olivia because asked &lt;for&gt;" in receipt
     told = list(Deed.objects.filter(code__startswith="erasure.").order_by("sequence").values_list("code", "actor_name"))
     assert told == [("erasure.asked", "olivia"), ("erasure.finished", "The product")]
 
@@ -95,7 +97,7 @@ def test_a_key_erases_in_the_name_of_an_owner(cast: Cast, filled: Delivery) -> N
     owner, auditor = key_of(cast.owner, "erase", "read"), key_of(cast.auditor, "erase")
     wish = {"do": "preview", "kind": "delivery", "id": str(filled.pk)}
     status, seen = call(owner, "post", "erasures", wish)
-    assert (status, seen["records"], seen["messages"], seen["id"]) == (200, 5, 5, None)
+    assert (status, seen["records"], seen["messages"], seen["id"]) == (200, 7, 7, None)
     said = wish | {"do": "erase", "reason": "the wrong file"}
     assert call(auditor, "post", "erasures", said)[0] == 403
     assert call(key_of(cast.owner, "read"), "post", "erasures", said)[0] == 403
@@ -107,7 +109,7 @@ def test_a_key_erases_in_the_name_of_an_owner(cast: Cast, filled: Delivery) -> N
     assert (status, made["by"], made["finished_at"]) == (201, "olivia", None)
     settle_all()
     status, made = call(owner, "get", f"erasures/{made['id']}")
-    assert (made["records"], made["finished_at"] is None) == (5, False)
+    assert (made["records"], made["finished_at"] is None) == (7, False)
     status, gone = call(owner, "get", f"messages/{message.pk}")
     assert (status, gone["sha256"]) == (410, bytes(Tombstone.objects.get(subject=message.record_id).sha256).hex())
     assert gone["detail"].endswith("by olivia because the wrong file")
@@ -121,7 +123,7 @@ def test_the_command_says_what_it_would_do_first(cast: Cast, filled: Delivery) -
         call_command("erase", "acme", *words, stdout=told)
         return told.getvalue()
 
-    assert "2 messages in 2 records" in erase("--person", PERSON, "--as", "olivia")
+    assert "3 messages in 3 records" in erase("--person", PERSON, "--as", "olivia")
     assert "4 messages in 4 records" in erase("--person", "radar", "--received", "--as", "olivia")
     assert not Erasure.objects.exists()
     for words in (("--as", "amir", "--reason", "x"), ("--as", "olivia")):

@@ -43,6 +43,11 @@ def wire(name: str, sender: str, receiver: str, text: str, **more: Any) -> bytes
     return json.dumps(said | {"to": receiver, "cid": "talk", "tid": "t1", "body": body} | more).encode() + b"\n"
 
 
+def wrap(name: str, sender: str, raw: str) -> bytes:
+    said = {"id": name, "raw": raw, "from": sender, "conversation": "terms", "at": f"2026-11-21T09:00:0{name[-1]}Z"}
+    return json.dumps(said).encode() + b"\n"
+
+
 def write_log() -> bytes:
     """A talk of two others, with what the person says in the middle and alone in a conversation of its own."""
     return b"".join((
@@ -51,6 +56,9 @@ def write_log() -> bytes:
         wire("m-3", "radar", "oscar", "found it", pid=f"{SERIAL}-2", p="DONE"),
         wire("m-4", PERSON, "radar", CANARY, cid=f"of {CANARY}", tid=f"{CANARY}-trace"),
         f'{{"clowl": "0.2", "mid": "m-5", "from": "{PERSON}", "p": "REQ", "body": {{"t": "{CANARY}\n'.encode(),
+        # What oscar says is told in the words that the person defined.
+        wrap("d-6", PERSON, f'{{def:ta="find {CANARY}"}}'),
+        wrap("d-7", "oscar", "!I*d/ta"),
     ))  # fmt: skip
 
 
@@ -109,17 +117,21 @@ def filled(cast: Cast) -> Delivery:
 
 
 def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies(cast: Cast, filled: Delivery) -> None:
+    deliver(cast, wrap("o-8", "oscar", "Good evening.").replace(b"terms", b"evening"))
+    settle_all()
+    make(ask(cast, query="evening"))
     before, words = count_of(filled), (CANARY, PERSON)
     planted = grep(*words)
     expected = {"intake_record.source", "threads_message.body", "threads_message.words", "threads_message.english",
             "audit_comment.quoted", "audit_commentturn.words", "threads_agent.name", "threads_conversation.native_id",
             "threads_trace.native_id", "exports_piece.data"}  # fmt: skip
+    assert CANARY in Message.objects.get(native_id="d-7").english
     missing = expected - planted.keys()
     assert not missing
     wish = Wish(kind="person", name=PERSON)
     seen = preview(workspace_id=cast.workspace.pk, wish=wish)
-    assert (seen.records, seen.messages, seen.others) == (2, 2, 0)
-    assert str(seen) == "2 messages in 2 records, from 2026-11-21 to 2026-11-21"
+    assert (seen.records, seen.messages, seen.others) == (3, 3, 0)
+    assert str(seen) == "3 messages in 3 records, from 2026-11-21 to 2026-11-21"
     # What could not be read names nobody: it is erased by itself.
     unread = Message.objects.get(sender="", receivers=[]).record_id
     ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=unread), reason="asked for by law")
@@ -129,10 +141,10 @@ def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies
     assert grep(*words) == {}
     assert grep(SERIAL).keys() & {"intake_record.source", "exports_piece.data"} == {"intake_record.source"}
     assert count_of(filled) == before
-    assert Tombstone.objects.filter(kind="record").count() == 3
+    assert Tombstone.objects.filter(kind="record").count() == 4
     # Others keep what they said, and so does an export that holds nothing of the person.
-    assert set(Message.objects.values_list("native_id", flat=True)) == {"m-1", "m-3"}
-    assert sorted(Export.objects.values_list("state", flat=True)) == ["done", "removed"]
+    assert set(Message.objects.values_list("native_id", flat=True)) == {"m-1", "m-3", "d-7", "o-8"}
+    assert sorted(Export.objects.values_list("state", flat=True)) == ["done", "removed", "removed"]
     enter_new(at_once=True)
     verified = verify_ledger(cast.workspace.pk)
     assert (list(verified.faults), verified.waiting) == ([], 0)
@@ -147,7 +159,7 @@ def test_what_was_erased_stays_so_when_it_arrives_again(cast: Cast, filled: Deli
         take_back(membership=cast.owner, delivery=filled, reason="no")
     again = deliver(cast, write_log())
     settle_all()
-    assert count_of(again) == (5, 0, 5, 0)
+    assert count_of(again) == (7, 0, 7, 0)
     assert not Message.objects.exists()
     assert grep(CANARY, PERSON, SERIAL) == {}
     enter_new(at_once=True)
@@ -178,7 +190,7 @@ def test_one_message_is_erased_alone(cast: Cast, filled: Delivery) -> None:
     ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=record), reason="asked")
     settle_all()
     assert grep("weather") == {}
-    assert Message.objects.count() == 4
+    assert Message.objects.count() == 6
     conversation = Conversation.objects.get(native_id="talk")
     assert conversation.message_count == 2
 
@@ -204,7 +216,7 @@ def test_what_is_older_than_it_is_kept_goes_channel_by_channel_and_a_hold_stops_
     lift_hold(membership=cast.owner, hold_id=LegalHold.objects.get(lifted_at=None).pk)
     settle_all()
     assert not Message.objects.exists()
-    assert Tombstone.objects.filter(kind="record").count() == 5
+    assert Tombstone.objects.filter(kind="record").count() == 7
     assert Erasure.objects.get().reason.startswith("kept for 30 days, as olivia set")
     set_retention(membership=cast.owner, channel=cast.channel, days=None)
     assert erase_expired() == 0
@@ -256,6 +268,6 @@ def test_an_erasure_waits_for_what_is_still_to_be_read(cast: Cast) -> None:
     erasing.erase(lease_job())
     assert not Tombstone.objects.exists()
     settle_all()
-    assert Tombstone.objects.filter(kind="record").count() == Sighting.objects.count() == 5
+    assert Tombstone.objects.filter(kind="record").count() == Sighting.objects.count() == 7
     assert not Message.objects.exists()
     assert Record.objects.filter(pk__gte=first_id(delivery.received_at)).exclude(source=b"").count() == 0
