@@ -44,7 +44,7 @@ def act(request: HttpRequest, membership: Membership) -> HttpResponse:
                     request, membership, rule={"channel": channel, "days": days, "count": count, "first": first}
                 )
             set_retention(membership=membership, channel=channel, days=days)
-            said = "What is older is erased within a day." if days else "Nothing is erased by age there."
+            said = "Older messages are erased within a day." if days else "Nothing is erased by age there."
         elif given.get("action") == "hold":
             place_hold(membership=membership, channel=_find(membership, given), reason=given.get("reason", ""))
             said = "The hold is in force: nothing it covers is erased."
