@@ -31,7 +31,7 @@ from django.db import DatabaseError, connection
 from inspector.accounts.services import forget_sign_ins
 from inspector.audit.findings.examining import ask_outdated
 from inspector.audit.findings.sweeping import note_all_due
-from inspector.erasing import erase_expired
+from inspector.erasing.wishes import erase_expired
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.breaks import end_abandoned

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from inspector.audit.alerts.sending import try_alert
 from inspector.audit.findings.examining import examine
-from inspector.erasing import erase
+from inspector.erasing.pieces import erase
 from inspector.exports.making import make_step
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows

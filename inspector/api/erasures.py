@@ -11,7 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.erasing import Wish, ask_to_erase, preview
+from inspector.erasing.wishes import Wish, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_grave, list_erasures

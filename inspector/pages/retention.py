@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Channel, Membership
-from inspector.erasing import Wish, ask_to_erase, count_expired, preview
+from inspector.erasing.wishes import Wish, ask_to_erase, count_expired, preview
 from inspector.retention.selectors import find_rules, list_erasures, list_holds
 from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
 

@@ -1,6 +1,6 @@
 """How long messages are kept, legal holds, and erasures with the tombstones that they leave.
 
-Rules, erasures and tombstones are only added to. What is erased goes in `inspector.erasing`; the application's role can
+Rules, erasures and tombstones are only added to. Erasing itself is in `inspector.erasing`; the application's role can
 clear evidence only by the database's own function, which needs a tombstone with the digest and heeds holds.
 """
 

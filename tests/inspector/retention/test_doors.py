@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.test import Client
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.services import create_api_key
+from inspector.erasing.wishes import Wish, ask_to_erase
 from inspector.intake.models import Delivery
 from inspector.ledger.sequencing import enter_new
 from inspector.retention.models import Erasure, LegalHold, RetentionRule, Tombstone
@@ -22,10 +24,14 @@ from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
-from ..ledger.test_bundles import verify, write
+from ..ledger.test_bundles import read, sign_off, verify, write
+from ..ledger.test_ledger import as_superuser
+from ..test_access import ROUTES, fill, things
 from .test_erasing import CANARY, PERSON, write_log
 
 pytestmark = pytest.mark.django_db
+# Fixtures of other folders, by their names.
+__all__ = ["things"]
 PAGE, ACT = "/w/acme/retention/", "/w/acme/retention/act/"
 
 
@@ -137,15 +143,51 @@ def test_the_command_says_what_it_would_do_first(cast: Cast, filled: Delivery) -
 def test_the_offline_verifier_tells_what_was_erased_and_still_proves_it(
     cast: Cast, filled: Delivery, tmp_path: Path
 ) -> None:
+    talk = Conversation.objects.get(native_id="talk")
+    sign_off(cast.auditor, talk)
+    enter_new(at_once=True)
+    unread = Message.objects.get(sender="", receivers=[]).record_id
+    ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=unread), reason="asked by law")
     call_command("erase", "acme", "--person", PERSON, "--as", "olivia", "--reason", "asked by law", "--yes",
                  stdout=io.StringIO())  # fmt: skip
     settle_all()
     enter_new(at_once=True)
-    talk = Conversation.objects.get(native_id="talk")
     for name, given in (("all.zip", {}), ("talk.zip", {"conversation": talk})):
         path = write(tmp_path / name, cast, is_exact=True, **given)
         code, told = verify(path)
         assert code == 0, told
         assert "HOLDS    Erased: " in told
         assert "because asked by law; their digests are in the signed tree." in told
-        assert CANARY.encode() not in path.read_bytes()
+        assert "3 messages are what was signed." in told
+        assert not any(CANARY.encode() in data for data in read(path).values())
+    with as_superuser() as cursor:
+        cursor.execute("UPDATE retention_erasure SET reason = 'another reason'")
+    code, told = verify(write(tmp_path / "forged.zip", cast))
+    assert code == 1
+    assert "(erasure" in told
+    assert "content was changed" in told or "the log has something else there" in told
+
+
+def test_every_address_answers_after_everything_was_erased(
+    cast: Cast, things: dict[str, str], sign_in: Callable[[Membership], Client]
+) -> None:
+    for delivery in Delivery.objects.filter(workspace=cast.workspace):
+        ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=delivery.pk), reason="x")
+    settle_all()
+    assert not Message.objects.exists()
+    token = create_api_key(workspace=cast.workspace, name="k", scopes=ApiKey.Scope.values, created_by=cast.owner.user)[
+        1
+    ]
+    owner, program = sign_in(cast.owner), Client(headers={"Authorization": f"Bearer {token}"})
+    answers = {}
+    for name, route in ROUTES:
+        if name in ("pages:sign-out", "pages:live", "api:live", "pages:events", "api:events"):
+            continue
+        client = program if name.startswith("api:") else owner
+        with transaction.atomic():
+            response = client.get(fill(route, things))
+            transaction.set_rollback(True)
+        answers[name] = response.status_code
+    assert {name: status for name, status in answers.items() if status >= 500} == {}
+    gone = {name for name, status in answers.items() if status == 410}
+    assert gone - {"pages:invitation"} == {"api:message", "api:raw", "pages:message", "pages:raw"}

@@ -19,7 +19,7 @@ from psycopg import sql
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.services import create_workspace
-from inspector.erasing import Wish, ask_to_erase
+from inspector.erasing.wishes import Wish, ask_to_erase
 from inspector.threads.models import Message
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
