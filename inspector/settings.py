@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "inspector.trail",
     "inspector.accounts",
+    "inspector.retention",
     "inspector.intake",
     "inspector.keyring",
     "inspector.threads",

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from inspector.audit.alerts.sending import try_alert
 from inspector.audit.findings.examining import examine
+from inspector.erasing.pieces import erase
 from inspector.exports.making import make_step
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
@@ -226,4 +227,5 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.EXAMINE: examine_conversation,
     Job.Kind.ALERT: send_alert,
     Job.Kind.VERIFY: verify,
+    Job.Kind.ERASE: erase,
 }

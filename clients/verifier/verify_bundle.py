@@ -323,6 +323,8 @@ class Entries:
         self.sources = bundle.open("records.bin")
         self.total = self.proven = self.exact = self.unsent = self.shut = self.place = 0
         self.records: dict[str, bytes] = {}
+        self.erased: dict[tuple[str, ...], int] = {}
+        self.erasures: dict[str, Any] = {}
         self.verdicts: dict[bytes, list[str]] = {}
         for entry, where in bundle.lines("entries.jsonl"):
             self.total += 1
@@ -342,13 +344,23 @@ class Entries:
         is_good = self.is_proven(index, sha256(b"\x00" + canonical(leaf, where)), entry.get("proof"), where)
         if not is_good:
             self.report.say(BROKEN, f"{name}: the log has something else there: changed, removed, inserted or moved.")
+        told = entry.get("erased")
+        if told is not None and not isinstance(told, dict):
+            raise BundleError(f"What {where} says of an erasure is of a form that this version does not know.")
+        if told is not None and is_good:
+            group = tuple(str(told.get(each)) for each in ("erasure", "on", "reason", "by_id"))
+            self.erased[group] = self.erased.get(group, 0) + 1
         if content is None:
-            self.shut += 1
+            self.shut += told is None
         elif not isinstance(content, dict) or sha256(canonical(content, where)).hex() != leaf.get("sha256"):
             self.report.say(BROKEN, f"{name}: its content was changed; its digest is not the one in the ledger.")
             is_good, content = False, None
         if leaf["kind"] == "record":
-            is_good = self.check_source(name, content or {}, entry.get("bytes"), where) and is_good
+            is_good = (
+                told is not None or self.check_source(name, content or {}, entry.get("bytes"), where)
+            ) and is_good
+        if is_good and content and leaf["kind"] == "erasure":
+            self.erasures[str(leaf["id"])] = content
         if is_good and content and leaf["kind"] == "record":
             self.records[str(leaf["id"])] = unhex(content.get("source"), f"The digest of the bytes in {where}")
         elif is_good and content and leaf["kind"] == "verdict" and content.get("binding"):
@@ -393,8 +405,25 @@ class Entries:
         self.report.count(HOLDS, self.exact, "Records: the bytes of {} are those that were received.")
         self.report.count(UNKNOWN, self.unsent, "Records: the bytes of {} are not in the bundle.")
         self.report.count(UNKNOWN, self.shut, "Contents: of {} entries the bundle holds the digest alone.")
+        self.tell_erased()
         left = max(self.note.size - self.total, 0)
         self.report.count(UNKNOWN, left, "Left out: {} entries of the tree are not in the bundle.")
+
+    def tell_erased(self) -> None:
+        """What was erased, when and why; the ledger has the erasure itself as an entry, which must say the same."""
+        for (erasure, on, reason, by), number in self.erased.items():
+            who = "by age" if by == "None" else f"by account {by}"
+            told = f"Erased: {number:,} entries, on {on} {who}, because {reason}"
+            entry = self.erasures.get(erasure)
+            if entry is None:
+                self.report.say(UNKNOWN, f"{told}; the bundle holds no entry of erasure {erasure}.")
+            else:
+                is_same = (str(entry.get("reason")), str(entry.get("by_id"))) == (reason, by)
+                self.report.judge(
+                    is_same,
+                    f"{told}; their digests are in the signed tree.",
+                    f"{told}: erasure {erasure} was entered with another reason or person.",
+                )
 
 
 def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:

@@ -150,6 +150,7 @@ class ApiKey(models.Model):
         TRAIL = "trail", "Read the audit log: who did what, and from which address"
         WITNESS = "witness", "Cosign checkpoints of the ledger, as a witness"
         EXPORT = "export", "Make and download exports, masked unless it may have secrets"
+        ERASE = "erase", "Erase messages in your name, and list what was erased"
         WORKSPACE = "workspace", "Rename and archive this workspace and make others, in your name"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)

@@ -22,6 +22,7 @@ from inspector.threads.reveals import disclose_source
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
+from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
 from .narrowing import find_named_channel
 from .paging import CURSOR, LIMIT, cut_page, read_place
@@ -99,7 +100,7 @@ class RawView(Endpoint):
             ),
         )
     }
-    refusals: ClassVar = {"GET": (409, 416)}
+    refusals: ClassVar = {"GET": (409, 410, 416)}
     media_type = BYTES
 
     @extend_schema(
@@ -128,6 +129,7 @@ class RawView(Endpoint):
         record = selectors.find_record(workspace=key.workspace, record_id=record_id)
         if record is None:
             raise NotFound
+        refuse_erased(key.workspace_id, record_id)
         for index in find_changed("record", [record.pk]).values():
             raise ProblemError(409, say_changed("record", index), index=index)
         withheld = withhold(record)

@@ -32,6 +32,7 @@ from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
 from .disclosures import open_for
 from .endpoints import Endpoint
+from .erasures import refuse_erased
 from .masking import may_see_secrets, show_layers
 from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
@@ -160,6 +161,7 @@ class MessageView(Endpoint):
     """One message in full."""
 
     scopes: ClassVar = {"GET": "read"}
+    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_message", responses=MessageDetailSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
@@ -169,6 +171,7 @@ class MessageView(Endpoint):
         """
         message = message_reads.find_message(workspace=caller_of(request).workspace, message_id=message_id)
         if message is None:
+            refuse_erased(caller_of(request).workspace_id, message_id)
             raise NotFound
         shown = show_messages([message])[message.pk]
         opening = open_for(caller_of(request), message)

@@ -31,7 +31,7 @@ TITLES = {
     406: "The answer has another type than asked for",
     408: "The body came too slowly",
     409: "This conflicts with an earlier request",
-    410: "This is no longer remembered",
+    410: "This is no longer here",
     413: "The body is too large",
     415: "This content type is not understood",
     416: "The range holds no byte",

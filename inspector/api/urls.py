@@ -9,6 +9,7 @@ from . import (
     comments,
     decoding,
     deliveries,
+    erasures,
     exports,
     field_windows,
     findings,
@@ -93,6 +94,8 @@ urlpatterns = [
         "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"
     ),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
+    path("v1/erasures", erasures.ErasuresView.as_view(), name="erasures"),
+    path("v1/erasures/<uuid:erasure_id>", erasures.ErasureView.as_view(), name="erasure"),
     path("v1/exports", exports.ExportsView.as_view(), name="exports"),
     path("v1/exports/<uuid:export_id>", exports.ExportView.as_view(), name="export"),
     path("v1/exports/<uuid:export_id>/file", exports.ExportFileView.as_view(), name="export-file"),

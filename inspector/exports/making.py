@@ -263,7 +263,6 @@ def _seal(job: Job, export: Export) -> None:
         held.sha256, held.state, held.finished_at = digest.digest(), Export.State.DONE, timezone.now()
         held.expires_at = held.finished_at + timedelta(days=settings.EXPORT_DAYS)
         held.save()
-        Block.objects.filter(export=export).delete()
 
 
 def read_file(export: Export) -> Iterator[bytes]:

@@ -295,6 +295,7 @@ class Job(models.Model):
         EXAMINE = "examine", "Examine a conversation"
         ALERT = "alert", "Tell a webhook of a finding"
         VERIFY = "verify", "Verify a ledger"
+        ERASE = "erase", "Erase messages"
 
     class State(models.TextChoices):
         """Where the job stands. A running job whose lease has run out is due again."""

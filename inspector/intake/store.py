@@ -20,6 +20,7 @@ from django.db import connection, models
 from dialects import Piece
 from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
+from inspector.retention.selectors import find_tombstones
 
 from .bulk import insert_rows
 from .facts import facts_at
@@ -118,7 +119,11 @@ def store_batch(
         held = _find_held(delivery, drafts)
     new_ids = set(fresh.values())
     again = [draft for draft in drafts if held[draft.identity].id not in new_ids]
-    revived = _revive(again, held) if again and note_arrival_again(delivery=delivery) else set()
+    is_noted = bool(again) and note_arrival_again(delivery=delivery)
+    # What was erased stays so: of what arrives again nothing is kept but that it did.
+    erased = find_tombstones(kind="record", subjects={held[draft.identity].id for draft in again}) if again else {}
+    again = [draft for draft in again if held[draft.identity].id not in erased]
+    revived = _revive(again, held) if again and is_noted else set()
     outcomes: Counter[str] = Counter()
     sightings = []
     moves: dict[bytes, Draft] = {}
@@ -126,13 +131,14 @@ def store_batch(
         record = held[draft.identity]
         is_new = record.id == fresh[draft.index]
         # What is quarantined is never read, so that its place decides nothing.
-        is_earlier = not is_new and not draft.is_quarantined and _order(delivery, draft) < record.order
+        is_kept = not is_new and record.id not in erased
+        is_earlier = is_kept and not draft.is_quarantined and _order(delivery, draft) < record.order
         if is_earlier:
             moves[draft.identity] = draft
             held[draft.identity] = replace(record, order=_order(delivery, draft))
         outcome = _outcome(draft, is_new)
         outcomes[outcome] += 1
-        differs = draft.envelope if not is_new and draft.envelope != record.envelope else ""
+        differs = draft.envelope if is_kept and draft.envelope != record.envelope else ""
         is_read_again = is_earlier or draft.index in revived
         sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_read_again, differs))
     # Concurrent writers move records in the order of their identity, and so never wait for each other in a circle.
@@ -151,6 +157,7 @@ def store_batch(
             *(
                 (delivery.pk, draft.framed.offset, draft.framed.source)
                 for draft in _written_otherwise(drafts, held, fresh)
+                if held[draft.identity].id not in erased
             ),
         ],
         order_by=("offset",),

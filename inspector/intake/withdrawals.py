@@ -21,6 +21,8 @@ from django.utils import timezone
 
 from dialects import identify
 from inspector.accounts.models import Membership, Workspace
+from inspector.retention.models import Erasure
+from inspector.retention.selectors import is_erased
 from inspector.trail.services import Thing, record_deed
 
 from . import jobs
@@ -54,10 +56,10 @@ def withdraw_delivery(*, membership: Membership, delivery: Delivery, reason: str
             that is withdrawn already.
     """
     _require_auditor(membership, delivery)
-    reason = _check_reason(reason)
+    reason = check_reason(reason)
     if not delivery.is_framed:
         raise ValidationError("it is still being taken in: wait until its receipt is final")
-    _hold_channel(delivery.channel_id, is_shared=False)
+    hold_channel(delivery.channel_id, is_shared=False)
     if find_withdrawal(delivery=delivery) is not None:
         raise ValidationError("it is withdrawn already")
     made = Withdrawal.objects.create(
@@ -77,11 +79,13 @@ def take_back(*, membership: Membership, delivery: Delivery, reason: str) -> Wit
         ValidationError: without a reason, for one that is too long, or for a delivery that is not withdrawn.
     """
     _require_auditor(membership, delivery)
-    reason = _check_reason(reason)
-    _hold_channel(delivery.channel_id, is_shared=False)
+    reason = check_reason(reason)
+    hold_channel(delivery.channel_id, is_shared=False)
     withdrawal = find_withdrawal(delivery=delivery)
     if withdrawal is None:
         raise ValidationError("it is not withdrawn")
+    if Erasure.objects.filter(kind=Erasure.Kind.DELIVERY, target=delivery.pk).exists():
+        raise ValidationError("it was erased: nothing of it can be shown again")
     withdrawal.taken_back_by, withdrawal.taken_back_at = membership.user, timezone.now()
     withdrawal.taken_back_reason = reason
     withdrawal.save(update_fields=["taken_back_by", "taken_back_at", "taken_back_reason"])
@@ -106,7 +110,12 @@ def _require_auditor(membership: Membership, delivery: Delivery) -> None:
         raise PermissionDenied("only an auditor of this workspace withdraws deliveries")
 
 
-def _check_reason(reason: str) -> str:
+def check_reason(reason: str) -> str:
+    """A reason as it is kept.
+
+    Raises:
+        ValidationError: without one, or for one that is too long.
+    """
     reason = make_storable(reason.strip())
     if not reason:
         raise ValidationError({"reason": _MAIN_WORDS})
@@ -120,7 +129,7 @@ def _ask_to_weigh(delivery: Delivery) -> None:
     jobs.wake_workers()
 
 
-def _hold_channel(channel_id: uuid.UUID, *, is_shared: bool) -> None:
+def hold_channel(channel_id: uuid.UUID, *, is_shared: bool) -> None:
     """Until the transaction ends, keep acts of withdrawal (alone) and records that arrive again (shared) apart.
 
     Else a record could be sighted anew by a transaction that has not seen the act, while the job of the act has not
@@ -139,7 +148,7 @@ def note_arrival_again(*, delivery: Delivery) -> bool:
     Returns:
         whether anything was.
     """
-    _hold_channel(delivery.channel_id, is_shared=True)
+    hold_channel(delivery.channel_id, is_shared=True)
     if not Withdrawal.objects.filter(workspace_id=delivery.workspace_id).exists():
         return False
     jobs.ask(kind=Job.Kind.WEIGH, subjects=[delivery.pk], workspace_id=delivery.workspace_id)
@@ -153,7 +162,8 @@ def find_forsaken(*, record_ids: Collection[uuid.UUID]) -> set[uuid.UUID]:
 
 def _in_force(record_ids: Collection[uuid.UUID]) -> QuerySet[Sighting]:
     withdrawn = Withdrawal.objects.filter(delivery_id=OuterRef("delivery_id"), taken_back_at__isnull=True)
-    return Sighting.objects.filter(~Exists(withdrawn), record_id__in=list(record_ids))
+    rows = Sighting.objects.filter(~Exists(withdrawn), record_id__in=list(record_ids))
+    return rows.filter(~is_erased("record", OuterRef("record_id")))
 
 
 def weigh_records(*, record_ids: Collection[uuid.UUID], workspace_id: uuid.UUID) -> Weighing:

@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -32,6 +32,8 @@ from inspector.audit.reviews.bindings import Line, read_bound, read_lines, selec
 from inspector.audit.trail import list_deeds_for, list_told_deeds
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
+from inspector.retention.models import Tombstone
+from inspector.retention.selectors import find_tombstones
 from inspector.threads.models import Conversation, Message
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
@@ -52,7 +54,7 @@ _WINDOW_BYTES: Final = 8 * 1024 * 1024
 # About what a hash of a proof takes in a line.
 _PROOF_HASH_BYTES: Final = 47
 # What a viewer may know of: a record by its digests, and verdicts.
-_OPEN_KINDS: Final = ("record", "verdict")
+_OPEN_KINDS: Final = ("record", "verdict", "erasure")
 
 
 class NoCheckpointError(Exception):
@@ -227,7 +229,11 @@ def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iter
         for kind, found in rows.items()
     }
     # By what the messages name: the entry of a record that is gone is in the bundle, and says so.
-    return {"record": messages.order_by().values_list("record_id", flat=True).iterator(), **subjects}
+    graves = Tombstone.objects.filter(about__contains=[conversation.pk])
+    named = messages.order_by().values_list("record_id", flat=True).iterator()
+    erased = graves.values_list("subject", flat=True).iterator()
+    erasures = graves.values_list("erasure", flat=True).distinct().iterator()
+    return {"record": chain(named, erased), "erasure": erasures, **subjects}
 
 
 def _list_deeds(bundle: Bundle, about: uuid.UUID | None = None) -> QuerySet[Any]:
@@ -315,14 +321,26 @@ def _load_leaves(
             for pk, leaf in table.read(rows):
                 gone.discard(leaf.subject)
                 if pk in told:
-                    found[kind, leaf.subject] = {"leaf": describe_leaf(kind, leaf), "content": leaf.content}
+                    content = None if leaf.digest else leaf.content
+                    found[kind, leaf.subject] = {"leaf": describe_leaf(kind, leaf), "content": content}
+            for subject, grave in find_tombstones(kind=kind, subjects=subjects).items():
+                if (kind, subject) in found:
+                    found[kind, subject]["erased"] = _describe_grave(grave)
         for subject in gone if _may_know(bundle, kind) else ():
             found[kind, subject] = {"leaf": None, "kind": kind, "id": str(subject)}
     if bundle.is_exact:
         records = [subject for kind, subject in found if kind == "record"]
         for pk, size in Record.objects.filter(pk__in=records).values_list("pk", Length("source")):
-            found["record", pk]["bytes"] = size
+            if "erased" not in found["record", pk]:
+                found["record", pk]["bytes"] = size
     return found
+
+
+def _describe_grave(grave: Tombstone) -> dict[str, Any]:
+    """What is told of something erased; `erasure` is the id of the entry that says so itself."""
+    erasure = grave.erasure
+    told = {"on": grave.at.astimezone(UTC).isoformat(timespec="seconds"), "reason": erasure.reason}
+    return {**told, "by_id": erasure.by_id, "erasure": str(erasure.pk), "size": grave.size_bytes}
 
 
 def _read_sources(bundle: Bundle, indexes: Sequence[int]) -> Iterator[bytes]:

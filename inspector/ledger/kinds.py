@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django.db.models import BinaryField, F, Func, Model, Q, QuerySet, UUIDField
+from django.db.models import BinaryField, F, Func, Model, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models.functions import Coalesce
 
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import KeyEvent
+from inspector.retention.models import Erasure, Tombstone
 from inspector.trail.models import Deed
 
 from .merkle import hash_leaf
@@ -48,12 +50,16 @@ class NumberAsId(Func):
 
 
 class Leaf(NamedTuple):
-    """What is entered of a row: whose workspace, since when it is there, and its content."""
+    """What is entered of a row: whose workspace, since when it is there, and its content.
+
+    Of one whose content was erased `digest` is what its tombstone keeps of it.
+    """
 
     workspace: uuid.UUID
     subject: uuid.UUID
     at: datetime
     content: Mapping[str, Any]
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class Kind:
         workspace: the path to the workspace's id.
         subject: the row's id, as a UUID.
         since: rows that may be new since a moment, by what has an index.
+        is_erasable: whether its content may be erased, so that a tombstone keeps the digest of it.
     """
 
     name: str
@@ -77,7 +84,8 @@ class Kind:
     holds: Q = EVERY
     workspace: str = "workspace_id"
     subject: Any = OWN_ID
-    since: Callable[[datetime], Q] = lambda moment: Q(pk__gte=_first_id(moment))
+    since: Callable[[datetime], Q] = lambda moment: Q(pk__gte=first_id(moment))
+    is_erasable: bool = False
 
     @property
     def rows(self) -> QuerySet[Any]:
@@ -95,10 +103,13 @@ class Kind:
         values = [F(value) if isinstance(value, str) else value for value in self.columns.values()]
         # A name of a column cannot be that of an annotation.
         shown = {f"evidence_{at}": value for at, value in enumerate(values)}
+        if self.is_erasable:
+            shown["evidence_digest"] = kept_digest(self.name)
         for row in rows.values_list("pk", self.workspace, self.subject, self.at, *shown.values()):
             key, workspace, subject, at, *found = row
+            digest = found.pop() if self.is_erasable else None
             content = dict(zip(self.columns, map(_spell, found), strict=True))
-            yield key, Leaf(workspace, subject, at, content)
+            yield key, Leaf(workspace, subject, at, content, bytes(digest) if digest else None)
 
     def make(self, row: Any, subject: uuid.UUID, **known: Any) -> Leaf:
         """The leaf of a row that is loaded already; `known` are the columns that the database works out."""
@@ -119,8 +130,13 @@ def spell_leaf(kind: str, leaf: Leaf) -> bytes:
 
 def describe_leaf(kind: str, leaf: Leaf) -> dict[str, Any]:
     """What a leaf says."""
-    digest = hashlib.sha256(spell(leaf.content)).hexdigest()
-    return {"v": VERSION, "kind": kind, "id": str(leaf.subject), "at": _spell(leaf.at), "sha256": digest}
+    digest = leaf.digest or digest_content(leaf)
+    return {"v": VERSION, "kind": kind, "id": str(leaf.subject), "at": _spell(leaf.at), "sha256": digest.hex()}
+
+
+def digest_content(leaf: Leaf) -> bytes:
+    """The SHA-256 of what a row says."""
+    return hashlib.sha256(spell(leaf.content)).digest()
 
 
 def hash_of(kind: str, leaf: Leaf) -> bytes:
@@ -138,9 +154,14 @@ def _spell(value: Any) -> Any:
     return [_spell(each) for each in value] if isinstance(value, list) else value
 
 
-def _first_id(moment: datetime) -> uuid.UUID:
+def first_id(moment: datetime) -> uuid.UUID:
     """The smallest UUIDv7 of a moment."""
     return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
+
+
+def kept_digest(kind: str) -> Subquery:
+    """What the tombstone of a row keeps; null where the row was not erased."""
+    return Subquery(Tombstone.objects.filter(kind=kind, subject=OuterRef("pk")).values("sha256")[:1])
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -153,7 +174,8 @@ KINDS: Final[Sequence[Kind]] = (
         model=Record,
         columns={
             **_same("channel_id", "identity", "is_quarantined"),
-            "source": Sha256("source"),
+            # Of an erased record its tombstone has the digest.
+            "source": Coalesce(kept_digest("record"), Sha256("source")),
         },
         at="created_at",
     ),
@@ -167,6 +189,7 @@ KINDS: Final[Sequence[Kind]] = (
         at="framed_at",
         holds=Q(framed_at__isnull=False),
         since=lambda moment: Q(framed_at__gte=moment),
+        is_erasable=True,
     ),
     Kind(name="withdrawal", model=Withdrawal, columns=_same("delivery_id", "by_id", "at", "reason"), at="at"),
     Kind(
@@ -206,6 +229,7 @@ KINDS: Final[Sequence[Kind]] = (
             "quoted": Sha256("quoted"),
         },
         at="created_at",
+        is_erasable=True,
     ),
     Kind(
         name="comment-turn",
@@ -213,6 +237,7 @@ KINDS: Final[Sequence[Kind]] = (
         columns=_same("comment_id", "kind", "by_id", "words", "is_restricted", "of_id"),
         at="at",
         workspace="comment__workspace_id",
+        is_erasable=True,
     ),
     Kind(
         name="finding-act",
@@ -220,6 +245,12 @@ KINDS: Final[Sequence[Kind]] = (
         columns=_same("finding_id", "kind", "state", "until", "by_id", "reason"),
         at="at",
         workspace="finding__workspace_id",
+    ),
+    Kind(
+        name="erasure",
+        model=Erasure,
+        columns=_same("kind", "channel_id", "target", "until", "by_id", "reason"),
+        at="at",
     ),
     Kind(
         name="key",

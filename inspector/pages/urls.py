@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import connect, counts, glossary, integrity, live, overview, trail, translator
+from . import connect, counts, glossary, integrity, live, overview, retention, trail, translator
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
@@ -127,6 +127,8 @@ workspace_urls = [
     path("trail/", trail.show_trail, name="trail"),
     path("trail/trail.csv", trail.download, {"form": "csv"}, name="trail-csv"),
     path("trail/trail.jsonl", trail.download, {"form": "jsonl"}, name="trail-jsonl"),
+    path("retention/", retention.show_retention, name="retention"),
+    path("retention/act/", retention.act, name="act-on-retention"),
     path("integrity/", integrity.show_integrity, name="integrity"),
     path("integrity/verify/", integrity.verify, name="verify-ledger"),
     path("integrity/compare/", integrity.compare, name="compare-checkpoint"),

@@ -56,6 +56,9 @@ _NOUNS: Final[Mapping[str, str]] = {
     "channel": "a channel",
     "api-key": "an API key",
     "account": "an account",
+    "erasure": "an erasure",
+    "retention": "retention",
+    "hold": "a legal hold",
 }
 
 
@@ -77,6 +80,11 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("trail.exported", FILES, "exported the {on}"),
         DeedKind("bundle.made", FILES, "made the {on}"),
         DeedKind("delivery.withdrawn", FILES, "withdrew the {on}"),
+        DeedKind("erasure.asked", FILES, "asked for the {on}"),
+        DeedKind("erasure.finished", FILES, "finished the {on}"),
+        DeedKind("retention.set", SETTINGS, "set the {on}"),
+        DeedKind("hold.placed", SETTINGS, "placed the {on}"),
+        DeedKind("hold.lifted", SETTINGS, "lifted the {on}"),
         DeedKind("delivery.taken-back", FILES, "undid the withdrawal of the {on}"),
         DeedKind("verdict.given", JUDGEMENT, "gave a verdict in the {on}"),
         DeedKind("verdict.withdrawn", JUDGEMENT, "withdrew a verdict in the {on}"),

@@ -12,6 +12,8 @@ ONLY_ADDED_TO: Final = (
     "trail_deed",
     *(f"ledger_ledger{name}" for name in ("entry", "hash", "checkpoint", "cosignature", "key")),
     "keyring_keyevent",
+    "retention_retentionrule",
+    "retention_tombstone",
     "audit_findingact",
     "audit_commentturn",
     "audit_rulechange",
@@ -25,6 +27,8 @@ ONLY_CHANGED_IN: Final = {
     ),
     "intake_withdrawal": ("taken_back_by_id", "taken_back_at", "taken_back_reason"),
     "audit_review": ("withdrawn_at",),
+    "retention_legalhold": ("lifted_by_id", "lifted_at"),
+    "retention_erasure": ("finished_at",),
 }
 # What the application's role may do. Everything of these is taken back first, so that an earlier grant is gone too.
 _RIGHTS: Final = (
@@ -40,6 +44,8 @@ _RIGHTS: Final = (
             f"GRANT SELECT, INSERT ON {table} TO {{role}}",
         )
     ),
+    # The one way to clear evidence: it leaves what a tombstone says, and heeds holds.
+    "GRANT EXECUTE ON FUNCTION erase_buried(uuid[]) TO {role}",
     *(f"GRANT UPDATE ({', '.join(columns)}) ON {table} TO {{role}}" for table, columns in ONLY_CHANGED_IN.items()),
 )
 

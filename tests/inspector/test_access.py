@@ -23,6 +23,7 @@ from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
+from inspector.retention.models import Erasure
 from inspector.search.saved import save_search
 from inspector.threads.agents.names import name_agent
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
@@ -116,6 +117,7 @@ def things(cast: Cast) -> dict[str, str]:
         "saved_id": str(save_search(membership=cast.owner, name="Secret search", query="a", is_shared=True).pk),
         "export_id": str(make(ask(cast, title="Secret export")).pk),
         "channel_id": str(cast.channel.pk),
+        "erasure_id": str(Erasure.objects.create(workspace=cast.workspace, kind="age", reason="Secret reason.").pk),
         "dialect": "nslip",
         "token": "x",
     }
@@ -179,7 +181,7 @@ def test_a_stranger_finds_nothing(
 OWN: Final = {
     *("api:messages", "api:conversations", "api:agents", "api:traces", "api:comments", "api:findings", "api:samples"),
     *("api:trail", "api:review-queues", "api:live", "api:exports", "api:deliveries", "api:channels", "api:rules"),
-    *("api:searches", "api:facets", "api:totals", "api:workspace"),
+    *("api:searches", "api:facets", "api:totals", "api:workspace", "api:erasures"),
 }
 
 

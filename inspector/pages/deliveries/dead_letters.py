@@ -32,9 +32,14 @@ WORK = {
     Job.Kind.EXAMINE: ("Applying the rules to", "conversation"),
     Job.Kind.ALERT: ("Sending one of", "list of alerts"),
     Job.Kind.VERIFY: ("Verifying", "ledger"),
+    Job.Kind.ERASE: ("Finishing", "erasure"),
 }
 # What has no page of its own: all of them stand on one.
-_SHARED_PAGES = {Job.Kind.ALERT: "pages:alerts", Job.Kind.VERIFY: "pages:integrity"}
+_SHARED_PAGES = {
+    Job.Kind.ALERT: "pages:alerts",
+    Job.Kind.VERIFY: "pages:integrity",
+    Job.Kind.ERASE: "pages:retention",
+}
 
 
 @require_GET

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.erasing.wishes import find_erased
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
 from inspector.intake.staging import read_choices
@@ -133,6 +134,7 @@ def answer_delivery(
         ],
         "has_more_conversations": len(reached) > MAX_CONVERSATIONS,
         "withdrawal": _describe_withdrawal(delivery),
+        "erased": find_erased(delivery=delivery),
         "acts": list(list_withdrawals(delivery=delivery)[:20]),
         "withdraw_url": reverse("pages:withdraw", args=[slug, delivery.pk]),
         "take_back_url": reverse("pages:take-back", args=[slug, delivery.pk]),

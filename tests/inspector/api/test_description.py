@@ -57,6 +57,7 @@ from inspector.intake.services import withdraw_delivery
 from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note
 from inspector.ledger.reading import get_checkpoint
 from inspector.ledger.sequencing import enter_new
+from inspector.retention.models import Erasure
 from inspector.threads.messages import find_message
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.lanes import begin_with
@@ -223,6 +224,7 @@ def bodies(known: dict[str, list[str]]) -> dict[str, list[Any]]:
         "POST /api/v1/ledger/cosignatures": [cosign_latest(held.workspace_id)],
         "POST /api/v1/workspace/acts": [{"act": "rename", "name": "Renamed"}],
         "POST /api/v1/workspaces": [{"slug": "made", "name": "Made"}],
+        "POST /api/v1/erasures": [{"do": "preview", "kind": "record", "id": known["record_id"][0]}],
         "GET /api/v1/ledger/checkpoint": [{}],
         "GET /api/v1/ledger/proofs/consistency": [{"from": 1}],
         "GET /api/v1/ledger/proofs/inclusion": [{"kind": "record", "id": known["record_id"][0]}],
@@ -255,6 +257,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
     assert message is not None
     write_comment(membership=cast.owner, message=message, start=0, end=1, words="Why?")
     draw_sample(membership=cast.owner, name="sample", stratum="dialect", wanted=2)
+    Erasure.objects.create(workspace=cast.workspace, kind="age", reason="kept for 30 days")
     models = {
         "sample": AuditSample,
         "comment": Comment,
@@ -268,6 +271,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
         "delivery": Delivery,
         "record": Record,
         "finding": Finding,
+        "erasure": Erasure,
     }
     # In the order they came, so that the same numbers draw the same ones each time.
     ids_by_place = {

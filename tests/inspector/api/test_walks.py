@@ -22,6 +22,7 @@ from inspector.audit.services import claim, close_queue, create_queue, fill_queu
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery
+from inspector.retention.models import Erasure
 from inspector.search.saved import save_search
 from inspector.threads.messages import find_message
 from inspector.threads.models import AgentTotal, Conversation, Message, Task, Trace
@@ -84,6 +85,7 @@ class Store:
         save_search(membership=cast.auditor, name=f"saved {turn % 5}", query=f"turn {turn}", is_shared=True)
         write_comment(membership=cast.auditor, message=self.message, start=turn % 3, end=4, words="And now?")
         draw_sample(membership=cast.owner, name=f"sample later {turn}", stratum="dialect", wanted=1)
+        Erasure.objects.create(workspace=cast.workspace, kind="age", reason="later")
         make(ask_by_key(cast))
 
     def withdraw(self) -> None:
@@ -131,6 +133,7 @@ def store(cast: Cast, token: str, settings: Any) -> Store:
         ensure_channel(workspace=cast.workspace, name=f"early-{number}")
         save_search(membership=cast.auditor, name=f"saved {number}", query="tea", is_shared=number % 2 == 0)
         make(ask_by_key(cast))
+        Erasure.objects.create(workspace=cast.workspace, kind="age", reason="kept for 30 days")
     samples = [
         draw_sample(membership=cast.owner, name=f"s{number}", stratum="channel", wanted=6) for number in range(5)
     ]

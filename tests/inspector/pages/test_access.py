@@ -44,7 +44,7 @@ POSTED = {
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),
     *("test-alerts", "renew-alert-secret", "switch-alerts"),
     *("judge-findings", "set-rule", "suppress-findings", "lift-suppression"),
-    *("verify-ledger", "compare-checkpoint"),
+    *("verify-ledger", "compare-checkpoint", "act-on-retention"),
 }
 
 

@@ -19,6 +19,7 @@ from psycopg import sql
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.services import create_workspace
+from inspector.erasing.wishes import Wish, ask_to_erase
 from inspector.threads.models import Message
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
@@ -120,6 +121,12 @@ ATTACKS = {
     "change bytes": "UPDATE intake_record SET source = ''",
     "delete a record": "DELETE FROM intake_record",
     "delete a withdrawal": "DELETE FROM intake_withdrawal",
+    "delete a tombstone": "DELETE FROM retention_tombstone",
+    "change a tombstone": "UPDATE retention_tombstone SET sha256 = ''",
+    "change why it was erased": "UPDATE retention_erasure SET reason = ''",
+    "delete a hold": "DELETE FROM retention_legalhold",
+    "change how long is kept": "UPDATE retention_retentionrule SET days = 1",
+    "clear what was said": "UPDATE audit_commentturn SET words = ''",
     "empty the ledger": "TRUNCATE ledger_ledgerentry",
     "change the ledger": "UPDATE ledger_ledgerentry SET leaf_hash = ''",
     "forge a checkpoint": "UPDATE ledger_ledgercheckpoint SET note = ''",
@@ -184,6 +191,14 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
             settle_all()
             assert Message.objects.filter(workspace=cast.workspace).count() == 1
             guard = ask_guard()
+            # Bytes go only by the database's own function, which finds a tombstone.
+            record = Message.objects.get(workspace=cast.workspace).record
+            cursor.execute("SELECT erase_buried(%s)", [[record.pk]])
+            assert cursor.fetchone() == (0,)
+            ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=record.pk), reason="asked")
+            settle_all()
+            record.refresh_from_db()
+            assert (bytes(record.source), Message.objects.exists()) == (b"", False)
         finally:
             cursor.execute("RESET ROLE")
     assert guard.is_held

@@ -1,0 +1,145 @@
+"""Erasures: an owner's acts, which a key with the scope for it does in their name."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from inspector.erasing.wishes import Wish, ask_to_erase, preview
+from inspector.intake.withdrawals import MAX_REASON_LENGTH
+from inspector.retention.models import Erasure
+from inspector.retention.selectors import find_grave, list_erasures
+
+from .authentication import caller_of
+from .documents import Document, OneOf, Text
+from .endpoints import Endpoint
+from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .people import ACT_REFUSALS, act_for
+from .problems import ProblemError
+
+_ERASURES: Final = "erasures"
+_WISH: Final = Document(
+    '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
+    (
+        OneOf(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
+        OneOf(name="kind", choices=("record", "delivery", "person"), is_required=True, about="what is erased"),
+        Text(name="id", most_characters=36, about="of the record or the delivery"),
+        Text(name="name", most_characters=1000, about="of the person, as messages spell it"),
+        OneOf(name="direction", choices=("sent", "both"), about="of a person: only what it sent, or also received"),
+        Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
+    ),
+)
+
+
+class ErasureSerializer(serializers.Serializer[Any]):
+    """An erasure; `finished_at` is null until all is gone. Of a preview `id` is null, and it counts what it means."""
+
+    id = serializers.UUIDField(allow_null=True)
+    kind = serializers.CharField()
+    target = serializers.UUIDField(allow_null=True, help_text="the record or delivery; a person is not named here")
+    by = serializers.CharField(allow_null=True, help_text="null where it is by age")
+    at = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    records = serializers.IntegerField(help_text="erased so far, or to be erased")
+    messages = serializers.IntegerField(allow_null=True, help_text="of a preview, in these records")
+    others = serializers.IntegerField(allow_null=True, help_text="of a preview of a person: those of others among them")
+    first_at = serializers.DateTimeField(allow_null=True, help_text="of a preview, the time of the oldest")
+    last_at = serializers.DateTimeField(allow_null=True)
+    is_held = serializers.BooleanField(allow_null=True, help_text="of a preview, whether a legal hold stops it")
+
+
+class ErasurePageSerializer(serializers.Serializer[Any]):
+    """Erasures, newest first; `next` is the cursor of the page after, or null."""
+
+    results = ErasureSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:
+    """Say of a message or record that it was erased, when and why.
+
+    Raises:
+        ProblemError: 410 where it was.
+    """
+    if grave := find_grave(workspace_id=workspace_id, about=about):
+        raise ProblemError(
+            410, f"it was {grave.erasure}", record=str(grave.subject), sha256=bytes(grave.sha256).hex(),
+            size=grave.size_bytes,
+        )  # fmt: skip
+
+
+class ErasuresView(Endpoint):
+    """What was erased, and asking for more."""
+
+    scopes: ClassVar = {"GET": "erase", "POST": "erase"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+    refusals: ClassVar = {"POST": ACT_REFUSALS}
+
+    @extend_schema(operation_id="list_erasures", responses=ErasurePageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of erasures, those by age among them."""
+        given, workspace = self.given, caller_of(request).workspace
+        key, rows = read_row_key(given, workspace, of=_ERASURES), list_erasures(workspace_id=workspace.pk)
+        found = list((rows.filter(pk__lt=uuid.UUID(key[0])) if key else rows)[: given["limit"] + 1])
+        page, cursor = cut_keyed(found, given, workspace, lambda each: [str(each.pk)], of=_ERASURES)
+        return Response({"results": [_show(each) for each in page], "next": cursor})
+
+    @extend_schema(
+        operation_id="erase", request=_WISH.schema, responses={200: ErasureSerializer, 201: ErasureSerializer}
+    )
+    def post(self, request: Request) -> Response:
+        """Count what would be erased (200), or have it erased for good by a worker (201), in the name of an owner."""
+        said, workspace = _WISH.read(request), caller_of(request).workspace
+        try:
+            subject = uuid.UUID(said["id"]) if said["id"] else None
+        except ValueError as error:
+            raise ProblemError(422, "the id is a UUID", members=["id"]) from error
+        wish = Wish(kind=said["kind"], subject=subject, name=said["name"], is_both=said["direction"] == "both")
+        with act_for(request) as person:
+            if said["do"] == "erase":
+                return Response(_show(ask_to_erase(membership=person, wish=wish, reason=said["reason"])), status=201)
+            seen = preview(workspace_id=workspace.pk, wish=wish)
+        return Response(
+            {
+                **dict.fromkeys(("id", "by", "at", "finished_at")),
+                "kind": wish.kind,
+                "target": subject,
+                "reason": "",
+                "records": seen.records,
+                "messages": seen.messages,
+                "others": seen.others,
+                "is_held": seen.is_held,
+                "first_at": seen.first,
+                "last_at": seen.last,
+            }
+        )
+
+
+class ErasureView(Endpoint):
+    """One erasure."""
+
+    scopes: ClassVar = {"GET": "erase"}
+
+    @extend_schema(operation_id="get_erasure", responses=ErasureSerializer)
+    def get(self, request: Request, erasure_id: uuid.UUID) -> Response:
+        """How far it is."""
+        found = list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first()
+        if found is None:
+            raise NotFound
+        return Response(_show(found))
+
+
+def _show(erasure: Erasure) -> dict[str, Any]:
+    return {
+        **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at")},
+        "by": erasure.by.get_username() if erasure.by else None,
+        "records": erasure.tombstones.filter(kind="record").count(),
+        **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")),
+    }

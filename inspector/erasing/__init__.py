@@ -1,0 +1,1 @@
+"""Erasing: `wishes` says what and asks for it, `pieces` does it."""

@@ -1,0 +1,115 @@
+"""Retention: how long messages are kept, what holds stop, and erasing after a preview and a confirmation."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final
+
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from inspector.accounts.models import Channel, Membership
+from inspector.erasing.wishes import Wish, ask_to_erase, count_expired, preview
+from inspector.retention.selectors import find_rules, list_erasures, list_holds
+from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
+
+from .shell import render_page, require_owner, within_workspace
+
+SHOWN: Final = 50
+
+
+@require_GET
+@within_workspace
+def show_retention(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Rules and holds in force, the latest erasures, and the forms for more."""
+    require_owner(membership)
+    return _answer(request, membership)
+
+
+@require_POST
+@within_workspace
+def act(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Set a rule, place or lift a hold, preview an erasure or confirm it, as `action` says."""
+    require_owner(membership)
+    given, seen = request.POST, None
+    try:
+        if given.get("action") == "set":
+            days, channel = _read_days(given), _find(membership, given)
+            if days and not given.get("is_sure"):
+                count, first = count_expired(workspace_id=membership.workspace_id, channel=channel, days=days)
+                return _answer(
+                    request, membership, rule={"channel": channel, "days": days, "count": count, "first": first}
+                )
+            set_retention(membership=membership, channel=channel, days=days)
+            said = "Older messages are erased within a day." if days else "Nothing is erased by age there."
+        elif given.get("action") == "hold":
+            place_hold(membership=membership, channel=_find(membership, given), reason=given.get("reason", ""))
+            said = "The hold is in force: nothing it covers is erased."
+        elif given.get("action") == "lift":
+            lift_hold(membership=membership, hold_id=_read_id(given.get("hold", "")))
+            said = "The hold is lifted: what it stopped goes on."
+        else:
+            wish = _read_wish(given)
+            if given.get("action") != "erase" or not given.get("is_sure"):
+                seen = {"wish": wish, "counts": preview(workspace_id=membership.workspace_id, wish=wish)}
+                return _answer(request, membership, {**seen, "reason": given.get("reason", "")})
+            ask_to_erase(membership=membership, wish=wish, reason=given.get("reason", ""))
+            said = "It is being erased. The list below says when all is gone."
+    except ValidationError as error:
+        flashes.error(request, f"Nothing was done: {'; '.join(error.messages)}.")
+        return _answer(request, membership, status=422)
+    flashes.success(request, said)
+    return redirect("pages:retention", membership.workspace.slug)
+
+
+def _answer(
+    request: HttpRequest,
+    membership: Membership,
+    seen: dict[str, Any] | None = None,
+    *,
+    rule: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    workspace = membership.workspace
+    context = {
+        "rules": find_rules(workspace_id=workspace.pk).values(),
+        "holds": list_holds(workspace_id=workspace.pk),
+        "erasures": list_erasures(workspace_id=workspace.pk)[:SHOWN],
+        "channels": Channel.objects.filter(workspace=workspace).order_by("name")[:SHOWN],
+        "seen": seen,
+        "rule": rule,
+    }
+    return render_page(request, membership, "retention/retention.html", context, section="settings", status=status)
+
+
+def _find(membership: Membership, given: QueryDict) -> Channel | None:
+    if not given.get("channel"):
+        return None
+    channel = Channel.objects.filter(workspace=membership.workspace, name=given["channel"]).first()
+    if channel is None:
+        raise ValidationError("there is no such channel")
+    return channel
+
+
+def _read_days(given: QueryDict) -> int | None:
+    days = given.get("days", "").strip()
+    if days and not (days.isascii() and days.isdecimal() and 0 < int(days) <= MAX_DAYS):
+        raise ValidationError(f"the number of days is from 1 to {MAX_DAYS:,}, or empty for ever")
+    return int(days) if days else None
+
+
+def _read_id(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text.strip())
+    except ValueError as error:
+        raise ValidationError("give the id of the record or delivery, as its page shows it") from error
+
+
+def _read_wish(given: QueryDict) -> Wish:
+    kind, what = given.get("kind", ""), given.get("what", "")
+    if kind == "person":
+        return Wish(kind=kind, name=what, is_both=bool(given.get("is_both")))
+    return Wish(kind=kind, subject=_read_id(what))
