@@ -234,3 +234,41 @@ test("the manual reads the description that the page names and asks no other ser
   assert.deepEqual([given.url, given.validatorUrl], ["/api/schema", null]);
   assert.ok(page.document.documentElement.classList.contains("dark-mode"));
 });
+
+// A form that asks for a passkey; `credentials` is what the browser gives, by what it is asked for.
+function askForPasskey(question, credentials) {
+  const sent = [];
+  const before = ({ window }) => {
+    window.PublicKeyCredential = { parseCreationOptionsFromJSON: (o) => ["new", o], parseRequestOptionsFromJSON: (o) => ["own", o] };
+    Object.defineProperty(window.navigator, "credentials", { value: credentials });
+    window.HTMLFormElement.prototype.submit = function () {
+      sent.push(this.elements.credential.value);
+    };
+  };
+  const body = `<form data-passkey><input name="credential"><p class="field-error" hidden>none</p></form>
+    <script id="passkey" type="application/json">${JSON.stringify(question)}</script>`;
+  const page = open(body, ["passkeys"], { before });
+  page.fire(page.find("form"), "submit");
+  return { page, sent };
+}
+
+test("a new passkey, and one that signs in, are asked for by the server's question and sent with the form", async () => {
+  const give = (asked) => ({ toJSON: () => asked });
+  const credentials = { create: async ({ publicKey }) => give(publicKey), get: async ({ publicKey }) => give(publicKey) };
+  for (const [question, answer] of [
+    [{ creation_options: { publicKey: "a" } }, '["new","a"]'],
+    [{ request_options: { publicKey: "b" } }, '["own","b"]'],
+  ]) {
+    const { sent, page } = askForPasskey(question, credentials);
+    await settle();
+    assert.deepEqual(sent, [answer]);
+    assert.ok(page.find("p").hidden);
+  }
+});
+
+test("a passkey that is refused sends nothing and says so", async () => {
+  const { sent, page } = askForPasskey({ request_options: { publicKey: "b" } }, { get: () => Promise.reject(new Error("no")) });
+  await settle();
+  assert.deepEqual(sent, []);
+  assert.equal(page.find("p").hidden, false);
+});
