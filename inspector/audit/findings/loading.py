@@ -61,6 +61,11 @@ ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", 
 JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
 # The events of a task that give its result.
 RESULTS: Final = frozenset({"done", "gave-result", "answered"})
+# Of so many failed tools of a conversation it is asked what their callers said next, among so many messages.
+_MAX_ERRORS: Final = 100
+_MAX_LATER: Final = 10
+# Who speaks in a transcript without names, and calls no tools.
+_NOT_CALLERS: Final = ("user", "system", "developer", "tool", "tool_result")
 _IS_SEALED: Final = HasAnyBit("sights", RuleFlag.SEALED.value)
 # The level at which a session is agreed to be encrypted.
 _ENCRYPTED: Final = "E"
@@ -115,6 +120,7 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
         _load_judged(scenes, ordered.filter(IsAny("id", suspects.judging)))
     if suspects.strange:
         _load_strangers(scenes, ordered.filter(IsAny("id", suspects.strange)))
+    _load_after_errors(scenes, messages)
     _load_sealed(scenes, messages)
 
 
@@ -167,6 +173,34 @@ def _load_judged(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message])
         own = [one for one in own if one.sender == message.sender and one.at <= message.at]
         if own and own[-1].id != message.id and own[-1].performative in JUDGED:
             scenes[message.conversation].judged.append((message, own[-1]))
+
+
+def _load_after_errors(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message]) -> None:
+    """What the caller of a tool that failed said next, within some messages."""
+    failed: dict[uuid.UUID, Seen] = {}
+    for scene in scenes.values():
+        of_tools = [each.message for each in scene.noted if any(map(_is_error_of_tool, each.notes))]
+        failed |= {message.id: message for message in of_tools[:_MAX_ERRORS]}
+    if not failed:
+        return
+    caller = Message.objects.filter(pk=OuterRef("parent")).values("sender")[:1]
+    later = messages.filter(conversation=OuterRef("conversation"), place__gt=OuterRef("place")).order_by("place")
+    rows = messages.filter(IsAny("id", failed)).annotate(
+        caller=Subquery(caller), later=ArraySubquery(later.values("pk")[:_MAX_LATER])
+    )
+    found = {pk: (whose, after) for pk, whose, after in rows.values_list("pk", "caller", "later") if whose is not None}
+    wanted = {pk for _, after in found.values() for pk in after}
+    callers = messages.filter(IsAny("id", wanted)).exclude(sender="", native_act__in=_NOT_CALLERS)
+    said = {row[0]: (see(row), row[-1]) for row in callers.values_list(*COLUMNS, "english")}
+    for pk, message in failed.items():
+        whose, after = found.get(pk, ("", ()))
+        own = next((said[each] for each in after if each in said and said[each][0].sender == whose), None)
+        if own is not None:
+            scenes[message.conversation].after_errors.append((message, *own))
+
+
+def _is_error_of_tool(note: Mapping[str, Any]) -> bool:
+    return str(note.get("code", "")).endswith(".tool-failed")
 
 
 def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:

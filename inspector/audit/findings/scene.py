@@ -154,7 +154,8 @@ class Scene:
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
     be seen, `mixed` words that look Latin and are not. `judged` accept or evaluate a message of their own sender, which
-    stands beside each. `strangers` came by a key whose agents have other names, each
+    stands beside each. `after_errors` are what the callers of tools that failed said next, with the failure and their
+    English. `strangers` came by a key whose agents have other names, each
     with what the key is called.
     """
 
@@ -175,5 +176,6 @@ class Scene:
     hidden: list[tuple[Seen, str]] = field(default_factory=list)
     mixed: list[tuple[Seen, Sequence[str]]] = field(default_factory=list)
     judged: list[tuple[Seen, Seen]] = field(default_factory=list)
+    after_errors: list[tuple[Seen, Seen, str]] = field(default_factory=list)
     strangers: list[tuple[Seen, str]] = field(default_factory=list)
     first: Seen | None = None

@@ -80,6 +80,7 @@ def _load(conversation: Conversation) -> Scene:
     _load_doubles(scene)
     _load_early(scene)
     _load_judged(scene)
+    _load_after_errors(scene)
     _load_strangers(scene)
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
@@ -123,6 +124,20 @@ def _load_judged(scene: Scene) -> None:
         own = [one for one in own if one.sender == message.sender and one.at <= message.at]
         if own and own[-1].id != message.id and own[-1].performative in JUDGED:
             scene.judged.append((message, own[-1]))
+
+
+def _load_after_errors(scene: Scene) -> None:
+    rows = list(Message.objects.shown().filter(conversation=scene.conversation).order_by("place"))
+    messages = {row[0]: see(row) for row in Message.objects.shown().values_list(*COLUMNS)}
+    senders = dict(Message.objects.values_list("pk", "sender"))
+    failed = [each.message for each in scene.noted if any(note["code"].endswith(".tool-failed") for note in each.notes)]
+    for message in failed:
+        at = next(number for number, row in enumerate(rows) if row.pk == message.id)
+        for row in rows[at + 1 : at + 11] if message.parent in senders else ():
+            is_caller = row.sender or row.native_act not in ("user", "system", "developer", "tool", "tool_result")
+            if row.sender == senders[message.parent] and is_caller:
+                scene.after_errors.append((message, messages[row.pk], row.english))
+                break
 
 
 def _load_strangers(scene: Scene) -> None:
