@@ -76,7 +76,7 @@ class Line:
     remarks: str = ""
     is_answered: bool = False
     # The end that each sender who answered it gave it last, with the number of that line.
-    ends: dict[str | None, tuple[str, int]] = field(default_factory=dict)
+    ends: dict[str | None, tuple[str, Line]] = field(default_factory=dict)
 
     @property
     def sender(self) -> str | None:
@@ -138,6 +138,7 @@ class Transcript:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
+        self._latest: Line | None = None
 
     def tell(
         self,
@@ -172,11 +173,13 @@ class Transcript:
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        times = (*_say_time(line, self.lines, answered, is_reply=bool(answer)), *_say_past(message))
+        times = (*_say_time(line, self.lines, self._latest, answered, is_reply=bool(answer)), *_say_past(message))
         line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
         self.lines.append(line)
+        if message.sent_at and (self._latest is None or not _is_before(line, self._latest)):
+            self._latest = line
         return line
 
     def _say_cautions(self, number: int, notes: list[Note]) -> str:
@@ -276,12 +279,21 @@ def _say_reversal(line: Line, answered: Line) -> tuple[str, ...]:
     """That its sender had ended otherwise what it answers."""
     message = line.message
     end = _ENDS.get(message.performative or "") or _STATUS_ENDS.get(message.status or "", "")
-    before, number = answered.ends.get(message.sender, ("", 0))
+    before, earlier = answered.ends.get(message.sender, ("", line))
     if end:
-        answered.ends[message.sender] = (end, line.number)
+        answered.ends[message.sender] = (end, line)
     if before not in _OPPOSITE.get(end, ()):
         return ()
-    return (f"Caution: this reverses message {number}, by which the same sender had {_say_end(before)}.",)
+    said = f"message {earlier.number}, by which the same sender had {_say_end(before)}"
+    if _is_before(line, earlier):
+        return (f"Caution: this and {said}, cannot both hold; by their times this one came first.",)
+    return (f"Caution: this reverses {said}.",)
+
+
+def _is_before(line: Line, other: Line) -> bool:
+    """Whether its time is before that of another, where both have one."""
+    at, then = line.message.sent_at, other.message.sent_at
+    return bool(at and then and datetime.fromisoformat(at) < datetime.fromisoformat(then))
 
 
 def _say_end(end: str) -> str:
@@ -316,18 +328,20 @@ def _say_past(message: Message) -> Iterator[str]:
                 yield f"Caution: the {what}, {say_instant(instant)}, was over when it was sent."
 
 
-def _say_time(line: Line, lines: deque[Line], answered: Line | None, *, is_reply: bool) -> Iterator[str]:
+def _say_time(
+    line: Line, lines: deque[Line], latest: Line | None, answered: Line | None, *, is_reply: bool
+) -> Iterator[str]:
     """That the clock contradicts the order of the lines, or what is answered, or does not decide on the order."""
-    at, before = line.message.sent_at, lines[-1] if lines else None
-    if not at or before is None or not before.message.sent_at:
+    before = lines[-1] if lines else None
+    if not line.message.sent_at or before is None:
         return
-    moment, earlier = datetime.fromisoformat(at), datetime.fromisoformat(before.message.sent_at)
-    asked = datetime.fromisoformat(answered.message.sent_at) if answered and answered.message.sent_at else None
-    if moment < earlier:
+    if _is_before(line, before):
         yield f"Caution: its time is before that of message {before.number}, which stands before it."
-    elif answered and asked and moment < asked:
+    elif answered and _is_before(line, answered):
         yield f"Caution: its time is before that of message {answered.number}, which it answers."
-    elif moment == earlier and not is_reply and before.wire != line.wire:
+    elif latest and _is_before(line, latest):
+        yield f"Caution: its time is before that of message {latest.number}, which stands before it."
+    elif before.message.sent_at and not is_reply and before.wire != line.wire and not _is_before(before, line):
         yield f"Its time is that of message {before.number} too: which was first is not known."
 
 

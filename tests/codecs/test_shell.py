@@ -559,3 +559,20 @@ def test_the_shell_needs_no_django() -> None:
         check=True,
         timeout=60,
     )
+
+
+def test_an_end_that_came_first_by_its_time_reverses_nothing() -> None:
+    asked = make_clowl("m-1", "REQ", "kim", "bob")
+    ends = [make_clowl(mid, act, "bob", "kim") | {"pid": "m-1"} for mid, act in (("m-2", "DONE"), ("m-3", "ERR"))]
+    told = tell({**asked, "ts": 1709078400}, {**ends[0], "ts": 1709078460}, {**ends[1], "ts": 1709078405})
+    assert "this reverses" not in told[3]
+    assert "by which the same sender had said that it was done, cannot both hold; by their times this one" in told[3]
+    told = tell({**asked, "ts": 1709078400}, {**ends[0], "ts": 1709078460}, {**ends[1], "ts": 1709078465})
+    assert "Caution: this reverses message 2" in told[3]
+
+
+def test_a_time_is_compared_with_the_latest_before_it() -> None:
+    lines = [make_clowl(f"m-{at}", "INF", "kim", "bob") | {"ts": 1709078400 + at} for at in (1, 50, 5, 10)]
+    told = tell(*lines)
+    for number in (3, 4):
+        assert "Caution: its time is before that of message 2, which stands before it." in told[number]
