@@ -266,6 +266,9 @@ def check_checkpoint(report: Report, note: Checkpoint, manifest: Any, key: Key |
     own = key or read_key(manifest.get("verifier_key"), "The verifier key in manifest.json")
     told = f"the checkpoint of {note.size:,} entries, root {base64.b64encode(note.root).decode()}, of {note.origin}"
     report.judge(note.is_signed_by(own), f"Signature: {told}, is by {own}.", f"Signature: {told}, is NOT by {own}.")
+    if note.origin != own.name:
+        # One key may sign several logs, each under its name; the name is no part of what is signed.
+        report.say(BROKEN, f"Log: the checkpoint is of {note.origin}, and the key is of another log, {own.name}.")
     if key is None:
         report.say(UNKNOWN, "Key: it comes from the bundle itself. Get the log's key another way and give it as --key.")
     if (note.origin, note.size) != (manifest.get("origin"), manifest.get("size")):
@@ -282,7 +285,7 @@ def check_tree(report: Report, bundle: Bundle, note: Checkpoint, older: Checkpoi
     """Whether all leaves, where the bundle has them, give the root; and, on their way, that of an older checkpoint."""
     stream, tree, leaf = bundle.open("leaves.bin"), Tree(), b"first"
     before = note.root if older and older.size == note.size else None
-    while leaf and "leaves.bin" in bundle.names:
+    while leaf and tree.size <= note.size and "leaves.bin" in bundle.names:
         before = tree.root() if older and older.size == tree.size else before
         if leaf := stream.read(32):
             tree.add(leaf)
@@ -489,7 +492,16 @@ def main() -> int:
     report = Report()
     try:
         verify(report, parser.parse_args())
-    except (BundleError, OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
+    except (
+        BundleError,
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OverflowError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         is_told = isinstance(error, (BundleError, OSError))
         print(f"CANNOT   {'' if is_told else 'A damaged zip file, or none: '}{show(error)}", file=sys.stderr)
         return 2

@@ -221,12 +221,13 @@ def read_idempotency_key(request: Request) -> str | None:
 
 def find_twin(key: ApiKey, token: str) -> Delivery | None:
     """The delivery that this Idempotency-Key was used for within its window; older and unfinished ones let it go."""
-    earlier = Delivery.objects.filter(workspace=key.workspace, sent_by_key=key, idempotency_key=token).first()
+    held = Delivery.objects.filter(is_key_free=False)
+    earlier = held.filter(workspace=key.workspace, sent_by_key=key, idempotency_key=token).first()
     if earlier is None:
         return None
     is_old = timezone.now() - earlier.received_at > REPLAY_WINDOW
     if is_old or is_unfinished(earlier):
-        Delivery.objects.filter(pk=earlier.pk).update(idempotency_key=None)
+        Delivery.objects.filter(pk=earlier.pk).update(is_key_free=True)
     return None if is_old else earlier
 
 

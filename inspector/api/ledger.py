@@ -15,7 +15,7 @@ from inspector.accounts.models import ApiKey
 from inspector.ledger.kinds import BY_NAME
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import NoteError
-from inspector.ledger.proving import Inclusion, add_cosignature, prove_entry, prove_growth
+from inspector.ledger.proving import Inclusion, add_cosignature, is_told, prove_entry, prove_growth
 from inspector.ledger.reading import IncompleteError, get_checkpoint, get_note
 from inspector.ledger.signing import get_key, get_verifier
 
@@ -106,6 +106,8 @@ class InclusionView(Endpoint):
         if kind not in OPEN_KINDS and ApiKey.Scope.TRAIL not in key.scopes:
             raise ProblemError(403, f"a proof of kind {kind} needs the scope trail")
         checkpoint = _find_checkpoint(request, self.given["size"])
+        if not is_told(kind, self.given["id"], workspace_id=key.workspace_id):
+            raise NotFound
         try:
             found = prove_entry(checkpoint, kind=kind, subject=self.given["id"])
         except IncompleteError as error:

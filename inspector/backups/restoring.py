@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from inspector.ledger.merkle import compute_root
 from inspector.ledger.notes import Checkpoint, Note
-from inspector.ledger.reading import make_reader
+from inspector.ledger.reading import IncompleteError, make_reader
 from inspector.ledger.sequencing import get_size
 from inspector.schema import list_newer
 
@@ -107,7 +107,11 @@ def _look_into(kept: Checkpoint) -> None:
         BackupError: where its first entries are others.
     """
     workspace_id = uuid.UUID(kept.origin.rsplit("/", 1)[-1])
-    if get_size(workspace_id) >= kept.size and compute_root(make_reader(workspace_id), kept.size) != kept.root:
+    try:
+        is_same = get_size(workspace_id) < kept.size or compute_root(make_reader(workspace_id), kept.size) == kept.root
+    except IncompleteError:
+        is_same = False
+    if not is_same:
         raise BackupError(
             f"The first {kept.size:,} entries of the ledger {kept.origin} are not those that the checkpoint signed: "
             "this backup is of another past. manage.py verify_ledger says more."

@@ -65,6 +65,8 @@ class Delivery(models.Model):
     # What its sender should be told of it, see `warnings`; it moves no count.
     warnings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     idempotency_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 (null: no key was sent)
+    # Whether another delivery may be sent by this key: it is evidence, and stays.
+    is_key_free = models.BooleanField(default=False, db_default=False)
     failure = models.TextField(blank=True)
 
     class Meta:
@@ -77,7 +79,9 @@ class Delivery(models.Model):
             ),
             # Serves the look-up of an Idempotency-Key, and keeps two twins from both running.
             models.UniqueConstraint(
-                fields=["workspace", "sent_by_key", "idempotency_key"], name="delivery_idempotency_of_key"
+                fields=["workspace", "sent_by_key", "idempotency_key"],
+                condition=models.Q(is_key_free=False),
+                name="delivery_idempotency_of_key",
             ),
         ]
         indexes = [

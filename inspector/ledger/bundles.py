@@ -28,7 +28,7 @@ from django.db.models.functions import Length
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.audit.models.reviews import Binding
-from inspector.audit.reviews.bindings import Line, read_bound, read_lines, select_told
+from inspector.audit.reviews.bindings import Line, read_bound, read_lines, select_open, select_told
 from inspector.audit.trail import list_deeds_for, list_told_deeds
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
@@ -256,7 +256,11 @@ def _narrow(bundle: Bundle, kind: str, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _narrow_verdicts(bundle: Bundle, rows: QuerySet[Review]) -> QuerySet[Review]:
-    return select_told(rows, reader_id=bundle.membership.user_id if bundle.membership else None)
+    return select_told(rows, reader_id=_find_reader(bundle))
+
+
+def _find_reader(bundle: Bundle) -> int | None:
+    return bundle.membership.user_id if bundle.membership else None
 
 
 def _narrow_comments(bundle: Bundle, rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -268,6 +272,7 @@ def _narrow_comments(bundle: Bundle, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 _NARROWED: Final[dict[str, Callable[[Bundle, QuerySet[Any]], QuerySet[Any]]]] = {
     "verdict": _narrow_verdicts,
+    "verdict-withdrawn": lambda bundle, rows: select_open(rows, reader_id=_find_reader(bundle)),
     "action": lambda bundle, rows: rows.filter(pk__in=_list_deeds(bundle).order_by().values("pk")),
     "comment": _narrow_comments,
     "comment-turn": _narrow_comments,

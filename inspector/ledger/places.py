@@ -13,10 +13,13 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 from django.utils.safestring import SafeString
 
+from inspector.accounts.models import Membership
+
 from .kinds import BY_NAME, hash_of
 from .merkle import compute_root, prove_inclusion, verify_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
 from .notes import NoteError, read_note
+from .proving import is_told
 from .reading import IncompleteError, get_note, make_reader
 from .sequencing import get_size
 from .signing import get_key, get_verifier
@@ -68,8 +71,11 @@ class Proven:
     why_not: str
 
 
-def look_up(checkpoint: LedgerCheckpoint, asked: str) -> Sequence[Proven]:
-    """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now."""
+def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> Sequence[Proven]:
+    """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now.
+
+    Of what a blind review keeps from the reader nothing is found.
+    """
     rows = LedgerEntry.objects.filter(workspace_id=checkpoint.workspace_id)
     number = asked.replace(",", "")
     if number.isascii() and number.isdigit() and len(number) < 16:
@@ -79,7 +85,13 @@ def look_up(checkpoint: LedgerCheckpoint, asked: str) -> Sequence[Proven]:
             rows = rows.filter(subject=uuid.UUID(asked))
         except ValueError:
             return ()
-    return [_prove(checkpoint, entry) for entry in rows.order_by("index")[:MAX_FOUND]]
+    return [
+        _prove(checkpoint, entry)
+        for entry in rows.order_by("index")[:MAX_FOUND]
+        if entry.kind not in BY_NAME
+        or is_told(entry.kind, entry.subject, workspace_id=checkpoint.workspace_id, reader=reader)
+        or not BY_NAME[entry.kind].find([entry.subject]).exists()
+    ]
 
 
 def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
@@ -117,7 +129,9 @@ def compare_kept(*, workspace_id: uuid.UUID, text: str) -> Compared:
         kept = note.checkpoint
     except NoteError as error:
         return Compared(None, f"it cannot be read: {error}")
-    if key is None or get_verifier(key, workspace_id).find(note) is None:
+    # One key signs the ledgers of all workspaces, and the name in its line is no part of what is signed.
+    own = get_verifier(key, workspace_id) if key else None
+    if own is None or own.find(note) is None or kept.origin != own.name:
         return Compared(kept.size, "the key of this ledger did not sign it")
     if kept.size > size:
         return Compared(kept.size, f"only {size:,} entries are there: the ledger was cut or rolled back")

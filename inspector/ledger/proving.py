@@ -6,6 +6,12 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from inspector.accounts.models import Membership
+from inspector.audit.models import Review
+from inspector.audit.reviews.bindings import select_open
+from inspector.audit.trail import list_deeds_for, list_told_deeds
+from inspector.trail.selectors import Wanted
+
 from .kinds import BY_NAME, describe_leaf
 from .merkle import compute_root, prove_consistency, prove_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature
@@ -39,6 +45,26 @@ def prove_entry(checkpoint: LedgerCheckpoint, *, kind: str, subject: uuid.UUID) 
         path = prove_inclusion(make_reader(checkpoint.workspace_id), entry.index, checkpoint.size)
         return Inclusion(kind, subject, entry.index, describe_leaf(kind, leaf), dict(leaf.content), path)
     return None
+
+
+def is_told(kind: str, subject: uuid.UUID, *, workspace_id: uuid.UUID, reader: Membership | None = None) -> bool:
+    """Whether a reader may know of an entry: of none that tells of a review by two that is still blind.
+
+    Args:
+        reader: who reads; one knows what one said oneself. None is anybody.
+    """
+    if BY_NAME[kind].model is Review:
+        own = reader.user_id if reader else None
+        return select_open(Review.objects.filter(pk=subject), reader_id=own).exists()
+    if kind == "action":
+        wanted = Wanted()
+        deeds = (
+            list_deeds_for(membership=reader, wanted=wanted)
+            if reader
+            else list_told_deeds(workspace_id=workspace_id, wanted=wanted)
+        )
+        return deeds.filter(pk__in=BY_NAME[kind].find([subject]).values("pk")).exists()
+    return True
 
 
 def prove_growth(checkpoint: LedgerCheckpoint, old: int) -> tuple[bytes, list[bytes]]:

@@ -64,7 +64,7 @@ def _answer(request: HttpRequest, membership: Membership, compared: Compared | N
         "checked": find_checked(workspace_id=workspace.pk),
         "asked": asked,
         "compared": compared,
-        "found": look_up(checkpoint, asked) if checkpoint and asked else (),
+        "found": look_up(checkpoint, asked, reader=membership) if checkpoint and asked else (),
         "checkpoints": [(row.size, row.signed_at, base64.b64encode(bytes(row.root)).decode()) for row in page],
         "older_url": write_query(request, before=str(last.size)) if last else None,
         "newest_url": write_query(request, before=None) if before else None,

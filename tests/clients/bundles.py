@@ -15,8 +15,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-NAME = "inspector.example/ledger"
-ORIGIN = f"{NAME}/0192f000-0000-7000-8000-000000000001"
+ORIGIN = NAME = "inspector.example/ledger/0192f000-0000-7000-8000-000000000001"
 KEY = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
 WITNESS = Ed25519PrivateKey.from_private_bytes(b"w" * 32)
 

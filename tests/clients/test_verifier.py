@@ -499,3 +499,13 @@ def test_every_single_bit_of_a_proven_entry_counts(verify: Verify) -> None:
             assert not module.is_included(others[0], 5, others[2:], 14, others[1])
     for index in range(20):
         assert module.is_included(leaf, index, proof, 14, root) is (index == 5)
+
+
+def test_the_bundle_of_another_log_by_the_same_key_is_named(verify: Verify) -> None:
+    """One key signs the logs of all workspaces; whose line it claims to be is no part of what is signed."""
+    made = make_bundle()
+    made.checkpoint = write_checkpoint(made.hashes, origin="inspector.example/ledger/another")
+    made.manifest["origin"] = "inspector.example/ledger/another"
+    told = verify(made, "--key", name_key(KEY))
+    assert told.status == 1
+    assert f"and the key is of another log, {NAME}" in told.text

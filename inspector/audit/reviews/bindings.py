@@ -234,6 +234,11 @@ def select_told(rows: QuerySet[Review], *, reader_id: int | None = None) -> Quer
     Args:
         reader_id: who reads; one sees what one said oneself. None is anybody.
     """
+    return select_open(rows, reader_id=reader_id).filter(withdrawn_at=None)
+
+
+def select_open(rows: QuerySet[Review], *, reader_id: int | None = None) -> QuerySet[Review]:
+    """Those of these verdicts, withdrawn ones too, that need not stay unknown to a reader, as `select_told` has it."""
     blind = ReviewItem.objects.filter(
         conversation=OuterRef("conversation"),
         needed__gt=1,
@@ -241,7 +246,7 @@ def select_told(rows: QuerySet[Review], *, reader_id: int | None = None) -> Quer
         added_at__lte=OuterRef("created_at"),
     )
     told = ~Q(Exists(blind))
-    return rows.filter(told if reader_id is None else told | Q(reviewer=reader_id), withdrawn_at=None)
+    return rows.filter(told if reader_id is None else told | Q(reviewer=reader_id))
 
 
 def select_told_items(rows: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:

@@ -87,10 +87,9 @@ def judge_item(
     check_held(membership, item)
     is_adjudication = item.state == State.DISPUTED
     earlier = list(Review.objects.filter(item=item, withdrawn_at=None))
-    review = _add(membership, conversation, item, verdict, comment, seen, item.rubric, answers)
-    if is_adjudication:
-        Review.objects.filter(pk=review.pk).update(is_adjudication=True)
-        review.is_adjudication = True
+    review = _add(
+        membership, conversation, item, verdict, comment, seen, item.rubric, answers, is_adjudication=is_adjudication
+    )
     if is_adjudication or len(earlier) + 1 >= item.needed:
         agrees = is_adjudication or all(each.verdict == review.verdict for each in earlier)
         _settle(item, review.verdict if agrees else "")
@@ -159,6 +158,8 @@ def _add(
     seen: bytes,
     rubric: Rubric | None,
     answers: Sequence[str],
+    *,
+    is_adjudication: bool = False,
 ) -> Review:
     if verdict not in Review.Verdict.values:
         raise ValidationError({"verdict": f"a verdict is one of {', '.join(Review.Verdict.values)}"})
@@ -179,6 +180,7 @@ def _add(
         seen_digest=seen,
         seen_messages=conversation.message_count,
         binding=bind(conversation=conversation),
+        is_adjudication=is_adjudication,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import uuid
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
+from inspector.api import ingest
+from inspector.audit.models import Review
+from inspector.audit.reviews.leases import claim
+from inspector.audit.reviews.verdicts import judge_item, withdraw_verdict
+from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign
+from inspector.ledger.places import look_up
+from inspector.ledger.reading import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.signing import ensure_key, sign_checkpoint
+from inspector.ledger.verifying import verify_ledger
+from inspector.threads.models import Conversation
+from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -187,3 +200,58 @@ def test_the_witness_command_signs_what_grew_and_refuses_what_was_rewritten(
     with pytest.raises(CommandError, match=r"answers 409|were rewritten"):
         witness()
     assert (tmp_path / "home" / "checkpoint").read_text() == kept
+
+
+def test_an_idempotency_key_that_is_free_again_changes_nothing_that_was_entered(
+    cast: Cast, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = make_key(cast, "ingest", "read")
+
+    def post(line: bytes) -> int:
+        sent = {"HTTP_IDEMPOTENCY_KEY": "k1", **key}
+        return client.post("/api/v1/messages", line, content_type="text/plain", **sent).status_code
+
+    assert post(b"one\n") == 202
+    settle_all()
+    enter_new(at_once=True)
+    monkeypatch.setattr(ingest, "REPLAY_WINDOW", timedelta(0))
+    assert post(b"two\n") == 202
+    settle_all()
+    enter_new(at_once=True)
+    assert Record.objects.count() == 2
+    assert verify_ledger(cast.workspace.pk).holds
+
+
+def test_no_proof_tells_of_a_review_that_is_still_blind(cast: Cast, client: Client) -> None:
+    deliver(cast, write_log(0))
+    settle_all()
+    conversation = Conversation.objects.get()
+    queue = create_queue(membership=cast.owner, name="two", reviewers=2)
+    fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    seen, key = bytes(conversation.settled_digest or b""), make_key(cast, "read", "trail")
+
+    def judge(membership: Membership) -> Review:
+        item = claim(membership=membership, item=queue.items.get())
+        return judge_item(membership=membership, item=item, verdict="fine", comment="", seen=seen, answers=[])
+
+    def ask(kind: str, subject: object) -> int:
+        return client.get(f"{ROOT}/proofs/inclusion", {"kind": kind, "id": str(subject)}, **key).status_code
+
+    def look(membership: Membership, subject: object) -> int:
+        checkpoint = get_checkpoint(cast.workspace.pk)
+        assert checkpoint
+        return len(look_up(checkpoint, str(subject), reader=membership))
+
+    withdrawn = judge(cast.auditor)
+    withdraw_verdict(membership=cast.auditor, item=queue.items.get())
+    verdict = judge(cast.auditor)
+    enter_new(at_once=True)
+    told = [uuid.UUID(int=pk) for pk in Deed.objects.filter(code="verdict.given").values_list("pk", flat=True)]
+    hidden = [("verdict", verdict.pk), ("verdict-withdrawn", withdrawn.pk), *(("action", each) for each in told)]
+    assert [ask(*each) for each in hidden] == [404] * 4
+    assert [look(cast.owner, subject) for _, subject in hidden] == [0] * 4
+    assert all(look(cast.auditor, subject) for _, subject in hidden), "one knows what one said oneself"
+    judge(cast.owner)
+    enter_new(at_once=True)
+    assert [ask(*each) for each in hidden] == [200] * 4
+    assert all(look(cast.owner, subject) for _, subject in hidden)

@@ -27,6 +27,7 @@ from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
+from ..ledger.test_ledger import as_superuser
 
 PROJECT = Path(__file__).parents[3]
 LOG = b"\n".join(
@@ -227,3 +228,13 @@ def test_code_that_is_older_than_its_database_does_not_start(cast: Cast) -> None
             cursor.execute("DELETE FROM django_migrations WHERE name = '9999_tomorrow'")
     # What is squashed by now, and what another app left, is not newer.
     assert list_newer(["intake.0003_long_squashed", "somebody.0001_initial"]) == []
+
+
+def test_a_damaged_ledger_stops_no_backup(backup: Path, tmp_path: Path) -> None:
+    enter_new(at_once=True)
+    with as_superuser() as cursor:
+        cursor.execute("DELETE FROM ledger_ledgerhash")
+        cursor.execute("DELETE FROM ledger_ledgerentry")
+    call_command("backup", str(tmp_path / "another"))
+    manifest = json.loads((tmp_path / "another" / "manifest.json").read_text())
+    assert [root for _, root in manifest["ledgers"].values() if root.startswith("damaged: ")]

@@ -17,10 +17,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from psycopg import sql
 
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Membership, Workspace
 from inspector.accounts.services import create_workspace
+from inspector.audit.reviews.leases import claim
+from inspector.audit.reviews.verdicts import judge_item
+from inspector.audit.services import create_queue, fill_queue
 from inspector.erasing.wishes import Wish, ask_to_erase
-from inspector.threads.models import Message
+from inspector.threads.models import Conversation, Message
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
 
@@ -199,7 +202,23 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
             settle_all()
             record.refresh_from_db()
             assert (bytes(record.source), Message.objects.exists()) == (b"", False)
+            assert settle_a_dispute(cast) == "violation"
         finally:
             cursor.execute("RESET ROLE")
     assert guard.is_held
     assert (guard.role, guard.owner) == ("app_of_a_test", owner)
+
+
+def settle_a_dispute(cast: Cast) -> str:
+    """The verdict of a third person on what two see differently."""
+    deliver(cast, b'{"from":"a","to":["b"],"p":"REQ","mid":"m2","cid":"c2","body":{"t":"task"}}')
+    settle_all()
+    conversation = Conversation.objects.get(workspace=cast.workspace, native_id="c2")
+    queue = create_queue(membership=cast.owner, name="two", reviewers=2)
+    fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    third = Membership.objects.create(workspace=cast.workspace, user=make_user("tara"), role="auditor")
+    for membership, verdict in ((cast.auditor, "fine"), (cast.owner, "violation"), (third, "violation")):
+        item = claim(membership=membership, item=queue.items.get())
+        seen = bytes(conversation.settled_digest or b"")
+        judge_item(membership=membership, item=item, verdict=verdict, comment="", seen=seen, answers=[])
+    return str(queue.items.get().verdict)
