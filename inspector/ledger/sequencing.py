@@ -51,8 +51,9 @@ class Watch:
         self.looked_at = self.looked_at_all = float("-inf")
         self.since: datetime | None = None
         self.written = ""
-        # How far a look at everything has come that takes longer than one pass.
+        # How far a look at everything has come that takes longer than one pass, and what ran when it began.
         self.reached: dict[str, Any] = {}
+        self.began: datetime | None = None
 
 
 _watch = Watch()
@@ -78,12 +79,16 @@ def enter_new(*, at_once: bool = False) -> int:
         if not is_ours:
             return 0
         since = None if is_whole else _watch.since
+        if is_whole and not _watch.reached:
+            _watch.began = oldest
         until = now + MAX_SECONDS if not at_once else float("inf")
         done = [_enter_kind(kind, since, until) for kind in KINDS]
         _sign_grown()
     count = sum(entered for entered, _ in done)
     if all(is_all for _, is_all in done):
-        _watch.since, _watch.written = oldest - SLACK, "" if count else written
+        # What was committed behind a look at everything, while it went on, is looked at by the next pass.
+        began = _watch.began if is_whole and _watch.began else oldest
+        _watch.since, _watch.written = min(began, oldest) - SLACK, "" if count else written
         if is_whole:
             _watch.looked_at_all = now
             _watch.reached.clear()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.db.utils import DatabaseError
+from django.utils import timezone
 
 from inspector import pipeline
 from inspector.audit.models import Review
@@ -270,3 +272,20 @@ def test_nothing_is_looked_at_while_nobody_writes(
         monkeypatch.setattr(sequencing._watch, "written", cursor.fetchone()[0])
     with django_assert_num_queries(1):
         assert enter_new() == 0
+
+
+def test_what_is_committed_behind_a_look_at_everything_is_entered_by_the_next(
+    filled: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look that takes several passes goes on behind the last row that it read; this one began two hours ago."""
+    watch = sequencing.Watch()
+    monkeypatch.setattr(sequencing, "_watch", watch)
+    monkeypatch.setattr(sequencing, "LOOK_SECONDS", 0.0)
+    # What is committed from an hour before the last pass on is taken for old.
+    monkeypatch.setattr(sequencing, "SLACK", timedelta(hours=-1))
+    watch.reached, watch.began = {"record": uuid.UUID(int=2**128 - 1)}, timezone.now() - timedelta(hours=2)
+    deliver(filled, write_log(3, first=50))
+    enter_new()
+    assert LedgerEntry.objects.filter(kind="record", workspace=filled.workspace).count() == 12
+    enter_new()
+    assert LedgerEntry.objects.filter(kind="record", workspace=filled.workspace).count() == 15
