@@ -18,7 +18,7 @@ from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
-from inspector.intake.withdrawals import count_hidden_of, find_withdrawal, find_withdrawals, list_withdrawals
+from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, list_withdrawals
 from inspector.threads.selectors import list_conversations_of
 
 from ..shell import cut_page, read_number, read_place, render_page, turn_pages, within_workspace, write_query
@@ -27,6 +27,7 @@ from .progress import link_messages, make_progress, name_delivery
 
 PAGE_ROWS = 50
 PAGE_PROBLEMS = 100
+MAX_ACTS = 20
 MAX_CONVERSATIONS = 20
 
 
@@ -102,6 +103,7 @@ def answer_delivery(
     reached = list(list_conversations_of(delivery=delivery, limit=MAX_CONVERSATIONS + 1))
     shown = problems[:PAGE_PROBLEMS]
     warned = list_warnings(delivery.warnings)
+    acts = list(list_withdrawals(delivery=delivery)[:MAX_ACTS])
     context = {
         "delivery": {**make_progress(delivery, slug, is_receipt=True), **_describe(delivery)},
         "problems": [
@@ -133,9 +135,10 @@ def answer_delivery(
             for conversation in reached[:MAX_CONVERSATIONS]
         ],
         "has_more_conversations": len(reached) > MAX_CONVERSATIONS,
-        "withdrawal": _describe_withdrawal(delivery),
+        # Only the newest can be in force.
+        "withdrawal": _describe_withdrawal(delivery, acts[0]) if acts and acts[0].taken_back_at is None else None,
         "erased": find_erased(delivery=delivery),
-        "acts": list(list_withdrawals(delivery=delivery)[:20]),
+        "acts": acts,
         "withdraw_url": reverse("pages:withdraw", args=[slug, delivery.pk]),
         "take_back_url": reverse("pages:take-back", args=[slug, delivery.pk]),
         "may_withdraw": membership.is_auditor and delivery.is_framed,
@@ -180,10 +183,7 @@ def describe_named(request: HttpRequest, membership: Membership) -> dict[str, An
     }
 
 
-def _describe_withdrawal(delivery: Delivery) -> dict[str, Any] | None:
-    withdrawal = find_withdrawal(delivery=delivery)
-    if withdrawal is None:
-        return None
+def _describe_withdrawal(delivery: Delivery, withdrawal: Withdrawal) -> dict[str, Any]:
     hidden = count_hidden_of(delivery=delivery)
     return {
         "by": withdrawal.by.get_username(),

@@ -20,6 +20,7 @@ from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns as api_urls
 from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import urlpatterns, workspace_urls
+from inspector.retention.models import Erasure
 from inspector.threads.models import Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.test_access import POSTED, address_of
@@ -123,6 +124,7 @@ def choose_ids(ids: dict[str, Any]) -> dict[str, Any]:
         "message_id": message.pk,
         "record_id": message.record_id,
         "trace_id": Trace.objects.get(native_id="t", last_at__isnull=False).pk,
+        "erasure_id": Erasure.objects.create(workspace=message.workspace, kind="age", reason="Too old.").pk,
     }
 
 
