@@ -19,15 +19,15 @@ from django.db import connection
 from django.test import override_settings
 from psycopg import sql
 
+from inspector.backups import making
 from inspector.intake.models import Record
-from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.reading import IncompleteError, get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.schema import list_newer, refuse_newer_schema
 from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
-from ..ledger.test_ledger import as_superuser
 
 PROJECT = Path(__file__).parents[3]
 LOG = b"\n".join(
@@ -230,11 +230,17 @@ def test_code_that_is_older_than_its_database_does_not_start(cast: Cast) -> None
     assert list_newer(["intake.0003_long_squashed", "somebody.0001_initial"]) == []
 
 
-def test_a_damaged_ledger_stops_no_backup(backup: Path, tmp_path: Path) -> None:
+def test_a_damaged_ledger_stops_no_backup(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(cast, LOG)
+    settle_all()
     enter_new(at_once=True)
-    with as_superuser() as cursor:
-        cursor.execute("DELETE FROM ledger_ledgerhash")
-        cursor.execute("DELETE FROM ledger_ledgerentry")
-    call_command("backup", str(tmp_path / "another"))
-    manifest = json.loads((tmp_path / "another" / "manifest.json").read_text())
-    assert [root for _, root in manifest["ledgers"].values() if root.startswith("damaged: ")]
+
+    def miss(*_: object) -> bytes:
+        raise IncompleteError("entry 3 is missing")
+
+    monkeypatch.setattr(making, "compute_root", miss)
+    call_command("backup", str(tmp_path / "backup"))
+    manifest = json.loads((tmp_path / "backup" / "manifest.json").read_text())
+    roots = [root for _, root in manifest["ledgers"].values()]
+    assert roots
+    assert set(roots) == {"damaged: entry 3 is missing"}
