@@ -175,14 +175,14 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             options = _letter([each for each in (*truth.about, *truth.wrong) if each not in (UNKNOWN, ANY)], chance)
             shown = "; ".join(f"{letter}) {_show(text)}" for text, letter in sorted(options.items(), key=itemgetter(1)))
             lines.append(f"  {number}: {shown}; ?) cannot be told" if shown else f"  {number}: not asked")
+            # Of what the record gives no act, the reader is told that nobody knows whether it answers.
+            is_open = bool(LEFT_OPEN & {*truth.act, ACT_OF.get(message.performative or "", UNKNOWN)})
             right = {
                 "who": (letters.get(truth.who, UNKNOWN),),
                 "to": tuple(letters.get(each, each) for each in truth.to),
                 "act": truth.act,
                 "about": tuple(options.get(each, each) for each in truth.about),
-                "reply": (*truth.reply, "unclear")
-                if LEFT_OPEN & {*truth.act} and "none" in truth.reply
-                else truth.reply,
+                "reply": (*truth.reply, "unclear") if is_open and "none" in truth.reply else truth.reply,
                 "end": truth.ends,
             }
             moment = datetime.fromisoformat(message.sent_at) if message.sent_at else before
@@ -192,7 +192,7 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             said.add(reading.wire)
             also += ["K"] if truth.who == UNKNOWN or not message.receivers else []
             also += ["I"] if "unclear" in right["reply"] else []
-            before = moment
+            before = max(filter(None, (before, moment)), default=None)
             heard = _find_doubts([*message.notes, *reading.notes])
             questions.append(
                 Question(
