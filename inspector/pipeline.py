@@ -9,7 +9,7 @@
     trace       a trace, alone under its lease:  the tree of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
     examine     a conversation, alone under its lease:  what the rules find in it, kept as findings
-    erase       what somebody wants erased, or what is too old:  piece by piece, with all that was made of it
+    erase       what an owner asked to erase, or what is too old:  piece by piece, with all that was made of it
     alert       a new finding that a webhook is to hear of:  one request, tried again after growing pauses
 
 The job row is the truth; workers are woken (`intake.waking`) and look for themselves. Each step keeps its checkpoint in
@@ -31,7 +31,7 @@ from django.db import DatabaseError, connection
 from inspector.accounts.services import forget_sign_ins
 from inspector.audit.findings.examining import ask_outdated
 from inspector.audit.findings.sweeping import note_all_due
-from inspector.erasing.wishes import erase_expired
+from inspector.erasing.requests import erase_expired
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.breaks import end_abandoned

@@ -62,6 +62,15 @@ _STAND_IN: Final = (
 _EXAMPLE: Final = r"(?![A-Z0-9]{9}EXAMPLE)"
 
 
+# What stands in quotes, up to a quote that no escape is before; where there is none, up to the first. In a text of JSON
+# within another (`deep`) a quote is an escape already, and its escape another one.
+_QUOTED: Final = (
+    r"(?(deep)(?:\\\\(?:\\[^\r\n]|[^\r\n\\])|(?!(?P=quote)|\\\\)[^\r\n]){6,256}+(?=(?P=quote))"
+    r"|(?:\\[^\r\n]|(?!(?P=quote))[^\r\n\\]){6,256}+(?=(?P=quote)))"
+    r"|(?:(?!(?P=quote))[^\r\n]){6,256}?"
+)
+
+
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.ASCII)
 
@@ -137,7 +146,7 @@ SHAPES: Final = (
             r"(?i:" + _KEYS + r"(?:[_-]?(?:access|value|id|key|1|2)){0,2}+)"
             r"(?:" + _QUOTE + r"?+\s{0,3}+(?::=|=>|=|:)\s{0,3}+(?:"
             # In quotes it may hold anything; without, one word with something in it that words have not.
-            r"(?P<quote>\\?[\"'])(?i:" + _STAND_IN + r")(?P<quoted>(?:(?!(?P=quote))[^\r\n]){6,256}?)(?=(?P=quote))"
+            r"(?P<quote>(?P<deep>\\)?+[\"'])(?i:" + _STAND_IN + r")(?P<quoted>" + _QUOTED + r")(?=(?P=quote))"
             r"|(?i:" + _STAND_IN + r")(?=[A-Za-z_./:-]{0,64}+[0-9!@#$%^*+=~?])"
             r"(?P<plain>[^\s\"'\\|;,<>{}()\[\]&`]{6,256}+)))"
         ),

@@ -75,7 +75,7 @@ class Line:
     cautions: str = ""
     remarks: str = ""
     is_answered: bool = False
-    # The end that each sender who answered it gave it last, with the number of that line.
+    # The end that each sender who answered it gave it last, with the line that gave it.
     ends: dict[str | None, tuple[str, Line]] = field(default_factory=dict)
 
     @property

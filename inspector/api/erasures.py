@@ -11,10 +11,10 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.erasing.wishes import Wish, ask_to_erase, preview
+from inspector.erasing.requests import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
 from inspector.retention.models import Erasure
-from inspector.retention.selectors import find_grave, list_erasures
+from inspector.retention.selectors import find_tombstone, list_erasures
 
 from .authentication import caller_of
 from .documents import Document, OneOf, Text
@@ -24,7 +24,7 @@ from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 _ERASURES: Final = "erasures"
-_WISH: Final = Document(
+_REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
         OneOf(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
@@ -68,10 +68,10 @@ def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:
     Raises:
         ProblemError: 410 where it was.
     """
-    if grave := find_grave(workspace_id=workspace_id, about=about):
+    if tombstone := find_tombstone(workspace_id=workspace_id, about=about):
         raise ProblemError(
-            410, f"it was {grave.erasure}", record=str(grave.subject), sha256=bytes(grave.sha256).hex(),
-            size=grave.size_bytes,
+            410, f"it was {tombstone.erasure}", record=str(tombstone.subject), sha256=bytes(tombstone.sha256).hex(),
+            size=tombstone.size_bytes,
         )  # fmt: skip
 
 
@@ -92,24 +92,25 @@ class ErasuresView(Endpoint):
         return Response({"results": [_show(each) for each in page], "next": cursor})
 
     @extend_schema(
-        operation_id="erase", request=_WISH.schema, responses={200: ErasureSerializer, 201: ErasureSerializer}
+        operation_id="erase", request=_REQUEST.schema, responses={200: ErasureSerializer, 201: ErasureSerializer}
     )
     def post(self, request: Request) -> Response:
         """Count what would be erased (200), or have it erased for good by a worker (201), in the name of an owner."""
-        said, workspace = _WISH.read(request), caller_of(request).workspace
+        said, workspace = _REQUEST.read(request), caller_of(request).workspace
         try:
             subject = uuid.UUID(said["id"]) if said["id"] else None
         except ValueError as error:
             raise ProblemError(422, "the id is a UUID", members=["id"]) from error
-        wish = Wish(kind=said["kind"], subject=subject, name=said["name"], is_both=said["direction"] == "both")
+        target = Target(kind=said["kind"], subject=subject, name=said["name"], is_both=said["direction"] == "both")
         with act_for(request) as person:
             if said["do"] == "erase":
-                return Response(_show(ask_to_erase(membership=person, wish=wish, reason=said["reason"])), status=201)
-            seen = preview(workspace_id=workspace.pk, wish=wish)
+                made = ask_to_erase(membership=person, target=target, reason=said["reason"])
+                return Response(_show(list_erasures(workspace_id=workspace.pk).get(pk=made.pk)), status=201)
+            seen = preview(workspace_id=workspace.pk, target=target)
         return Response(
             {
                 **dict.fromkeys(("id", "by", "at", "finished_at")),
-                "kind": wish.kind,
+                "kind": target.kind,
                 "target": subject,
                 "reason": "",
                 "records": seen.records,
@@ -138,8 +139,7 @@ class ErasureView(Endpoint):
 
 def _show(erasure: Erasure) -> dict[str, Any]:
     return {
-        **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at")},
+        **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at", "records")},
         "by": erasure.by.get_username() if erasure.by else None,
-        "records": erasure.tombstones.filter(kind="record").count(),
         **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")),
     }

@@ -1,1 +1,1 @@
-"""Erasing: `wishes` says what and asks for it, `pieces` does it."""
+"""Erasing: `requests` says what and asks for it, `pieces` does it."""

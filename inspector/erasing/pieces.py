@@ -48,7 +48,7 @@ from inspector.threads.models import (
 from inspector.threads.models.agents import make_agent_id
 from inspector.threads.resolving.arrivals import follow_weighing
 
-from .wishes import list_records_of, record_act
+from .requests import list_records_of, record_act
 
 # So many records go in one transaction, and the rest of so many conversations.
 BATCH_RECORDS, BATCH_CONVERSATIONS = 200, 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -155,7 +156,19 @@ def find_secrets(reading: Reading, around: str = "") -> Secrets:
                 texts.setdefault(layer.text[token.start : token.end], token.name)
     if is_escaped or (around and has_hint(around)):
         _find_in([*reading.messages, reading.envelope], texts)
+    for written, name in list(texts.items()):
+        texts |= {meant: texts.get(meant, name) for meant in _read_escapes(written)}
     return locate_secrets(texts, layers) if texts else NOTHING
+
+
+def _read_escapes(token: str) -> Iterator[str]:
+    """What a token means whose escapes are read as JSON reads them, once and as often as there are any."""
+    while "\\" in token:
+        try:
+            token = json.loads(f'"{token}"', strict=False)
+        except ValueError:
+            return
+        yield token
 
 
 def may_be_escaped(text: str) -> bool:

@@ -229,10 +229,10 @@ def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iter
         for kind, found in rows.items()
     }
     # By what the messages name: the entry of a record that is gone is in the bundle, and says so.
-    graves = Tombstone.objects.filter(about__contains=[conversation.pk])
+    tombstones = Tombstone.objects.filter(about__contains=[conversation.pk])
     named = messages.order_by().values_list("record_id", flat=True).iterator()
-    erased = graves.values_list("subject", flat=True).iterator()
-    erasures = graves.values_list("erasure", flat=True).distinct().iterator()
+    erased = tombstones.values_list("subject", flat=True).iterator()
+    erasures = tombstones.values_list("erasure", flat=True).distinct().iterator()
     return {"record": chain(named, erased), "erasure": erasures, **subjects}
 
 
@@ -328,9 +328,9 @@ def _load_leaves(
                 if pk in told:
                     content = None if leaf.digest else leaf.content
                     found[kind, leaf.subject] = {"leaf": describe_leaf(kind, leaf), "content": content}
-            for subject, grave in find_tombstones(kind=kind, subjects=subjects).items():
+            for subject, tombstone in find_tombstones(kind=kind, subjects=subjects).items():
                 if (kind, subject) in found:
-                    found[kind, subject]["erased"] = _describe_grave(grave)
+                    found[kind, subject]["erased"] = _describe_tombstone(tombstone)
         for subject in gone if _may_know(bundle, kind) else ():
             found[kind, subject] = {"leaf": None, "kind": kind, "id": str(subject)}
     if bundle.is_exact:
@@ -341,11 +341,11 @@ def _load_leaves(
     return found
 
 
-def _describe_grave(grave: Tombstone) -> dict[str, Any]:
+def _describe_tombstone(tombstone: Tombstone) -> dict[str, Any]:
     """What is told of something erased; `erasure` is the id of the entry that says so itself."""
-    erasure = grave.erasure
-    told = {"on": grave.at.astimezone(UTC).isoformat(timespec="seconds"), "reason": erasure.reason}
-    return {**told, "by_id": erasure.by_id, "erasure": str(erasure.pk), "size": grave.size_bytes}
+    erasure = tombstone.erasure
+    told = {"on": tombstone.at.astimezone(UTC).isoformat(timespec="seconds"), "reason": erasure.reason}
+    return {**told, "by_id": erasure.by_id, "erasure": str(erasure.pk), "size": tombstone.size_bytes}
 
 
 def _read_sources(bundle: Bundle, indexes: Sequence[int]) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from django.db.models import BinaryField, F, Func, Model, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models import BinaryField, Case, F, Func, Model, OuterRef, Q, QuerySet, Subquery, UUIDField, Value, When
 from django.db.models.functions import Coalesce
 
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
@@ -33,6 +33,7 @@ _MAX_NUMBER: Final = (1 << 63) - 1
 
 EVERY: Final = Q()
 OWN_ID: Final = F("pk")
+EMPTY: Final = Value(hashlib.sha256(b"").digest(), output_field=BinaryField())
 
 
 class Sha256(Func):
@@ -74,7 +75,7 @@ class Kind:
         workspace: the path to the workspace's id.
         subject: the row's id, as a UUID.
         since: rows that may be new since a moment, by what has an index.
-        is_erasable: whether its content may be erased, so that a tombstone keeps the digest of it.
+        erased: how a row looks whose content was erased: of such a one its tombstone has the digest.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Kind:
     workspace: str = "workspace_id"
     subject: Any = OWN_ID
     since: Callable[[datetime], Q] = lambda moment: Q(pk__gte=first_id(moment))
-    is_erasable: bool = False
+    erased: Q | None = None
 
     @property
     def rows(self) -> QuerySet[Any]:
@@ -103,11 +104,11 @@ class Kind:
         values = [F(value) if isinstance(value, str) else value for value in self.columns.values()]
         # A name of a column cannot be that of an annotation.
         shown = {f"evidence_{at}": value for at, value in enumerate(values)}
-        if self.is_erasable:
-            shown["evidence_digest"] = kept_digest(self.name)
+        if self.erased is not None:
+            shown["evidence_digest"] = Case(When(self.erased, then=kept_digest(self.name)))
         for row in rows.values_list("pk", self.workspace, self.subject, self.at, *shown.values()):
             key, workspace, subject, at, *found = row
-            digest = found.pop() if self.is_erasable else None
+            digest = found.pop() if self.erased is not None else None
             content = dict(zip(self.columns, map(_spell, found), strict=True))
             yield key, Leaf(workspace, subject, at, content, bytes(digest) if digest else None)
 
@@ -174,8 +175,8 @@ KINDS: Final[Sequence[Kind]] = (
         model=Record,
         columns={
             **_same("channel_id", "identity", "is_quarantined"),
-            # Of an erased record its tombstone has the digest.
-            "source": Coalesce(kept_digest("record"), Sha256("source")),
+            # Of an erased record its tombstone has the digest; it vouches for no bytes that are there.
+            "source": Case(When(source=b"", then=Coalesce(kept_digest("record"), EMPTY)), default=Sha256("source")),
         },
         at="created_at",
     ),
@@ -189,7 +190,7 @@ KINDS: Final[Sequence[Kind]] = (
         at="framed_at",
         holds=Q(framed_at__isnull=False),
         since=lambda moment: Q(framed_at__gte=moment),
-        is_erasable=True,
+        erased=Q(file_name="", remote_address="", idempotency_key=None),
     ),
     Kind(name="withdrawal", model=Withdrawal, columns=_same("delivery_id", "by_id", "at", "reason"), at="at"),
     Kind(
@@ -229,7 +230,7 @@ KINDS: Final[Sequence[Kind]] = (
             "quoted": Sha256("quoted"),
         },
         at="created_at",
-        is_erasable=True,
+        erased=Q(words="", quoted=b""),
     ),
     Kind(
         name="comment-turn",
@@ -237,7 +238,7 @@ KINDS: Final[Sequence[Kind]] = (
         columns=_same("comment_id", "kind", "by_id", "words", "is_restricted", "of_id"),
         at="at",
         workspace="comment__workspace_id",
-        is_erasable=True,
+        erased=Q(words=""),
     ),
     Kind(
         name="finding-act",

@@ -12,7 +12,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Channel, Membership
-from inspector.erasing.wishes import Wish, ask_to_erase, count_expired, preview
+from inspector.erasing.requests import Target, ask_to_erase, count_expired, preview
+from inspector.intake.text import make_storable
 from inspector.retention.selectors import find_rules, list_erasures, list_holds
 from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
 
@@ -52,11 +53,11 @@ def act(request: HttpRequest, membership: Membership) -> HttpResponse:
             lift_hold(membership=membership, hold_id=_read_id(given.get("hold", "")))
             said = "The hold is lifted: what it stopped goes on."
         else:
-            wish = _read_wish(given)
+            target = _read_target(given)
             if given.get("action") != "erase" or not given.get("is_sure"):
-                seen = {"wish": wish, "counts": preview(workspace_id=membership.workspace_id, wish=wish)}
+                seen = {"target": target, "counts": preview(workspace_id=membership.workspace_id, target=target)}
                 return _answer(request, membership, {**seen, "reason": given.get("reason", "")})
-            ask_to_erase(membership=membership, wish=wish, reason=given.get("reason", ""))
+            ask_to_erase(membership=membership, target=target, reason=given.get("reason", ""))
             said = "It is being erased. The list below says when all is gone."
     except ValidationError as error:
         flashes.error(request, f"Nothing was done: {'; '.join(error.messages)}.")
@@ -78,7 +79,7 @@ def _answer(
         "rules": find_rules(workspace_id=workspace.pk).values(),
         "holds": list_holds(workspace_id=workspace.pk),
         "erasures": list_erasures(workspace_id=workspace.pk)[:SHOWN],
-        "channels": Channel.objects.filter(workspace=workspace).order_by("name")[:SHOWN],
+        "channels": Channel.objects.filter(workspace=workspace).order_by("name"),
         "seen": seen,
         "rule": rule,
     }
@@ -88,7 +89,9 @@ def _answer(
 def _find(membership: Membership, given: QueryDict) -> Channel | None:
     if not given.get("channel"):
         return None
-    channel = Channel.objects.filter(workspace=membership.workspace, name=given["channel"]).first()
+    channel = Channel.objects.filter(
+        workspace=membership.workspace, name=make_storable(given.get("channel", ""))
+    ).first()
     if channel is None:
         raise ValidationError("there is no such channel")
     return channel
@@ -96,7 +99,8 @@ def _find(membership: Membership, given: QueryDict) -> Channel | None:
 
 def _read_days(given: QueryDict) -> int | None:
     days = given.get("days", "").strip()
-    if days and not (days.isascii() and days.isdecimal() and 0 < int(days) <= MAX_DAYS):
+    is_number = days.isascii() and days.isdecimal() and len(days) <= len(str(MAX_DAYS))
+    if days and not (is_number and 0 < int(days) <= MAX_DAYS):
         raise ValidationError(f"the number of days is from 1 to {MAX_DAYS:,}, or empty for ever")
     return int(days) if days else None
 
@@ -108,8 +112,8 @@ def _read_id(text: str) -> uuid.UUID:
         raise ValidationError("give the id of the record or delivery, as its page shows it") from error
 
 
-def _read_wish(given: QueryDict) -> Wish:
+def _read_target(given: QueryDict) -> Target:
     kind, what = given.get("kind", ""), given.get("what", "")
     if kind == "person":
-        return Wish(kind=kind, name=what, is_both=bool(given.get("is_both")))
-    return Wish(kind=kind, subject=_read_id(what))
+        return Target(kind=kind, name=what, is_both=bool(given.get("is_both")))
+    return Target(kind=kind, subject=_read_id(what))

@@ -87,10 +87,6 @@ class Erasure(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.told
-
-    @property
-    def told(self) -> str:
         """When and why, in words, and by whom where it was a person."""
         by = f" by {self.by.get_username()}" if self.by else ""
         return f"erased on {self.at:%Y-%m-%d}{by} because {self.reason}"

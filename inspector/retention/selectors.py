@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from .models import Erasure, LegalHold, RetentionRule, Tombstone
 
@@ -29,8 +30,11 @@ def is_held(*, workspace_id: uuid.UUID, channel_id: uuid.UUID | None) -> bool:
 
 
 def list_erasures(*, workspace_id: uuid.UUID) -> QuerySet[Erasure]:
-    """The erasures of a workspace, newest first."""
-    return Erasure.objects.select_related("by", "channel").filter(workspace_id=workspace_id).order_by("-id")
+    """The erasures of a workspace, newest first, each with how many `records` it erased so far."""
+    rows = Erasure.objects.select_related("by", "channel").filter(workspace_id=workspace_id)
+    gone = Tombstone.objects.filter(erasure=OuterRef("pk"), kind="record").order_by().values("erasure")
+    count = Subquery(gone.annotate(count=Count("subject")).values("count"))
+    return rows.annotate(records=Coalesce(count, 0)).order_by("-id")
 
 
 def is_erased(kind: str, subject: OuterRef) -> Exists:
@@ -44,7 +48,7 @@ def find_tombstones(*, kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.
     return {row.subject: row for row in rows}
 
 
-def find_grave(*, workspace_id: uuid.UUID, about: uuid.UUID) -> Tombstone | None:
+def find_tombstone(*, workspace_id: uuid.UUID, about: uuid.UUID) -> Tombstone | None:
     """The tombstone of the record that a message stood in, by the message's id, or the record's own."""
     rows = Tombstone.objects.select_related("erasure__by").filter(kind="record", workspace_id=workspace_id)
     return rows.filter(Q(subject=about) | Q(about__contains=[about])).first()

@@ -8,6 +8,7 @@ import json
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -372,6 +373,20 @@ def make_bomb(name: str, unit: bytes, count: int) -> bytes:
     return packed.getvalue()
 
 
+def place_far_away() -> bytes:
+    """A zip whose first file begins where no file can, as a zip of the larger form (zip64) can say."""
+    data = bytearray(make_bundle().pack())
+    entry, end = data.find(b"PK\x01\x02"), data.rfind(b"PK\x05\x06")
+    extra = struct.pack("<HHQ", 1, 8, 2**63 + 5)
+    name_length, extra_length = struct.unpack_from("<HH", data, entry + 28)
+    struct.pack_into("<H", data, entry + 30, extra_length + len(extra))
+    struct.pack_into("<I", data, entry + 42, 2**32 - 1)
+    struct.pack_into("<I", data, end + 12, struct.unpack_from("<I", data, end + 12)[0] + len(extra))
+    at = entry + 46 + name_length + extra_length
+    data[at:at] = extra
+    return bytes(data)
+
+
 def break_data(name: str) -> bytes:
     """A zip in which some packed bytes of a file are others."""
     data = bytearray(make_bundle(records=200).pack())
@@ -398,6 +413,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "bzip2": (lambda: pack(unpack(make_bundle().pack()), zipfile.ZIP_BZIP2), "packed in a way"),
     "lzma": (lambda: pack(unpack(make_bundle().pack()), zipfile.ZIP_LZMA), "packed in a way"),
     "encrypted": (mark_encrypted, "encrypted"),
+    "far away": (place_far_away, "A damaged zip file"),
     "broken data": (lambda: break_data("entries.jsonl"), "damaged"),
     "bomb of one line": (lambda: make_bomb("entries.jsonl", b" " * 2**20, BOMB), "Line 1 of entries.jsonl is longer"),
     "bomb in the manifest": (lambda: make_bomb("manifest.json", b" " * 2**20, BOMB), "manifest.json is not JSON"),

@@ -35,6 +35,7 @@ from django.db.models import (
     When,
 )
 
+from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
@@ -61,6 +62,10 @@ ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", 
 JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
 # The events of a task that give its result.
 RESULTS: Final = frozenset({"done", "gave-result", "answered"})
+# By which notes a decoder says that a tool failed.
+TOOL_FAILURES: Final = frozenset(
+    note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
+)
 # Of so many failed tools of a conversation it is asked what their callers said next, among so many messages.
 _MAX_ERRORS: Final = 100
 _MAX_LATER: Final = 10
@@ -179,7 +184,7 @@ def _load_after_errors(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Mes
     """What the caller of a tool that failed said next, within some messages."""
     failed: dict[uuid.UUID, Seen] = {}
     for scene in scenes.values():
-        of_tools = [each.message for each in scene.noted if any(map(_is_error_of_tool, each.notes))]
+        of_tools = [each.message for each in scene.noted if any(note["code"] in TOOL_FAILURES for note in each.notes)]
         failed |= {message.id: message for message in of_tools[:_MAX_ERRORS]}
     if not failed:
         return
@@ -197,10 +202,6 @@ def _load_after_errors(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Mes
         own = next((said[each] for each in after if each in said and said[each][0].sender == whose), None)
         if own is not None:
             scenes[message.conversation].after_errors.append((message, *own))
-
-
-def _is_error_of_tool(note: Mapping[str, Any]) -> bool:
-    return str(note.get("code", "")).endswith(".tool-failed")
 
 
 def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:

@@ -45,9 +45,9 @@ def _find_own_judgements(scene: Scene) -> Iterator[Hit]:
 
 # Who says one of these, in English, has not passed over a failure.
 _TROUBLE: Final = re.compile(
-    r"(?i)n['’]t\b|\b(?:fail|err|unable|unavail|sorry|unfortun|problem|issue|wrong|retr|tr(?:y|ied|ies)|again|instead"
-    r"|another|other|alternat|however|but|differ|missing|denied|refus|reject|invalid|time[ds]? ?out|stop|abort|cancel"
-    r"|cannot|no|not|none|never|without|yet)"
+    r"(?i)n['’]t\b|\b(?:fail|error|unable|unavail|unfortun|problem|retr|alternat|differ|refus|reject|invalid|abort|cancel)"
+    r"|\b(?:sorry|issues?|wrong|tr(?:y|ied|ies|ying)|again|instead|another|others?|however|but|missing|denied"
+    r"|time[ds]? ?out|stop(?:s|ped)?|cannot|no|not|none|never|without|yet)\b"
 )
 # Acts that go on without a word on what came before: a call made again, a refusal, an answer that is a failure itself.
 _GOES_ON: Final = frozenset({"inform", "done", "accept", "commit", "observe"})
@@ -73,6 +73,22 @@ def _call_and_say(result: str, *said: str | dict[str, object]) -> str:
         *went_on,
     ]
     return json.dumps({"messages": [{"role": "user", "content": "Book room 7."}, *lines]}) + "\n"
+
+
+def _fail_in_blocks(*, claim: str) -> str:
+    """The same with the call and its failure as blocks of contents."""
+    call = {"type": "tool_use", "id": "t1", "name": "book", "input": {"room": 7}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "the room is taken"}
+    lines = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    return json.dumps({"messages": [*lines, {"role": "assistant", "content": claim}]}) + "\n"
+
+
+def _fail_by_mcp(*, claim: str) -> str:
+    """The same by a server of tools, whose client then says something in the same log."""
+    call = {"method": "tools/call", "params": {"name": "book", "arguments": {"room": 7}}}
+    result = {"result": {"content": [{"type": "text", "text": "the room is taken"}], "isError": True}}
+    calls = [json.dumps({"jsonrpc": "2.0", "id": 1, **each}) for each in (call, result)]
+    return say(("ada", calls[0]), ("rooms", calls[1]), ("ada", claim))
 
 
 _CALL_AGAIN: Final[dict[str, object]] = {
@@ -139,13 +155,21 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_ignored_errors,
-        triggers=(_call_and_say('{"error":"the room is taken"}', "Room 7 is booked for Monday."),),
+        triggers=(
+            _call_and_say('{"error":"the room is taken"}', "Room 7 is booked for Monday."),
+            _fail_in_blocks(claim="Room 7 is booked for Monday."),
+            _fail_by_mcp(claim="Room 7 is booked for Monday."),
+        ),
         passes=(
             _call_and_say('{"error":"the room is taken"}', "Room 7 could not be booked: it is taken."),
             _call_and_say('{"error":"the room is taken"}', "Let me try room 8."),
             _call_and_say('{"error":"the room is taken"}', _CALL_AGAIN, "Room 8 is booked for Monday."),
             _call_and_say('{"booked":7}', "Room 7 is booked for Monday."),
             _call_and_say('{"error":"the room is taken"}'),
+            _call_and_say('{"error":"the room is taken"}', {"role": "user", "content": "Thanks, all is fine."}),
+            _call_and_say('The manual says {"error":"taken"} there.', "Room 7 is booked for Monday."),
+            _fail_in_blocks(claim="Room 7 could not be booked: it is taken."),
+            _fail_by_mcp(claim="Room 7 could not be booked: it is taken."),
         ),
     ),
 )

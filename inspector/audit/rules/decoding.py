@@ -7,6 +7,7 @@ from typing import Final
 
 from dialects import all_dialects
 
+from ..findings.loading import TOOL_FAILURES
 from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
 _TWICE: Final = frozenset(
@@ -14,9 +15,6 @@ _TWICE: Final = frozenset(
         *("clowl.duplicate-key", "nslip.duplicate", "lambda_lang.repeated-key", "fipa.duplicate"),
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
-)
-_OF_TOOLS: Final = frozenset(
-    note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
 )
 _OF_OFFERS: Final = frozenset({"chat.tool-not-offered", "mcp.tool-not-offered"})
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
@@ -193,7 +191,7 @@ RULES: Final = (
         why="What follows may rest on a result that was never there.",
         severity="notice",
         group="protocol",
-        notes=_OF_TOOLS,
+        notes=TOOL_FAILURES,
         triggers=(
             say(("ada", _answer('{"content":[{"type":"text","text":"no such city"}],"isError":true}'))),
             say(

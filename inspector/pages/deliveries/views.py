@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.erasing.wishes import find_erased
+from inspector.erasing.requests import find_erased
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
 from inspector.intake.staging import read_choices

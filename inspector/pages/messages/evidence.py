@@ -18,7 +18,7 @@ from inspector.intake.selectors import find_record, has_bytes, list_sightings, m
 from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
 from inspector.ranges import RangeError, answer_bytes, refuse_range
-from inspector.retention.selectors import find_grave
+from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
@@ -95,8 +95,8 @@ def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.U
         raise Http404
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
-    if grave := find_grave(workspace_id=membership.workspace_id, about=record_id):
-        return HttpResponse(f"It was {grave.erasure}.\n", content_type="text/plain; charset=utf-8", status=410)
+    if tombstone := find_tombstone(workspace_id=membership.workspace_id, about=record_id):
+        return HttpResponse(f"It was {tombstone.erasure}.\n", content_type="text/plain; charset=utf-8", status=410)
     for index in find_changed("record", [record.pk]).values():
         said = f"{say_changed('record', index)}\n"
         return HttpResponse(said, content_type="text/plain; charset=utf-8", status=409)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
-from inspector.retention.selectors import find_grave
+from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
@@ -64,11 +64,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     try:
         message = get_message(membership, message_id)
     except Http404:
-        grave = find_grave(workspace_id=membership.workspace_id, about=message_id)
-        if grave is None:
+        tombstone = find_tombstone(workspace_id=membership.workspace_id, about=message_id)
+        if tombstone is None:
             raise
         return render_page(
-            request, membership, "message/erased.html", {"grave": grave}, section="conversations", status=410
+            request, membership, "message/erased.html", {"tombstone": tombstone}, section="conversations", status=410
         )
     slug = membership.workspace.slug
     light = read_light(request)

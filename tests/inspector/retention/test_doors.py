@@ -15,7 +15,7 @@ from django.test import Client
 
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.services import create_api_key
-from inspector.erasing.wishes import Wish, ask_to_erase
+from inspector.erasing.requests import Target, ask_to_erase
 from inspector.intake.models import Delivery
 from inspector.ledger.sequencing import enter_new
 from inspector.retention.models import Erasure, LegalHold, RetentionRule, Tombstone
@@ -96,15 +96,38 @@ def test_rules_and_holds_are_set_on_the_page(
     assert owner.post(ACT, {"action": "lift", "hold": str(hold.pk)}).status_code == 422
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"action": "set", "days": "9" * 5000},
+        {"action": "set", "days": "30", "channel": "a\x00b"},
+        {"action": "hold", "reason": "a\x00b" * 2000},
+        {"action": "lift", "hold": "x"},
+        {"action": "erase", "kind": "person", "what": "a\x00b", "is_sure": "on", "reason": "x"},
+        {"action": "erase", "kind": "delivery", "what": "9" * 5000},
+        {"action": "erase", "kind": "x" * 100, "what": "0" * 32},
+        {},
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(
+    cast: Cast, sign_in: Callable[[Membership], Client], said: dict[str, str]
+) -> None:
+    answer = sign_in(cast.owner).post(ACT, said)
+    assert answer.status_code == 422
+    assert "Nothing was done: " in answer.content.decode()
+
+
 def test_a_key_erases_in_the_name_of_an_owner(cast: Cast, filled: Delivery) -> None:
     def key_of(member: Membership, *scopes: str) -> str:
         return create_api_key(workspace=cast.workspace, name="k", scopes=list(scopes), created_by=member.user)[1]
 
     owner, auditor = key_of(cast.owner, "erase", "read"), key_of(cast.auditor, "erase")
-    wish = {"do": "preview", "kind": "delivery", "id": str(filled.pk)}
-    status, seen = call(owner, "post", "erasures", wish)
+    target = {"do": "preview", "kind": "delivery", "id": str(filled.pk)}
+    unknown = {"do": "preview", "kind": "person", "name": "a\x00b"}
+    assert call(owner, "post", "erasures", unknown)[0] in (409, 422)
+    status, seen = call(owner, "post", "erasures", target)
     assert (status, seen["records"], seen["messages"], seen["id"]) == (200, 7, 7, None)
-    said = wish | {"do": "erase", "reason": "the wrong file"}
+    said = target | {"do": "erase", "reason": "the wrong file"}
     assert call(auditor, "post", "erasures", said)[0] == 403
     assert call(key_of(cast.owner, "read"), "post", "erasures", said)[0] == 403
     hold = place_hold(membership=cast.owner, channel=cast.channel, reason="a suit")
@@ -147,7 +170,7 @@ def test_the_offline_verifier_tells_what_was_erased_and_still_proves_it(
     sign_off(cast.auditor, talk)
     enter_new(at_once=True)
     unread = Message.objects.get(sender="", receivers=[]).record_id
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=unread), reason="asked by law")
+    ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=unread), reason="asked by law")
     call_command("erase", "acme", "--person", PERSON, "--as", "olivia", "--reason", "asked by law", "--yes",
                  stdout=io.StringIO())  # fmt: skip
     settle_all()
@@ -172,7 +195,7 @@ def test_every_address_answers_after_everything_was_erased(
     cast: Cast, things: dict[str, str], sign_in: Callable[[Membership], Client]
 ) -> None:
     for delivery in Delivery.objects.filter(workspace=cast.workspace):
-        ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=delivery.pk), reason="x")
+        ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
     settle_all()
     assert not Message.objects.exists()
     token = create_api_key(workspace=cast.workspace, name="k", scopes=ApiKey.Scope.values, created_by=cast.owner.user)[

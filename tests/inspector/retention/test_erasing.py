@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from datetime import timedelta
 from types import SimpleNamespace
@@ -15,8 +16,8 @@ from django.db.utils import DatabaseError
 from django.utils import timezone
 
 from inspector.audit.comments.services import reply, write_comment
-from inspector.erasing import pieces, wishes
-from inspector.erasing.wishes import Wish, ask_to_erase, erase_expired, preview
+from inspector.erasing import pieces, requests
+from inspector.erasing.requests import Target, ask_to_erase, erase_expired, preview
 from inspector.exports.models import Export
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job, Record, Sighting
@@ -128,14 +129,14 @@ def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies
     assert CANARY in Message.objects.get(native_id="d-7").english
     missing = expected - planted.keys()
     assert not missing
-    wish = Wish(kind="person", name=PERSON)
-    seen = preview(workspace_id=cast.workspace.pk, wish=wish)
+    target = Target(kind="person", name=PERSON)
+    seen = preview(workspace_id=cast.workspace.pk, target=target)
     assert (seen.records, seen.messages, seen.others) == (3, 3, 0)
     assert str(seen) == "3 messages in 3 records, from 2026-11-21 to 2026-11-21"
     # What could not be read names nobody: it is erased by itself.
     unread = Message.objects.get(sender="", receivers=[]).record_id
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=unread), reason="asked for by law")
-    ask_to_erase(membership=cast.owner, wish=wish, reason="asked for by law")
+    ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=unread), reason="asked for by law")
+    ask_to_erase(membership=cast.owner, target=target, reason="asked for by law")
     settle_all()
     assert Erasure.objects.exclude(finished_at=None).count() == 2
     assert grep(*words) == {}
@@ -151,7 +152,7 @@ def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies
 
 
 def test_what_was_erased_stays_so_when_it_arrives_again(cast: Cast, filled: Delivery) -> None:
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=filled.pk), reason="the wrong file")
+    ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=filled.pk), reason="the wrong file")
     settle_all()
     assert not Message.objects.exists()
     assert grep(CANARY, PERSON, SERIAL, "weather", "talk.log") == {"trail_deed.told": 1, "trail_deed.object_label": 1}
@@ -169,7 +170,7 @@ def test_what_was_erased_stays_so_when_it_arrives_again(cast: Cast, filled: Deli
 def test_nothing_is_kept_of_a_duplicate_of_something_erased_that_is_written_otherwise(cast: Cast) -> None:
     first = deliver(cast, b'{"id": "m1", "raw": "Go."}\n')
     settle_all()
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=first.pk), reason="x")
+    ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=first.pk), reason="x")
     settle_all()
     again = deliver(cast, b'{ "id" : "m1",  "raw" : "Go.", "from": "quetzalcoatl" }\n')
     settle_all()
@@ -180,14 +181,14 @@ def test_nothing_is_kept_of_a_duplicate_of_something_erased_that_is_written_othe
 
 def test_a_record_that_another_delivery_holds_stays_with_it(cast: Cast, filled: Delivery) -> None:
     deliver(cast, wire("m-1", "oscar", "radar", "the weather"))
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=filled.pk), reason="the wrong file")
+    ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=filled.pk), reason="the wrong file")
     settle_all()
     assert [each.native_id for each in Message.objects.all()] == ["m-1"]
 
 
 def test_one_message_is_erased_alone(cast: Cast, filled: Delivery) -> None:
     record = Message.objects.get(native_id="m-1").record_id
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=record), reason="asked")
+    ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=record), reason="asked")
     settle_all()
     assert grep("weather") == {}
     assert Message.objects.count() == 6
@@ -202,11 +203,11 @@ def test_what_is_older_than_it_is_kept_goes_channel_by_channel_and_a_hold_stops_
     set_retention(membership=cast.owner, channel=None, days=30)
     assert erase_expired() == 0
     later = SimpleNamespace(now=lambda: timezone.now() + timedelta(days=32))
-    monkeypatch.setattr(wishes, "timezone", later)
+    monkeypatch.setattr(requests, "timezone", later)
     hold = place_hold(membership=cast.owner, channel=cast.channel, reason="a suit")
     assert erase_expired() == 0
     with pytest.raises(ValidationError, match="legal hold"):
-        ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=filled.pk), reason="x")
+        ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=filled.pk), reason="x")
     lift_hold(membership=cast.owner, hold_id=hold.pk)
     assert erase_expired() == 1
     assert erase_expired() == 0
@@ -250,24 +251,42 @@ def test_the_database_clears_nothing_without_a_true_tombstone_or_under_a_hold(ca
 
 
 def test_only_an_owner_erases_and_only_what_is_there(cast: Cast, filled: Delivery) -> None:
-    wish = Wish(kind="person", name=PERSON)
+    target = Target(kind="person", name=PERSON)
     for member in (cast.auditor, cast.viewer):
         with pytest.raises(PermissionDenied):
-            ask_to_erase(membership=member, wish=wish, reason="x")
-    for wrong in (Wish(kind="delivery", subject=filled.pk), wish):
+            ask_to_erase(membership=member, target=target, reason="x")
+    for wrong in (Target(kind="delivery", subject=filled.pk), target):
         with pytest.raises(ValidationError, match=r"no such|names this"):
-            ask_to_erase(membership=cast.stranger, wish=wrong, reason="x")
+            ask_to_erase(membership=cast.stranger, target=wrong, reason="x")
     with pytest.raises(ValidationError, match="reason"):
-        ask_to_erase(membership=cast.owner, wish=wish, reason=" ")
+        ask_to_erase(membership=cast.owner, target=target, reason=" ")
     assert not Erasure.objects.exists()
 
 
 def test_an_erasure_waits_for_what_is_still_to_be_read(cast: Cast) -> None:
     delivery = deliver(cast, write_log())
-    ask_to_erase(membership=cast.owner, wish=Wish(kind="delivery", subject=delivery.pk), reason="x")
+    ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
     pieces.erase(lease_job())
     assert not Tombstone.objects.exists()
     settle_all()
     assert Tombstone.objects.filter(kind="record").count() == Sighting.objects.count() == 7
     assert not Message.objects.exists()
     assert Record.objects.filter(pk__gte=first_id(delivery.received_at)).exclude(source=b"").count() == 0
+
+
+def test_a_tombstone_vouches_for_nothing_that_is_there(cast: Cast, filled: Delivery) -> None:
+    """Somebody with rights that nothing holds changes bytes, and adds a tombstone so that they count as erased."""
+    enter_new(at_once=True)
+    record = Record.objects.filter(is_quarantined=False).first()
+    assert record is not None
+    erasure = Erasure.objects.create(workspace=cast.workspace, kind="record", target=record.pk, reason="x")
+    digest, size = hashlib.sha256(bytes(record.source)).digest(), len(record.source)
+    Tombstone.objects.create(
+        workspace=cast.workspace, erasure=erasure, kind="record", subject=record.pk, sha256=digest, size_bytes=size
+    )
+    enter_new(at_once=True)
+    assert verify_ledger(cast.workspace.pk).holds
+    Record.objects.filter(pk=record.pk).update(source=b"something else")
+    found = verify_ledger(cast.workspace.pk)
+    assert not found.holds
+    assert str(record.pk) in str(found.faults)

@@ -22,7 +22,7 @@ from inspector.accounts.services import create_workspace
 from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.verdicts import judge_item
 from inspector.audit.services import create_queue, fill_queue
-from inspector.erasing.wishes import Wish, ask_to_erase
+from inspector.erasing.requests import Target, ask_to_erase
 from inspector.threads.models import Conversation, Message
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
@@ -198,7 +198,7 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
             record = Message.objects.get(workspace=cast.workspace).record
             cursor.execute("SELECT erase_buried(%s)", [[record.pk]])
             assert cursor.fetchone() == (0,)
-            ask_to_erase(membership=cast.owner, wish=Wish(kind="record", subject=record.pk), reason="asked")
+            ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=record.pk), reason="asked")
             settle_all()
             record.refresh_from_db()
             assert (bytes(record.source), Message.objects.exists()) == (b"", False)

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.accounts.models import Membership
-from inspector.erasing.wishes import Wish, ask_to_erase, preview
+from inspector.erasing.requests import Target, ask_to_erase, preview
 
 
 class Command(BaseCommand):
@@ -36,16 +36,16 @@ class Command(BaseCommand):
         if membership is None:
             raise CommandError(f"There is no {options['owner']} in a workspace “{options['workspace']}”.")
         kind = next(each for each in ("person", "delivery", "record") if options[each])
-        wish = (
-            Wish(kind=kind, name=options["person"], is_both=options["received"])
+        target = (
+            Target(kind=kind, name=options["person"], is_both=options["received"])
             if kind == "person"
-            else Wish(kind=kind, subject=options[kind])
+            else Target(kind=kind, subject=options[kind])
         )
         try:
-            seen = preview(workspace_id=membership.workspace_id, wish=wish)
+            seen = preview(workspace_id=membership.workspace_id, target=target)
             self.stdout.write(str(seen))
             if options["yes"]:
-                erasure = ask_to_erase(membership=membership, wish=wish, reason=options["reason"])
+                erasure = ask_to_erase(membership=membership, target=target, reason=options["reason"])
                 self.stdout.write(f"Erasure {erasure.pk} is asked for; a worker does it.")
             else:
                 self.stdout.write("Nothing is done without --yes.")

@@ -1,4 +1,4 @@
-"""What somebody wants erased: counted beforehand, asked for with a reason; and what has become too old."""
+"""What is to be erased: counted beforehand, asked for with a reason; and what has become too old."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from inspector.accounts.models import Channel, Membership
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job, Record, Sighting
 from inspector.intake.staging import NotStagedError, discard
+from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import (
     check_reason,
     find_withdrawal,
@@ -36,7 +37,7 @@ MAX_COUNTED: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Target:
     """What is to be erased: a record or delivery by its id, or all messages that a person sent.
 
     Args:
@@ -49,10 +50,14 @@ class Wish:
     name: str = ""
     is_both: bool = False
 
+    def __post_init__(self) -> None:
+        """Spell the name as messages store it, so that any text can be asked for."""
+        object.__setattr__(self, "name", make_storable(self.name))
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a wish means now, counted up to `MAX_COUNTED`: `others` are messages of others in the same records."""
+    """What erasing means now, counted up to `MAX_COUNTED`: `others` are messages of others in the same records."""
 
     records: int
     messages: int
@@ -68,27 +73,27 @@ class Preview:
         return f"{self.messages:,} messages in {self.records:,} records{times}{others}{held}"
 
 
-def preview(*, workspace_id: uuid.UUID, wish: Wish) -> Preview:
+def preview(*, workspace_id: uuid.UUID, target: Target) -> Preview:
     """How many messages would be erased, and how old they are.
 
     Raises:
         ValidationError: where there is nothing of the kind.
     """
-    channel = _find_channel(workspace_id, wish)
-    if wish.kind == Erasure.Kind.PERSON:
-        records = list(list_records_of(workspace_id, wish.name, is_both=wish.is_both)[:MAX_COUNTED])
-    elif wish.kind == Erasure.Kind.DELIVERY:
-        seen = Sighting.objects.filter(delivery=wish.subject)
-        elsewhere = Sighting.objects.filter(record=OuterRef("record")).exclude(delivery=wish.subject)
+    channel = _find_channel(workspace_id, target)
+    if target.kind == Erasure.Kind.PERSON:
+        records = list(list_records_of(workspace_id, target.name, is_both=target.is_both)[:MAX_COUNTED])
+    elif target.kind == Erasure.Kind.DELIVERY:
+        seen = Sighting.objects.filter(delivery=target.subject)
+        elsewhere = Sighting.objects.filter(record=OuterRef("record")).exclude(delivery=target.subject)
         records = list(seen.filter(~Exists(elsewhere)).values_list("record", flat=True)[:MAX_COUNTED])
     else:
-        records = [uuid.UUID(str(wish.subject))]
+        records = [uuid.UUID(str(target.subject))]
     kept = Record.objects.filter(pk__in=records).filter(~is_erased("record", OuterRef("pk")))
     times = kept.aggregate(first=Min("order_time"), last=Max("order_time"))
     messages = Message.objects.filter(record__in=records)
     count, others = messages.count(), 0
-    if wish.kind == Erasure.Kind.PERSON:
-        others = messages.exclude(sender=wish.name).count()
+    if target.kind == Erasure.Kind.PERSON:
+        others = messages.exclude(sender=target.name).count()
     held = is_held(workspace_id=workspace_id, channel_id=channel)
     return Preview(kept.count(), count, others, times["first"], times["last"], held)
 
@@ -111,24 +116,24 @@ def find_erased(*, delivery: Delivery) -> tuple[int, Erasure] | None:
     return (rows[:MAX_COUNTED].count(), first.erasure) if first else None
 
 
-def _find_channel(workspace_id: uuid.UUID, wish: Wish) -> uuid.UUID | None:
+def _find_channel(workspace_id: uuid.UUID, target: Target) -> uuid.UUID | None:
     """The channel of what is meant; None of a person, whose messages may be in any."""
-    if wish.kind == Erasure.Kind.PERSON:
-        if not Agent.objects.filter(workspace=workspace_id, name=wish.name).exists():
+    if target.kind == Erasure.Kind.PERSON:
+        if not Agent.objects.filter(workspace=workspace_id, name=target.name).exists():
             raise ValidationError("no message here names this agent: write the name as the messages spell it")
         return None
     models: dict[str, Any] = {Erasure.Kind.RECORD: Record, Erasure.Kind.DELIVERY: Delivery}
-    if wish.kind not in models:
+    if target.kind not in models:
         raise ValidationError("what is erased is a record, a delivery or a person")
-    found = models[wish.kind].objects.filter(pk=wish.subject, workspace_id=workspace_id)
+    found = models[target.kind].objects.filter(pk=target.subject, workspace_id=workspace_id)
     channel: uuid.UUID | None = found.values_list("channel", flat=True).first()
     if channel is None:
-        raise ValidationError(f"there is no such {wish.kind} in this workspace")
+        raise ValidationError(f"there is no such {target.kind} in this workspace")
     return channel
 
 
 @transaction.atomic
-def ask_to_erase(*, membership: Membership, wish: Wish, reason: str) -> Erasure:
+def ask_to_erase(*, membership: Membership, target: Target, reason: str) -> Erasure:
     """Have something erased for good, by a job that follows; uploads that wait to be imported are discarded at once.
 
     Raises:
@@ -139,11 +144,11 @@ def ask_to_erase(*, membership: Membership, wish: Wish, reason: str) -> Erasure:
     if not membership.is_owner:
         raise PermissionDenied("only an owner of this workspace erases messages")
     workspace_id, reason = membership.workspace_id, check_reason(reason)
-    channel = _find_channel(workspace_id, wish)
+    channel = _find_channel(workspace_id, target)
     if is_held(workspace_id=workspace_id, channel_id=channel):
         raise ValidationError("a legal hold stops erasing: lift it first")
-    if wish.kind == Erasure.Kind.DELIVERY:
-        delivery = Delivery.objects.get(pk=uuid.UUID(str(wish.subject)))
+    if target.kind == Erasure.Kind.DELIVERY:
+        delivery = Delivery.objects.get(pk=uuid.UUID(str(target.subject)))
         if find_withdrawal(delivery=delivery) is None:
             withdraw_delivery(membership=membership, delivery=delivery, reason=reason)
     for staged in Delivery.objects.filter(workspace=workspace_id, state=Delivery.State.STAGED):
@@ -151,9 +156,9 @@ def ask_to_erase(*, membership: Membership, wish: Wish, reason: str) -> Erasure:
             discard(delivery=staged)
         except NotStagedError as error:
             raise ValidationError("an upload is being imported just now: try again when it is read") from error
-    given = {"name": wish.name, "is_both": wish.is_both} if wish.kind == Erasure.Kind.PERSON else {}
+    given = {"name": target.name, "is_both": target.is_both} if target.kind == Erasure.Kind.PERSON else {}
     erasure = Erasure(
-        workspace_id=workspace_id, kind=wish.kind, channel_id=channel, target=wish.subject, by=membership.user
+        workspace_id=workspace_id, kind=target.kind, channel_id=channel, target=target.subject, by=membership.user
     )
     return _begin(erasure, reason, given, by=membership)
 

@@ -1,0 +1,141 @@
+"""Secrets in the arguments of tools: in each carrier the rule finds them, and nothing that is made of it shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+import dialects
+from inspector.accounts.models import Channel
+from inspector.audit.models import Finding
+from inspector.intake.facts import read_with_facts
+from inspector.threads.models import Message
+from inspector.threads.rendering.masks import mask_layers
+
+from ..conftest import Cast, deliver, settle_all
+
+pytestmark = pytest.mark.django_db
+
+# By what they are put under; what is put in, and the part of it that nobody may read.
+SECRETS: Final = {
+    "query": ("use ghp_" + "a1B2" * 9 + " for it", "ghp_" + "a1B2" * 9),
+    "password": ("Tr0ub4dor&" + "3xQz", "Tr0ub4dor&" + "3xQz"),
+}
+# What only looks alike: a stand-in, a word about a secret, an example out of a manual.
+NEAR: Final = {
+    "query": "use AKIAIOSFODNN7" + "EXAMPLE for it",
+    "password": "<your password>",
+    "token_limit": "4096",
+}
+Arguments = dict[str, Any]
+
+
+def _span(number: int, **attributes: str) -> str:
+    said = [{"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()]
+    span = {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": f"eee19b7ec3c1{number:04x}", "attributes": said}
+    return json.dumps({**span, "name": "execute_tool find", "startTimeUnixNano": "1795118403000000000"})
+
+
+def _call_by_a2a(part: Arguments) -> str:
+    message = {"kind": "message", "role": "user", "messageId": "m1", "parts": [part]}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}})
+
+
+def _call_by_mcp(arguments: Arguments) -> Arguments:
+    params = {"name": "find", "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+
+
+def _call_by_chat(arguments: str) -> str:
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": arguments}}
+    return json.dumps({"role": "assistant", "content": None, "tool_calls": [call]})
+
+
+# Each carrier, and how it writes a call: as an object, as a text of JSON, inside another, with escapes, cut short.
+CALLS: Final[dict[str, tuple[str, Callable[[Arguments], str]]]] = {
+    "mcp": ("mcp", lambda given: json.dumps(_call_by_mcp(given))),
+    "mcp, deep": ("mcp", lambda given: json.dumps(_call_by_mcp({"options": [{"login": given}]}))),
+    "a2a, data": ("a2a", lambda given: _call_by_a2a({"kind": "data", "data": given})),
+    "a2a, text": ("a2a", lambda given: _call_by_a2a({"kind": "text", "text": json.dumps(given)})),
+    "a2a, mcp inside": ("a2a", lambda given: _call_by_a2a({"kind": "data", "data": _call_by_mcp(given)})),
+    "otel": (
+        "otel",
+        lambda given: _span(1, gen_ai__tool__name="find", gen_ai__tool__call__arguments=json.dumps(given)),
+    ),
+    "otel, openinference": (
+        "otel",
+        lambda given: _span(2, openinference__span__kind="TOOL", input__value=json.dumps(given)),
+    ),
+    "chat": ("chat", lambda given: _call_by_chat(json.dumps(given))),
+    "chat, cut short": ("chat", lambda given: _call_by_chat(json.dumps(given)[:-1])),
+    "chat, escapes": (
+        "chat",
+        lambda given: _call_by_chat(json.dumps(given).replace("B", "\\u0042")),
+    ),
+    "chat, blocks": (
+        "chat",
+        lambda given: json.dumps(
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "find", "input": given}]}
+        ),
+    ),
+    "chat, responses": (
+        "chat",
+        lambda given: json.dumps(
+            {"type": "function_call", "call_id": "c1", "name": "find", "arguments": json.dumps(given)}
+        ),
+    ),
+}
+
+
+def test_every_carrier_has_calls_here() -> None:
+    carriers = {each.slug for each in dialects.all_dialects() if each.is_carrier}
+    assert {dialect for dialect, _ in CALLS.values()} == carriers
+
+
+def test_a_secret_in_arguments_is_found_and_masked(cast: Cast) -> None:
+    where, wires = {}, {}
+    for name, (dialect, write) in CALLS.items():
+        for key, (value, secret) in SECRETS.items():
+            channel = Channel.objects.create(workspace=cast.workspace, name=f"{name} {key}")
+            where[channel.pk] = (name, key, dialect, secret)
+            wires[name, key] = wire = write({key: value, "limit": 3})
+            deliver(cast, json.dumps({"raw": wire}).encode() + b"\n", channel=channel, name="calls.jsonl")
+    settle_all()
+    found = set(Finding.objects.filter(rule="token-in-clear", holds=True).values_list("channel", flat=True))
+    assert [case[:2] for pk, case in where.items() if pk not in found] == []
+    rows = list(Message.objects.filter(channel__in=where).values_list("channel", "dialect", "english", "body", "words"))
+    assert {where[row[0]][:2] for row in rows} == set(wires)
+    assert [where[row[0]][:2] for row in rows if row[1] != where[row[0]][2] and "inside" not in where[row[0]][0]] == []
+    assert [where[row[0]][:2] for row in rows if where[row[0]][3] in " ".join(map(str, row[2:]))] == []
+    told = Finding.objects.values_list("channel", "text", "key")
+    assert [where[pk][:2] for pk, *texts in told if where[pk][3] in " ".join(map(str, texts))] == []
+    # The wire as it is shown to whoever may not see secrets, each layer of it.
+    for name, key, _, secret in where.values():
+        reading = read_with_facts(wires[name, key], "", "")
+        assert secret not in json.dumps(reading.to_dict()["messages"]), "nor before it is told"
+        shown = "\n".join(mask_layers(reading))
+        assert secret not in shown, (name, key)
+        assert "•" in shown, (name, key)
+        assert "limit" in shown, "what is no secret stays readable"
+
+
+# Passwords by their name that JSON writes otherwise than they are meant: with an escaped letter, with a quotation mark.
+@pytest.mark.parametrize("secret", ["Tr0\u00fcb4dor&3xQz", 'Tr0ub"4dor&3xQz'], ids=["letter", "quotation mark"])
+def test_a_password_that_is_written_with_escapes_is_masked(secret: str) -> None:
+    shown = []
+    for _, write in CALLS.values():
+        reading = read_with_facts(write({"password": secret}), "", "")
+        shown += [str(message.content) for message in reading.messages] + mask_layers(reading)
+    assert [text for text in shown if secret[-8:] in text] == []
+
+
+def test_what_only_looks_like_a_secret_is_let_pass(cast: Cast) -> None:
+    for name, (_, write) in CALLS.items():
+        channel = Channel.objects.create(workspace=cast.workspace, name=name)
+        deliver(cast, json.dumps({"raw": write(dict(NEAR))}).encode() + b"\n", channel=channel, name="calls.jsonl")
+    settle_all()
+    found = Finding.objects.filter(rule="token-in-clear").values_list("channel__name", "text")
+    assert list(found) == []
