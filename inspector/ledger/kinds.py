@@ -17,7 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.db.models import BinaryField, Case, F, Func, Model, OuterRef, Q, QuerySet, Subquery, UUIDField, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Length
+from django.db.models.lookups import Exact
 
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.intake.models import Delivery, Record, Withdrawal
@@ -176,7 +177,9 @@ KINDS: Final[Sequence[Kind]] = (
         columns={
             **_same("channel_id", "identity", "is_quarantined"),
             # Of an erased record its tombstone has the digest; it vouches for no bytes that are there.
-            "source": Case(When(source=b"", then=Coalesce(kept_digest("record"), EMPTY)), default=Sha256("source")),
+            "source": Case(
+                When(Exact(Length("source"), 0), then=Coalesce(kept_digest("record"), EMPTY)), default=Sha256("source")
+            ),
         },
         at="created_at",
     ),
