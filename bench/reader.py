@@ -36,6 +36,7 @@ from .reader_stories import ACTS, DIALECTS, DOUBTS, ENDS, PEOPLE, UNKNOWN, Talk,
 QUESTIONS = ("who", "to", "act", "about", "reply", "end", "doubts")
 ANY = "*"
 _OF_HANDSHAKES = frozenset({"accepted", "capabilities", "session"})
+_STEM = re.compile(r"\b[a-zA-Z]{5}")
 _NUMBER = re.compile(r"\d{1,9}")
 GRAVE = ("warning", "error")
 TOLD = ("notice", *GRAVE)
@@ -98,8 +99,9 @@ def draw(count: int, seed: int, into: Path) -> int:
         longer = chance.sample(talks_of[0], min(count // 4, len(talks_of[0])))
         kept = longer + chance.sample(talks_of[1], min(count // 2 - len(longer), len(talks_of[1])))
         first = chance.randrange(count_riddles(dialect))
-        talks = [write_talk(dialect, f"talk-{at}", chance, first + at) for at in range(count - len(kept))]
-        talks += [make_recorded(dialect, said, found, chance) for said in kept]
+        told = [make_recorded(dialect, said, found, chance) for said in kept]
+        told = [talk for talk in told if talk.lines]
+        talks = [write_talk(dialect, f"talk-{at}", chance, first + at) for at in range(count - len(told))] + told
         own: list[Question] = []
         for number, talk in enumerate(talks, 1):
             name = f"{dialect}-{number:02}"
@@ -273,6 +275,8 @@ def make_recorded(
             break
         (message,) = reading.messages
         about = _say_about(each, message)
+        # Of agent-lingua some recorders named their sample, and not what the message says.
+        about = about if dialect != "agent_lingua" or _is_said(about, message) else ""
         ids[message.message_id] = str(at + 1)
         parent = ids.get(message.parent_id) if message.parent_id else None
         act = ACT_OF.get(message.performative or "", UNKNOWN)
@@ -329,6 +333,12 @@ def _say_about(said: dict[str, Any], message: dialects.Message | None) -> str:
         return str(json.loads(said["raw"])["body"]["t"])
     except (ValueError, KeyError, TypeError):
         return ""
+
+
+def _is_said(meaning: str, message: dialects.Message) -> bool:
+    """Whether a word of what the recorder wrote stands in the decoded record."""
+    written = f"{message.performative} {message.topic} {json.dumps(message.content, default=str)}".casefold()
+    return any(stem.casefold() in written for stem in _STEM.findall(meaning))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,8 @@ _REPORTS = {
 
 # How a status of success is told where the payload denies it: the payload wins, and the code is named.
 _HOPEFUL = {
-    "0": (" reports, by the code of success,", " reports to {}, by the code of success,"),
-    "1": (" reports, by the code of partial success,", " reports to {}, by the code of partial success,"),
+    "0": (" reports, under the code of success,", " reports to {}, under the code of success,"),
+    "1": (" reports, under the code of partial success,", " reports to {}, under the code of partial success,"),
 }
 
 # By status, what is said where no correlation id names the request.

@@ -79,7 +79,7 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
 
 def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
     if denies_success(statement, content):
-        text = f"it says success (^{statement.status}), and its data say that it failed"
+        text = f"it says success (^{statement.status}), and its data say that it failed; the data count"
         ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
 
 

@@ -147,14 +147,14 @@ def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iter
     failing = find_failing(details)
     if failing is not None:
         own = (*path, *failing)
-        yield notes.DONE_FAILING, own, f"it says DONE, and {say_field(own)} says that it failed"
+        yield notes.DONE_FAILING, own, f"it says DONE, and {say_field(own)} says that it failed; the data count"
 
 
 def _check_acknowledgement(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
     refusing = find_refusing(details)
     if refusing is not None:
         own = (*path, *refusing)
-        yield notes.ACK_REFUSING, own, f"it says ACK, and {say_field(own)} says that it does not accept"
+        yield notes.ACK_REFUSING, own, f"it says ACK, and {say_field(own)} says that it does not accept; the data count"
 
 
 def is_percentage(value: Any) -> bool:
