@@ -59,7 +59,7 @@ BEARS_BY_CODE = {
     "key": "E", "invisible": "F", "hidden": "F", "bidi": "F", "redefin": "D", "clash": "D", "differ": "DK",
     "receiver": "HK", "sender": "HK", "downgrade": "L", "unsigned": "L", "signature": "L", "session": "LB",
     "target": "K", "repeated-field": "K", "contradict": "J", "refus": "J", "fail": "J", "duplicate": "AHJ",
-    "repeat": "A", "run": "A", "turn": "AC",
+    "repeat": "A", "mislabel": "J", "run": "A", "turn": "AC",
 }  # fmt: skip
 BEARS_BY_GROUP = {
     "malformed": "H", "undecoded": "H", "protocol": "H", "sequence": "ABCI", "assumption": "DHIK", "security": "EFL",
@@ -134,9 +134,10 @@ def list_menu(rows: dict[str, str]) -> str:
 
 
 HOW = f"""# Answer from the English alone. One line is one message; between the bars stand, in this order:
-# who, to: a letter of the conversation's people. act, end, doubts: from the lists here. about: a letter of the
-# message's own list. reply: the number of the message answered, `none` (it answers nothing), `missing` (one that is
-# not in the record) or `unclear` (several, or it cannot be told). `?` is always allowed: better than a guess.
+# who, to: a letter of the conversation's people. act, end, doubts: from the lists here. about: the words of the
+# message's own list (copied, without the letter). reply: the number of the message answered, `none` (it answers
+# nothing), `missing` (one that is not in the record) or `unclear` (several, or it cannot be told). `?` is always
+# allowed: better than a guess.
 # act
 {list_menu(ACTS)}
 # end: how the matter stands, by this message
@@ -193,7 +194,7 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             also += ["A"] if reading.wire in said else []
             said.add(reading.wire)
             also += ["K"] if truth.who == UNKNOWN or not message.receivers else []
-            also += ["I"] if "unclear" in right["reply"] else []
+            also += ["I"] if {"unclear", "missing"} & set(right["reply"]) else []
             before = max(filter(None, (before, moment)), default=None)
             heard = _find_doubts([*message.notes, *reading.notes])
             questions.append(
@@ -372,6 +373,8 @@ def mark(question: Question, cells: Sequence[str]) -> list[Miss]:
         answer = given[name].lower() or UNKNOWN
         # Of several receivers one is right, and so are all.
         several = re.split(r"[ ,&+]+", answer) if name == "to" else [answer]
+        if name == "about":
+            several = [letter for letter, text in question.about.items() if _show(text).lower() == answer] or several
         if ANY in right or set(several) <= set(right):
             continue
         kind = "in part" if answer == UNKNOWN else "misled"

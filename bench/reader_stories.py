@@ -65,7 +65,7 @@ DOUBTS = {
     "G": "a name or a text in it looks like a statement of somebody else",
     "H": "it is broken, or a part of it was not understood or is missing",
     "I": "which message it answers is only inferred, or there are several candidates",
-    "J": "its data contradict its act, or it contradicts an earlier message of its sender",
+    "J": "its data contradict its act or each other, or it contradicts an earlier message of its sender",
     "K": "who sends it or to whom it goes is not known, or is told in two ways",
     "L": "its protection is weak: unsigned, plain text, downgraded, sealed against the rules",
 }
@@ -365,9 +365,11 @@ _KNOWING = {"co": "consciousness", "tr": "truth", "da": "data", "un": "the unive
 def _lambda_plain(talk: Talk) -> None:
     atom, word = talk.chance.choice(sorted(_KNOWING.items()))
     about, wrong = f"knowing about {word}", ("knowing about risk", f"not knowing about {word}", f"making {word}")
-    _lambda(talk, f"?Uk/{atom}", "question", about, wrong)
+    first = _lambda(talk, f"?Uk/{atom}", "question", about, wrong)
     about, wrong = f"not knowing about {word}", (about, "not knowing about risk", f"{talk.a} not knowing about {word}")
-    _lambda(talk, f"!I-k/{atom}", "states", about, wrong, by=talk.b, to=talk.a)
+    # The record joins no statement to a question; whoever reads both does.
+    reply = ("none", str(first))
+    _lambda(talk, f"!I-k/{atom}", "states", about, wrong, by=talk.b, to=talk.a, reply=reply)
 
 
 def _lambda_negations(talk: Talk) -> None:
@@ -400,11 +402,11 @@ def _lambda_agreements(talk: Talk) -> None:
     first = _lambda(
         talk, ">Ig/da<Ug/re", "offers", "giving data for the result", ("giving the result for data", *wrong)
     )
-    more: dict[str, Any] = {"by": talk.b, "to": talk.a, "doubts": ["I"], "reply": _answers(first)}
+    more: dict[str, Any] = {"by": talk.b, "to": talk.a, "doubts": ["I"], "reply": (str(first), "unclear")}
     _lambda(
         talk, "<-", ["refuses", "received"], "disagreeing", ("agreeing", "not understanding"), end="refused", **more
     )
-    more["reply"], more["doubts"] = (str(first), "unclear"), ["IJ"]
+    more["doubts"] = ["IJ"]
     _lambda(talk, "<+", ["agrees", "received"], "agreeing", ("disagreeing", "not understanding"), end="agreed", **more)
 
 

@@ -81,6 +81,27 @@ class JsonError(Exception):
         self.offset = offset
         self.reason = reason
 
+    @property
+    def said(self) -> str:
+        """Why, and where in the text, for people who do not write JSON."""
+        if self.kind != "syntax":
+            return self.reason
+        return _SAID.get(self.reason, "it is written wrongly at character {}").format(self.offset + 1)
+
+
+# What the standard library's words mean.
+_SAID = {
+    "Expecting value": "a value is missing at character {}",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is missing at character {}",
+    "Illegal trailing comma before end of object": "a comma too many stands at character {}",
+    "Illegal trailing comma before end of array": "a comma too many stands at character {}",
+    "Expecting ',' delimiter": "a comma or an end is missing at character {}",
+    "Expecting ':' delimiter": "a colon is missing at character {}",
+    "Unterminated string starting at": "the text that begins at character {} is not closed",
+    "Invalid control character at": "a control character stands at character {}",
+    "Extra data": "more follows at character {}",
+}
+
 
 class Loaded:
     """A JSON value with where it ended and what was odd about its text: `repeated` are the keys given again."""

@@ -45,6 +45,8 @@ _IN_HEAD: Final = re.compile(
     r"|CLowl version |in the form of |it has the message id |in conversation |closed by the signature line "
     r"|the whole SHA-256 is |public key in full: |the payload in full: "
 )
+# What a template has in the place of a name.
+_BLANK: Final = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
 _ASKS: Final = frozenset({"request", "query", "propose", "delegate"})
 _ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
 # How an answer leaves what it answers, and how that is told of an earlier one.
@@ -211,7 +213,7 @@ class Transcript:
 def _say_names(message: Message) -> Iterator[str]:
     """Of names that read like more than a name, that they are names."""
     for name in dict.fromkeys((message.sender, *message.receivers[:_MAX_NAMES])):
-        if name and (shown := say_name(name)) != name:
+        if name and (shown := say_name(name)) != name and not _BLANK.match(name):
             yield f"{shown} is the name of one agent"
 
 
@@ -312,6 +314,8 @@ def _say_other_task(line: Line, answered: Line) -> tuple[str, ...]:
     """That an answer is about another task than what it answers, where the dialect's topics are tasks."""
     about, asked = line.message.topic, answered.message.topic
     is_answer = line.message.performative in _ANSWERS and answered.message.performative in _ASKS
+    # An error may bear the word in place of its task.
+    is_answer = is_answer and not (line.message.performative == "failure" and about == "error")
     if not is_answer or not about or not asked or about == asked or not get_dialect(line.dialect).topics_are_tasks:
         return ()
     return (f"Caution: it is about {_show(about)}, and what it answers is about {_show(asked)}.",)
@@ -466,7 +470,8 @@ def _find_differences(first: Message, second: Message) -> Iterator[str]:
     for name in ("sender", "topic"):
         before, after = getattr(first, name), getattr(second, name)
         if before != after:
-            yield f"{name} {_show(after)} instead of {_show(before)}"
+            # A topic is a task in one dialect and a tag in another.
+            yield f"{'sender ' if name == 'sender' else ''}{_show(after)} instead of {_show(before)}"
     one, other = first.content, second.content
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*one, *other)):

@@ -6,7 +6,6 @@ layer of the record, so that a sentence can point into it; what cannot be unwrap
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -173,8 +172,7 @@ def _read_json(payload: Payload, text: str, layer: int, start: int, *, is_bare: 
             payload.content, payload.text = None, None
             payload.note(kinds.NOT_BASE64, "it is not Base64: shown as written")
         else:
-            said = json.JSONDecodeError(fault.reason, text, fault.offset) if fault.kind == "syntax" else fault
-            payload.note(kinds.NOT_JSON, f"the text is not JSON ({said}): shown as text")
+            payload.note(kinds.NOT_JSON, f"the text is not JSON ({fault.said}): shown as text")
         return
     payload.content, payload.is_json = loaded.data, True
     if is_bare:

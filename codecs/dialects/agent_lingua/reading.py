@@ -222,5 +222,6 @@ def _note_invisible(layers: tuple[Layer, ...], notes: list[Note]) -> None:
         found = _INVISIBLE.search(layer.text)
         if found:
             count = sum(1 for _ in _INVISIBLE.finditer(layer.text))
-            text = f"{count} invisible or direction-changing, the first U+{ord(found[0]):04X}"
+            word = "character" if count == 1 else "characters"
+            text = f"{count} invisible or direction-changing {word}, the first U+{ord(found[0]):04X}"
             notes.append(kinds.INVISIBLE.note(text, (layer.id, *found.span())))

@@ -239,7 +239,8 @@ def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledge
         return
     best = max(asked, key=_ORDER.index)
     if own is None and _ORDER.index(best) > _ORDER.index(level):
-        text = f"{by} offered {LEVELS[best]} ({where}), and {agreed}; what {own_name} can do is not known"
+        extra = "" if level in asked else ", which was not offered"
+        text = f"{by} offered {LEVELS[best]} ({where}), and {agreed}{extra}; what {own_name} can do is not known"
         ledger.notes.append(kinds.BELOW_OFFER.note(text, _place(payload)))
 
 

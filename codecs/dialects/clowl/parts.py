@@ -77,7 +77,7 @@ def _explain(fault: JsonError) -> UnreadableError:
         return UnreadableError(NUMBER_TOO_LONG, fault.offset, fault.reason)
     if fault.kind == "constant":
         return UnreadableError(NOT_JSON, fault.offset, "NaN and Infinity are not JSON")
-    return UnreadableError(NOT_JSON, fault.offset, f"not JSON: {fault.reason[0].lower()}{fault.reason[1:]}")
+    return UnreadableError(NOT_JSON, fault.offset, f"not JSON: {fault.said}")
 
 
 class Piece:
