@@ -371,6 +371,7 @@ def mark(question: Question, cells: Sequence[str]) -> list[Miss]:
     misses = []
     for name, right in question.right.items():
         answer = given[name].lower() or UNKNOWN
+        answer = UNKNOWN if answer == "cannot be told" else answer
         # Of several receivers one is right, and so are all.
         several = re.split(r"[ ,&+]+", answer) if name == "to" else [answer]
         if name == "about":
