@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 GRAVE = ("warning", "error")
 TOLD = ("notice", *GRAVE)
 # Of these the reader is told where it is not known what they answer.
-ANSWERS = {"done", "failed", "received", "agrees", "refuses"}
+ANSWERS = {"done", "failed", "received", "agrees", "refuses", "under-way"}
 # And of what is not understood: that may answer too.
 LEFT_OPEN = {*ANSWERS, UNKNOWN}
 MAX_MESSAGES = 8
@@ -170,6 +170,7 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
     lines += ["  ?) not known", "About"]
     questions, number, before = [], 0, None
     said: set[str] = set()
+    ended: dict[tuple[str | None, str | None], set[str | None]] = {}
     for truths, reading in zip(talk.truths, decode_log(talk), strict=True):
         if len(truths) != len(reading.messages):
             raise ValueError(f"{name}: {len(reading.messages)} messages are read where {len(truths)} were written")
@@ -193,7 +194,10 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             also += ["C"] if _is_past(message) else []
             also += ["A"] if reading.wire in said else []
             said.add(reading.wire)
-            also += ["K"] if truth.who == UNKNOWN or not message.receivers else []
+            also += ["K"] if truth.who == UNKNOWN or not message.receivers or truth.who.startswith("<") else []
+            ends = ended.setdefault((message.sender, message.parent_id), set())
+            also += ["J"] if {message.performative, *ends} >= {"done", "failure"} else []
+            ends.add(message.performative)
             also += ["I"] if {"unclear", "missing"} & set(right["reply"]) else []
             before = max(filter(None, (before, moment)), default=None)
             heard = _find_doubts([*message.notes, *reading.notes])

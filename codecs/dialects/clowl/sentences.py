@@ -15,10 +15,7 @@ from .telling import SOMEONE, Teller, Words, say_pair, say_value
 # The documents' own examples call the text of a request or a search `q`.
 _QUERY = {"q": "query"}
 # Keys of the data that would read as if the message went to or came from somebody else.
-_PARTIES = {
-    **{key: f"“{key}” (a data key, not the recipient)" for key in ("target", "to", "for", "receiver", "recipient")},
-    **{key: f"“{key}” (a data key, not the sender)" for key in ("from", "sender")},
-}
+_PARTIES = {key: f"the data's “{key}”" for key in ("target", "to", "for", "receiver", "recipient", "from", "sender")}
 
 
 def tell(message: Message, piece: Piece) -> list[Words]:
