@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from inspector.ledger.notes import Checkpoint, Note
 from inspector.ledger.reading import IncompleteError, make_reader
 from inspector.ledger.sequencing import get_size
 from inspector.schema import list_newer
+from inspector.trail.roles import as_owner
 
 from .database import count_rows, run_program
 from .errors import BackupError
@@ -52,8 +54,7 @@ def restore_backup(
     for note in kept:
         _compare_kept(manifest, note.checkpoint, is_older_fine=is_older_fine, say=say)
     # No lock is held while pg_restore works: the tables appear when its one transaction ends.
-    with transaction.atomic():
-        there = count_rows()
+    there = _count_rows()
     if there:
         raise BackupError(
             f"The database has {len(there)} tables already. A backup is restored into an empty database: make one, or "
@@ -62,8 +63,7 @@ def restore_backup(
     say(f"Restoring {sum(manifest.rows.values()):,} rows of {manifest.made_at}")
     run_program(pg_restore, ["--exit-on-error", "--single-transaction", "--no-owner", str(folder / DUMP)])
     connection.close()
-    with transaction.atomic():
-        found = count_rows()
+    found = _count_rows()
     wrong = [name for name in sorted({*found, *manifest.rows}) if found.get(name) != manifest.rows.get(name)]
     if wrong:
         raise BackupError(
@@ -78,9 +78,19 @@ def restore_backup(
     say(f"Every ledger has the root that the backup noted ({len(ledgers)})")
     for note in kept:
         _look_into(note.checkpoint)
-    with connection.cursor() as cursor:
+    with _as_owner(), connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return manifest
+
+
+def _count_rows() -> dict[str, int]:
+    with _as_owner(), transaction.atomic():
+        return count_rows()
+
+
+def _as_owner() -> AbstractContextManager[None]:
+    """Work as the owner of the tables, where one is named: the application may read them only when it is admitted."""
+    return as_owner(settings.DATABASE_OWNER) if settings.DATABASE_OWNER else nullcontext()
 
 
 def _compare_kept(manifest: Manifest, kept: Checkpoint, *, is_older_fine: bool, say: Callable[[str], None]) -> None:

@@ -26,7 +26,10 @@ from .errors import ClusterFailedError, NoSpaceError, ProcessFailedError
 from .processes import Program, Supervisor
 
 NAME = "postgresql"
+# The role that owns the database and its tables, and the one that the product works as.
 ROLE = DATABASE = "inspector"
+APPLICATION = "inspector_application"
+PASSWORDS = {ROLE: "password", APPLICATION: "application_password"}
 SUPERUSER = "postgres"
 PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the environment changes nothing.
 RANK = 9  # The last to stop: everything else still writes.
@@ -85,15 +88,20 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The address for the product's role, in libpq's form."""
-        return self._url(ROLE, DATABASE, (self.home / "password").read_text())
+        """The address for the role that owns the database, in libpq's form: what migrates, and tests."""
+        return self._url(ROLE, DATABASE, (self.home / PASSWORDS[ROLE]).read_text())
+
+    @property
+    def application_url(self) -> str:
+        """The address for the role that the product works as: it may not change what is evidence."""
+        return self._url(APPLICATION, DATABASE, (self.home / PASSWORDS[APPLICATION]).read_text())
 
     def prepare(self) -> None:
-        """Make the home and the passwords: from then on `url` is known, though nothing answers there yet."""
+        """Make the home and the passwords: from then on the addresses are known, though nothing answers there yet."""
         self.home.mkdir(mode=0o700, exist_ok=True)
         if self.account:
             self.account.admit(self.home)
-        for name in ("password", "superuser_password"):
+        for name in (*PASSWORDS.values(), "superuser_password"):
             path = self.home / name
             if not path.exists():
                 _write_private(path, secrets.token_urlsafe(32))
@@ -139,7 +147,7 @@ class Cluster:
             )
 
     def is_healthy(self) -> bool:
-        """Whether the product's role gets an answer to a query."""
+        """Whether the role that owns the database gets an answer to a query."""
         try:
             with psycopg.connect(self.url, connect_timeout=5) as connection:
                 connection.execute("SELECT 1")
@@ -249,18 +257,19 @@ class Cluster:
             return False
 
     def _ensure_database(self) -> None:
-        password = (self.home / "password").read_text()
+        # Only the owner of tests may make other databases, and roles.
+        powers = {ROLE: "CREATEDB CREATEROLE" if self.is_throw_away else "NOCREATEDB NOCREATEROLE"}
         with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
-            known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
-            # The role owns its database and nothing else; only the one of tests may make others, and roles.
-            connection.execute(
-                sql.SQL("{} ROLE {} LOGIN NOSUPERUSER {} PASSWORD {}").format(
-                    sql.SQL("ALTER" if known else "CREATE"),
-                    sql.Identifier(ROLE),
-                    sql.SQL("CREATEDB CREATEROLE" if self.is_throw_away else "NOCREATEDB NOCREATEROLE"),
-                    sql.Literal(password),
+            for role, file in PASSWORDS.items():
+                known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone()
+                connection.execute(
+                    sql.SQL("{} ROLE {} LOGIN NOSUPERUSER {} PASSWORD {}").format(
+                        sql.SQL("ALTER" if known else "CREATE"),
+                        sql.Identifier(role),
+                        sql.SQL(powers.get(role, "NOCREATEDB NOCREATEROLE")),
+                        sql.Literal((self.home / file).read_text()),
+                    )
                 )
-            )
             if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
                 connection.execute(
                     sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(ROLE))

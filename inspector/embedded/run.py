@@ -97,10 +97,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
                 cluster = make_cluster(state)
                 terminal.say(f"Starting PostgreSQL {cluster.binaries.major} in {cluster.home}")
                 cluster.start(supervisor)
-                state.write_database_url(cluster.url)
+                state.write_database_url(cluster.application_url)
             try:
-                url = cluster.url if cluster else os.environ["DATABASE_URL"]
-                return start_product(options, terminal, state, supervisor, listener, url)
+                url = cluster.application_url if cluster else os.environ["DATABASE_URL"]
+                # Only what migrates and restores works as the owner of the tables.
+                owner = {"DATABASE_OWNER_URL": cluster.url} if cluster else {}
+                return start_product(options, terminal, state, supervisor, listener, url, owner)
             finally:
                 terminal.end_progress()
                 supervisor.stop(programs.WORKER)
@@ -121,12 +123,13 @@ def start_product(
     supervisor: Supervisor,
     listener: socket.socket,
     database_url: str,
+    owner: dict[str, str],
 ) -> int:
-    """Start the product on a running database."""
+    """Start the product on a running database; `owner` is what the environment says of the role that owns it."""
     environment = programs.make_environment(state, database_url)
     if options.restore:
-        restore(options, environment)
-    first = take_first_steps(state, environment, terminal)
+        restore(options, environment | owner)
+    first = take_first_steps(state, environment | owner, terminal)
     host, port = listener.getsockname()
     door = Door(host=host, port=port, token=first["token"])
     terminal.say("Starting the web server and the worker")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.db import connection
@@ -48,6 +50,9 @@ _RIGHTS: Final = (
     "GRANT EXECUTE ON FUNCTION erase_buried(uuid[]) TO {role}",
     *(f"GRANT UPDATE ({', '.join(columns)}) ON {table} TO {{role}}" for table, columns in ONLY_CHANGED_IN.items()),
 )
+# Statistics for the planner, before autovacuum comes by; older servers have no such right, and it is done without.
+_UPKEEP: Final = "GRANT MAINTAIN ON ALL TABLES IN SCHEMA {schema} TO {role}"
+_FIRST_WITH_UPKEEP: Final = 170_000
 
 
 class RolesError(Exception):
@@ -71,7 +76,8 @@ def admit_application(*, role: str, password: str) -> bool:
             raise RolesError("DATABASE_OWNER_URL and DATABASE_URL name the same role: the application needs its own")
         if not is_there:
             _make_role(cursor, role, password)
-        for right in _RIGHTS:
+        rights = (*_RIGHTS, _UPKEEP) if connection.pg_version >= _FIRST_WITH_UPKEEP else _RIGHTS
+        for right in rights:
             cursor.execute(sql.SQL(right).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))
     return not is_there
 
@@ -89,3 +95,16 @@ def _make_role(cursor: Any, role: str, password: str) -> None:
             sql.Identifier(role), sql.Literal(proof)
         )
     )
+
+
+@contextmanager
+def as_owner(address: dict[str, Any]) -> Iterator[None]:
+    """Work as the owner of the tables, and as the application again when that is done."""
+    connection.close()
+    kept = dict(connection.settings_dict)
+    connection.settings_dict.update(address)
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict.update(kept)

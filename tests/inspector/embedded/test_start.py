@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
+import psycopg.errors
 import pytest
 
 from inspector.embedded.homes import make_cluster
@@ -48,6 +50,17 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
     assert "agree with an independent count" in told.stdout
     assert told.stdout.rstrip().endswith("Everything works.")
     assert find_processes(private_folder) == [], "something was left running"
+    state = open_state(private_folder)
+    with Supervisor(say=print) as supervisor:
+        cluster = make_cluster(state)
+        cluster.start(supervisor)
+        with psycopg.connect(cluster.application_url, autocommit=True) as connection:
+            assert connection.execute("SELECT count(*) > 0 FROM intake_record").fetchone() == (True,)
+            for change in ("UPDATE trail_deed SET action = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(change)
+        cluster.stop(supervisor)
+    state.release()
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:

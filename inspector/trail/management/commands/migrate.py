@@ -21,7 +21,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transactio
 
 from inspector.schema import refuse_newer_schema
 from inspector.trail.guard import ask_guard
-from inspector.trail.roles import RolesError, admit_application
+from inspector.trail.roles import RolesError, admit_application, as_owner
 
 # Of the advisory lock; any number that nothing else here takes.
 LOCK: Final = 7_300_411
@@ -135,16 +135,3 @@ def drop_unfinished_indexes() -> None:
         )
         for (name,) in cursor.fetchall():
             cursor.execute(f"DROP INDEX {name}")  # the database quoted it
-
-
-@contextmanager
-def as_owner(address: dict[str, Any]) -> Iterator[None]:
-    """Work as the owner of the tables, and as the application again when that is done."""
-    connection.close()
-    kept = dict(connection.settings_dict)
-    connection.settings_dict.update(address)
-    try:
-        yield
-    finally:
-        connection.close()
-        connection.settings_dict.update(kept)
