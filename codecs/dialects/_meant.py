@@ -16,7 +16,7 @@ from ._value import to_json_type
 
 # What makes a numbered statement another one. Whether it is said again (a retry), and how it is signed, does not.
 _CONTENT = ("native_act", "target", "receivers", "content", "schedule", "condition", "attributes")
-_OF_FORM = frozenset({"signature", "payload_raw"})
+OF_FORM = frozenset({"signature", "payload_raw"})
 
 
 class Bearer(Protocol):
@@ -68,5 +68,5 @@ def find_meant(
 def write_content(message: Message) -> str:
     """What a numbered statement says, as a text that is the same where it is said again."""
     said: dict[str, Any] = {name: to_json_type(getattr(message, name)) for name in _CONTENT}
-    said["attributes"] = {name: value for name, value in said["attributes"].items() if name not in _OF_FORM}
+    said["attributes"] = {name: value for name, value in said["attributes"].items() if name not in OF_FORM}
     return json.dumps(said, sort_keys=True, separators=(",", ":"))

@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 from ._dialect import Reply
 from ._english import join_words, quote, say_cautions, say_instant, say_name
-from ._meant import find_meant, write_content
+from ._meant import OF_FORM, find_meant, write_content
 from ._record import Message, Note
 from ._registry import all_dialects, get_dialect
 
@@ -25,6 +26,12 @@ from ._registry import all_dialects, get_dialect
 MAX_LINES: Final = 500
 _MAX_TOPIC_LENGTH: Final = 80
 _MAX_DIFFERENCES: Final = 3
+# So many more are counted.
+_MAX_COUNTED: Final = 100
+# What is compared of two messages of one id, and how it is called.
+_COMPARED: Final = {"sender": "sender ", "topic": "", "task_id": "task ", "parent_id": "in answer to "}
+# Of two long texts so many characters before their first difference are shown.
+_MAX_ALIKE: Final = 20
 # So many other messages are named that an answer could answer as well.
 _MAX_OTHERS: Final = 3
 # Of so many receivers a name that reads like more is explained.
@@ -175,7 +182,7 @@ class Transcript:
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        times = (*_say_time(line, self.lines, self._latest, answered, is_reply=bool(answer)), *_say_past(message))
+        times = (*_say_time(line, self.lines, self._latest, answered), *_say_past(message))
         line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
@@ -289,6 +296,8 @@ def _say_reversal(line: Line, answered: Line) -> tuple[str, ...]:
     said = f"message {earlier.number}, by which the same sender had {_say_end(before)}"
     if _is_before(line, earlier):
         return (f"Caution: this and {said}, cannot both hold; by their times this one came first.",)
+    if message.sent_at and earlier.message.sent_at and not _is_before(earlier, line):
+        return (f"Caution: this and {said}, cannot both hold; they have the same time.",)
     return (f"Caution: this reverses {said}.",)
 
 
@@ -332,9 +341,7 @@ def _say_past(message: Message) -> Iterator[str]:
                 yield f"Caution: the {what}, {say_instant(instant)}, was over when it was sent."
 
 
-def _say_time(
-    line: Line, lines: deque[Line], latest: Line | None, answered: Line | None, *, is_reply: bool
-) -> Iterator[str]:
+def _say_time(line: Line, lines: deque[Line], latest: Line | None, answered: Line | None) -> Iterator[str]:
     """That the clock contradicts the order of the lines, or what is answered, or does not decide on the order."""
     before = lines[-1] if lines else None
     if not line.message.sent_at or before is None:
@@ -345,7 +352,9 @@ def _say_time(
         yield f"Caution: its time is before that of message {answered.number}, which it answers."
     elif latest and _is_before(line, latest):
         yield f"Caution: its time is before that of message {latest.number}, which stands before it."
-    elif before.message.sent_at and not is_reply and before.wire != line.wire and not _is_before(before, line):
+    elif (
+        before.message.sent_at and before is not answered and before.wire != line.wire and not _is_before(before, line)
+    ):
         yield f"Its time is that of message {before.number} too: which was first is not known."
 
 
@@ -354,6 +363,8 @@ def find_answer(message: Message, dialect: str, lines: deque[Line]) -> Answer | 
     named: Reply | None = None
     # What is cited may come later.
     where = "among the messages before it"
+    if len(lines) == lines.maxlen:
+        where = f"among the {len(lines)} messages before it"
     for reply in get_dialect(dialect).replies(message):
         if reply.basis == "adjacency":
             break
@@ -442,7 +453,9 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
     elif message.message_id is None and message.turn is not None and _comes_after_later(same[-1], message.turn, lines):
         yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
     else:
-        differences = list(_find_differences(first.message, message))[:_MAX_DIFFERENCES]
+        found = list(islice(_find_differences(first.message, message), _MAX_COUNTED))
+        more = len(found) - _MAX_DIFFERENCES
+        differences = found[:_MAX_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
         with_what = f" ({', '.join(differences)})" if differences else ""
         yield (
             f"Caution: {own} was used before, by message {first.number}, with other content{with_what}; "
@@ -467,24 +480,55 @@ def _find_differences(first: Message, second: Message) -> Iterator[str]:
         yield f"{after} instead of {before}"
     elif first.native_act != second.native_act:
         yield f"act {_show(second.native_act)} instead of {_show(first.native_act)}"
-    for name in ("sender", "topic"):
+    for name, label in _COMPARED.items():
         before, after = getattr(first, name), getattr(second, name)
         if before != after:
-            # A topic is a task in one dialect and a tag in another.
-            yield f"{'sender ' if name == 'sender' else ''}{_show(after)} instead of {_show(before)}"
-    one, other = first.content, second.content
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in dict.fromkeys((*one, *other)):
-            if one.get(key) != other.get(key):
-                yield f"{say_name(str(key))} = {_show(other.get(key))} instead of {_show(one.get(key))}"
-    elif isinstance(one, str) and isinstance(other, str) and one != other:
-        yield f"{_show(other)} instead of {_show(one)}"
+            yield f"{label}{_show(after)} instead of {_show(before)}"
+    if first.receivers != second.receivers:
+        after, before = (
+            join_words([say_name(name) for name in each.receivers]) or "nobody" for each in (second, first)
+        )
+        yield f"to {after} instead of {before}"
+    yield from _compare("", first.content, second.content)
+    yield from _compare("", _list_details(first), _list_details(second))
 
 
-def _show(value: Any) -> str:
+def _list_details(message: Message) -> dict[str, Any]:
+    """The names of its own dialect, without those of how it is written."""
+    return {key: value for key, value in (message.attributes or {}).items() if key not in OF_FORM}
+
+
+def _compare(name: str, before: Any, after: Any) -> Iterator[str]:
+    """Where two values differ: by the keys below which they do, and of anything but single values only that."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in dict.fromkeys((*before, *after)):
+            own = say_name(str(key))
+            yield from _compare(f"{own} of {name}" if name else own, before.get(key), after.get(key))
+    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+        if isinstance(before, Mapping | list | tuple) or isinstance(after, Mapping | list | tuple):
+            yield f"{name or 'the data'} differs"
+        else:
+            start = _find_difference(before, after)
+            values = f"{_show(after, start)} instead of {_show(before, start)}"
+            yield f"{name} = {values}" if name else values
+
+
+def _find_difference(before: Any, after: Any) -> int:
+    """From where on two long texts are shown, so that one sees in what they differ."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return 0
+    pairs = enumerate(zip(before, after, strict=False))
+    alike = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+    return max(0, alike - _MAX_ALIKE) if alike >= _MAX_TOPIC_LENGTH - _MAX_ALIKE else 0
+
+
+def _show(value: Any, start: int = 0) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, bool | int | float):
         return str(value).lower()
     text = str(value)
-    return quote(text) if len(text) <= _MAX_TOPIC_LENGTH else f"{quote(text[:_MAX_TOPIC_LENGTH])} …"
+    before, rest = "… " if start else "", text[start:]
+    return (
+        f"{before}{quote(rest)}" if len(rest) <= _MAX_TOPIC_LENGTH else f"{before}{quote(rest[:_MAX_TOPIC_LENGTH])} …"
+    )

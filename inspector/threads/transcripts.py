@@ -7,9 +7,12 @@ opened with a key is in none of them.
 from __future__ import annotations
 
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from django.db.models import BinaryField, Func
+from django.db.models.functions import Coalesce
 
 from dialects import (
     Answer,
@@ -27,6 +30,7 @@ from dialects import (
 from dialects import Message as Told
 from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
+from inspector.intake.models import Record
 
 from .messages import read_body
 from .models import Conversation, Message
@@ -46,7 +50,7 @@ def tell_lines(
     known: Mapping[uuid.UUID, Message] | None = None,
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
-    """What the transcript of their conversation says of each of these messages, by their ids; at most two statements.
+    """What the transcript of their conversation says of each of these messages, by their ids; at most three statements.
 
     Args:
         workspace: whose they are.
@@ -63,18 +67,32 @@ def tell_lines(
     # Where clocks differ what is answered may stand later.
     parents |= here
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
+    wires = _find_likeness(messages)
     for message in messages:
         check_effort()
         body = (bodies or {}).get(message.pk) or read_body(message)
         lines[message.pk] = transcript.tell(
             read_told(message, body["message"]),
             dialect=message.dialect,
-            wire=str(message.record_id),
+            wire=wires.get(message.record_id) or str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,
             answer=_find_answer(message, body["message"], lines, parents),
         )
     return lines
+
+
+def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
+    """What is the same where records say the same word for word, of those messages that bear an id or a turn again."""
+    named = {
+        message.pk: (message.native_id or message.turn, message.native_id or message.sender) for message in messages
+    }
+    counts = Counter(named.values())
+    again = [message.record_id for message in messages if named[message.pk][0] and counts[named[message.pk]] > 1]
+    if not again:
+        return {}
+    digest = Func(Coalesce("wire", "source"), function="SHA256", output_field=BinaryField())
+    return {pk: bytes(found) for pk, found in Record.objects.filter(pk__in=again).values_list("pk", digest)}
 
 
 def write_text(*, conversation: Conversation, offset: int = 0) -> str:

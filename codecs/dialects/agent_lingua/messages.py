@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._denials import FAILED, FAILED_IN_WHOLE, find_denial
 from .._record import Failure, Message, Priority, Reading, Security
 from . import notes as kinds
 from .openers import open_marked, repair
@@ -132,22 +133,13 @@ def _is_failure(statement: Statement) -> bool:
     return statement.kind == "error" or (statement.kind == "response" and statement.status in ("8", "9"))
 
 
-# How a payload says that something failed; in partial success an error is that of a part.
-_DENIALS = {"ok": False, "success": False, "failed": True}
-_STATES = ("st", "status", "state")
-_FAILED = frozenset({"failed", "failure", "fail", "error"})
-
-
 def denies_success(statement: Statement, content: Mapping[str, Any]) -> bool:
     """Whether the status of a response says success and its payload that it failed."""
     if statement.kind != "response" or statement.status not in ("0", "1"):
         return False
-    if statement.status == "0" and (content.get("er") or content.get("error")):
-        return True
-    states = [content[key] for key in _STATES if isinstance(content.get(key), str)]
-    return any(content.get(key) is value for key, value in _DENIALS.items()) or any(
-        each.lower() in _FAILED for each in states
-    )
+    if statement.status == "1":
+        return find_denial(content, FAILED_IN_WHOLE) is not None
+    return bool(content.get("er")) or find_denial(content, FAILED) is not None
 
 
 def _fill_payload(wire: str, statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
+from .._denials import FAILED, REFUSED, find_denial
 from .._english import quote, say_name
 from .._json import Digits
 from .._positions import Path
@@ -103,55 +104,15 @@ def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> 
         yield notes.DELEGATION_MODE, own, f"{say_field(own)} is none of transfer, fork and assist"
 
 
-# Where a result says how it went: in words, and by a word that is true or false.
-_OUTCOMES = frozenset({"status", "state", "result", "outcome"})
-_HOPES = frozenset({"success", "ok", "completed", "complete", "done", "succeeded"})
-_FAILURES = frozenset({"failed", "failure"})
-_ERRORS = frozenset({"error", "errors"})
-_REFUSALS = frozenset({"declined", "rejected", "refused"})
-_DEEPEST = 3
-
-
-def fold_status(value: Any) -> str:
-    """A status as the tables have it: `Timed_Out` is `timed out`."""
-    return " ".join(value.lower().replace("_", " ").replace("-", " ").split()) if isinstance(value, str) else ""
-
-
-def find_failing(details: Mapping[str, Any], deepest: int = _DEEPEST) -> Path | None:
-    """Where the details of a result contradict the word DONE, or None."""
-    for key, value in details.items():
-        kind = type(value)
-        if kind is str:
-            is_failing = key in _OUTCOMES and fold_status(value) in tables.FAILING
-        elif kind is bool:
-            is_failing = key in (_FAILURES if value else _HOPES)
-        else:
-            is_failing = False
-            if kind is dict and deepest and (inner := find_failing(value, deepest - 1)):
-                return (key, *inner)
-        if is_failing or (value and key in _ERRORS):
-            return (key,)
-    return None
-
-
-def find_refusing(details: Mapping[str, Any]) -> Path | None:
-    """Where the details of an acknowledgement say that it accepts nothing, or None."""
-    for key, value in details.items():
-        is_refusing = fold_status(value) in tables.REFUSING if key in _OUTCOMES else value is True and key in _REFUSALS
-        if is_refusing or (value is False and key in ("accepted", "ok", "success")):
-            return (key,)
-    return None
-
-
 def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    failing = find_failing(details)
+    failing = find_denial(details, FAILED)
     if failing is not None:
         own = (*path, *failing)
         yield notes.DONE_FAILING, own, f"it says DONE, and {say_field(own)} says that it failed; the data count"
 
 
 def _check_acknowledgement(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    refusing = find_refusing(details)
+    refusing = find_denial(details, REFUSED)
     if refusing is not None:
         own = (*path, *refusing)
         yield notes.ACK_REFUSING, own, f"it says ACK, and {say_field(own)} says that it does not accept; the data count"

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from .._denials import FAILED, REFUSED, find_denial
 from .._english import holds_marks, join_words, say_name
 from .._json import Digits
 from .._record import Message
-from .details import find_failing
 from .parts import Piece
 from .sentences import tell
 from .telling import say_value
@@ -68,7 +68,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
-    if act == "ACK" and find_failing(details) is not None:
+    if act == "ACK" and (find_denial(details, FAILED) or find_denial(details, REFUSED)):
         return None
     values = details.values()
     receivers = held.get("receivers")

@@ -13,11 +13,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from .._denials import FAILED, REFUSED, find_denial
 from .._json import Digits, make_fraction
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
-from .details import find_failing, find_refusing
 from .parts import RULES
 from .schema import HASH
 from .tables import ACTS, ERROR_CODES, MODES
@@ -169,11 +169,11 @@ def _fill_delegation(details: dict[str, Any], columns: dict[str, Any]) -> bool:
 
 
 def _fill_result(details: dict[str, Any], columns: dict[str, Any]) -> bool:
-    return find_failing(details) is None
+    return find_denial(details, FAILED) is None
 
 
 def _fill_acknowledgement(details: dict[str, Any], columns: dict[str, Any]) -> bool:
-    return find_refusing(details) is None
+    return find_denial(details, REFUSED) is None
 
 
 def _fill_progress(details: dict[str, Any], columns: dict[str, Any]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._denials import FAILED, REFUSED, find_denial, fold_status
 from .._english import join_words, quote, say_name
 from .._json import write
 from .._record import Message
-from .details import find_failing, find_refusing, fold_status, is_text
+from .details import is_text
 from .parts import Piece
 from .tables import CANCELLED, ERROR_CODES, MODES, name_error
 from .telling import SOMEONE, Teller, Words, say_pair, say_value
@@ -66,7 +67,7 @@ def _tell_inform(teller: Teller) -> None:
 
 
 def _tell_acknowledge(teller: Teller) -> None:
-    refusing = find_refusing(teller.details)
+    refusing = find_denial(teller.details, REFUSED)
     if refusing is not None:
         teller.add((" answers ", teller.places.act))
         teller.say_receivers()
@@ -80,9 +81,10 @@ def _tell_acknowledge(teller: Teller) -> None:
         teller.say_topic()
     else:
         # The documents' "got it, proceeding" says that it arrived; whether it is taken on, no more than its data say.
+        # It may be a result that arrived, or a question: the act alone does not say.
         teller.add((" confirms to ", teller.places.act))
         teller.say_receivers()
-        teller.add((" the receipt of ", teller.places.act))
+        teller.add((" the receipt of the message about ", teller.places.act))
         teller.say_topic()
         if not teller.details.keys() - {"eta"}:
             teller.add((" (that is not yet agreement)", teller.places.act))
@@ -152,7 +154,7 @@ def _tell_delegation(teller: Teller) -> None:
 
 
 def _tell_done(teller: Teller) -> None:
-    failing = find_failing(teller.details)
+    failing = find_denial(teller.details, FAILED)
     teller.add((" reports to ", teller.places.act))
     teller.say_receivers()
     teller.add((" that ", None))

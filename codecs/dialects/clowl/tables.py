@@ -26,7 +26,7 @@ ACTS = {
     for act in (
         Act("REQ", "REQUEST", "request", "asks that a task be done", "0.1"),
         Act("INF", "INFORM", "inform", "gives information; no action is expected", "0.1"),
-        Act("ACK", "ACKNOWLEDGE", "acknowledge", "confirms the receipt of the task, which is not yet agreement", "0.1"),
+        Act("ACK", "ACKNOWLEDGE", "acknowledge", "confirms the receipt of a message: not yet agreement", "0.1"),
         Act("ERR", "ERROR", "failure", "says that it failed, with a code and a message", "0.1"),
         Act("DLGT", "DELEGATE", "delegate", "passes the task on to another agent, in a delegation mode", "0.1"),
         Act("DONE", "COMPLETE", "done", "says that the task has ended, with its result", "0.1"),
@@ -136,11 +136,7 @@ STATES = {
     "TIMED_OUT": "ran out of time",
 }
 
-# Values of a `status` that refuse, in lower case and with spaces.
-REFUSING = frozenset({"rejected", "denied", "refused", "declined", "not accepted"})
-# And those that contradict the word DONE.
-FAILING = REFUSING | {"failed", "failure", "fail", "error", "errored", "unsuccessful", "incomplete", "blocked"}
-FAILING |= {"cancelled", "canceled", "aborted", "timeout", "timed out", "not completed", "not done", "unfinished"}
+# Values of a `status` that say of what was cancelled that it is, in lower case and with spaces.
 CANCELLED = frozenset({"cancelled", "canceled", "aborted"})
 
 # wire key -> (label for people, meaning)

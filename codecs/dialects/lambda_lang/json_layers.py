@@ -143,13 +143,13 @@ def _note_form(wire: str, form: JsonForm, inner: Reading) -> Iterator[Note]:
     for member in form.members[:_MAX_NOTED]:
         span = (0, member.key_at[0], member.value_at[1])
         if member.key in seen:
-            yield ODD_JSON.note(f"the key {member.key!r} is given again: the last value stands", span)
+            yield ODD_JSON.note(f"the key {quote(member.key)} is given again: the last value stands", span)
         elif member.key == "id" and isinstance(member.value, str) and len(member.value) > MAX_ID_LENGTH:
             yield LONG_ID.note(f"the message id has {len(member.value):,} characters: it is kept whole", span)
         elif member.key == "english" and isinstance(member.value, str):
             yield OWN_ENGLISH.note("the English in the JSON is the sender's own: it is shown and not taken over", span)
         elif member.key in ("english", "version") and not _is_plain(member.value):
-            yield ODD_JSON.note(f"the value of {member.key!r} is of the wrong kind", span)
+            yield ODD_JSON.note(f"the value of {quote(member.key)} is of the wrong kind", span)
         elif member.key == "type" and not form.is_known_type:
             yield ODD_JSON.note(f"the dialect has no type {_raw(wire, member)}", span)
         elif member.key == "version" and form.kind == "pilot" and inner.version is None and form.version:

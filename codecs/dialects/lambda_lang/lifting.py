@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .._english import quote
 from .._record import Definition, Moment, Note, Priority, Reference, Security
 from .._time import instant_of_seconds, instant_of_text
 from .blocks import Node, parse_block
@@ -78,7 +79,7 @@ def note_repeated(block: Node, notes: list[Note]) -> None:
     for item in block.items:
         if item.kind == "pair":
             if item.key in seen and len(notes) < MAX_NOTES:
-                notes.append(REPEATED_KEY.note(f"the key {item.key!r} is given again", (0, *item.key_at)))
+                notes.append(REPEATED_KEY.note(f"the key {quote(item.key)} is given again", (0, *item.key_at)))
             seen.add(item.key)
 
 
@@ -154,7 +155,7 @@ def apply_settings(
                 notes.append(BAD_CHUNK.note(f"chunk {number} of {count}", span))
         elif kind in ("vocabulary", "reference"):
             given["references"] = (*given.get("references", ()), Reference(ref=str(value)))
-            notes.append(NOT_FETCHED.note(f"{value} is shown and never fetched", span))
+            notes.append(NOT_FETCHED.note(f"{quote(str(value))} is shown and never fetched", span))
         elif kind == "inline":
             attributes["domain"] = value
         elif kind == "enc":
@@ -162,7 +163,7 @@ def apply_settings(
             attributes["cipher"] = value
         elif kind in ("auth", "signature", "trust", "trust-level"):
             claims.append(_say_claim(setting))
-            notes.append(NOT_VERIFIED.note(f"{setting.raw} is a claim: nothing here verifies it", span))
+            notes.append(NOT_VERIFIED.note(f"{quote(setting.raw)} is a claim: nothing here verifies it", span))
             if kind == "trust":
                 attributes["trust"] = value
     if defines:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from .._english import quote
 from .._record import Note
 from .form_notes import DEMONSTRATIVE, GLOSS, GLOSS_OTHER, MODAL, PASSIVE
 from .nodes import Node, list_nodes, remake
@@ -95,7 +96,7 @@ def _read_glosses(text: str, nodes: list[Node], scope: Scope) -> list[Node]:
             mark = "gloss" if is_current else "gloss-other"
             settled[-1] = made._replace(span=(0, word.span[1], until), mark=mark, other=word.says)
         else:
-            says = f"(glossed by the sender: “{found[1]}”)"
+            says = f"(glossed by the sender: {quote(found[1])})"
             settled.append(
                 node._replace(kind="gloss", text=found[0], span=span, says=says, mark="gloss-own", other=word.says)
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from .._english import quote
 from .._record import Basis, Entry, Span
 from .lexicon import Noun, Verb, Word, find_word
 from .protocol import DEMONSTRATIVES, EMOTIONS, ENTITIES, ERRORS, JOINERS, MARKERS, QUANTIFIERS
@@ -173,7 +174,7 @@ def _value_node(text: str, span: Span, meaning: Meaning, kind: str) -> Node:
 
 def _word_node(text: str, span: Span, meaning: Meaning) -> Node:
     if meaning.entry is not None:
-        says, uses = f"“{meaning.entry.value}”", "n"
+        says, uses = quote(meaning.entry.value), "n"
     elif meaning.basis == "unknown":
         says, uses = f'unknown "{text}"', "n"
     elif not meaning.senses:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .._english import quote
 from .._record import Note
 from .atoms import TITLES
 from .blocks import MAX_DEPTH, parse_block
@@ -133,7 +134,7 @@ def _note_arrow(nodes: Sequence[Node], place: int) -> Note:
 def _note_domain(node: Node, atom: str, scope: Scope) -> Note | None:
     name = node.text[:-1]
     if name not in scope.vocabulary.names:
-        return UNKNOWN_DOMAIN.note(f"this release has no domain {name!r}", node.span)
+        return UNKNOWN_DOMAIN.note(f"this release has no domain {quote(str(name))}", node.span)
     others = other_domains(name, atom, scope.vocabulary.release)
     if not others:
         return None
@@ -165,14 +166,15 @@ def note_settings(settings: Sequence[Setting], scope: Scope) -> Iterator[Note]:
             senses = scope.vocabulary.find(setting.name) or _first(scope, setting.name)
             if senses and str(setting.value).lower() not in senses:
                 said = "/".join(senses)
-                text = f"“{setting.name}” is {said!r} in the vocabulary; the sender defines it as {setting.raw}"
+                meant = quote(str(setting.value))
+                text = f"“{setting.name}” is “{said}” in the vocabulary; the sender defines it as {meant}"
                 yield REDEFINES.note(text, span)
         elif setting.kind in ("ns", "domain"):
             values = setting.value if isinstance(setting.value, list) else [setting.value]
             for value in values:
                 known = scope.vocabulary.names.get(str(value))
                 if value not in ("*", "cr") and known is None:
-                    yield UNKNOWN_DOMAIN.note(f"this release has no domain {value!r}", span)
+                    yield UNKNOWN_DOMAIN.note(f"this release has no domain {quote(str(value))}", span)
                 elif known is not None and known not in scope.vocabulary.domains:
                     yield UNKNOWN_DOMAIN.note(f"the {TITLES[known]} domain has no atoms here", span)
 
@@ -183,14 +185,15 @@ def _first(scope: Scope, name: str) -> tuple[str, ...]:
 
 def _note_node(node: Node, domain: str | None, scope: Scope, *, is_declared: bool, is_key: bool) -> Iterator[Note]:
     if node.kind == "unread":
-        yield UNREAD.note(f"{node.text[:40]!r} has no meaning in this dialect", node.span)
+        yield UNREAD.note(f"{quote(node.text[:40])} has no meaning in this dialect", node.span)
     elif node.kind == "value-url":
-        yield NOT_FETCHED.note(f"{node.text} is shown and never fetched", node.span)
+        yield NOT_FETCHED.note(f"{quote(node.text)} is shown and never fetched", node.span)
     meaning = node.meaning
     if meaning is None:
         return
     if meaning.entry is not None:
-        text = f"“{node.text}” means “{meaning.entry.value}” because a sender defined it so, not by the vocabulary"
+        said = f"{quote(node.text)} means {quote(meaning.entry.value)}"
+        text = f"{said} because a sender defined it so, not by the vocabulary"
         yield DEFINED.note(text, node.span)
     elif meaning.basis == "unknown" or (is_key and meaning.basis == "inferred"):
         yield _note_unknown(node, domain, scope)
