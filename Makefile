@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit sbom format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lint: venv-dev node-dev ## check format, rules, types, the directions of imports
 audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
 	$(IN_VENV) .ci/audit
 	$(IN_VENV) -m bandit --quiet --recursive --severity-level high --exclude '*/migrations/*' inspector codecs clients
+
+sbom: venv-dev ## write the bill of materials, CycloneDX, of the locked packages and the vendored files into dist/
+	$(IN_VENV) .ci/sbom
 
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)
