@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api lint audit sbom format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ fuzz: venv-dev ## two million mutated inputs for each dialect; make fuzz ARGS='-
 
 fuzz-api: venv-dev ## fifty thousand requests made up from the API's description; make fuzz-api REQUESTS=2000 sends fewer
 	@API_REQUESTS=$(REQUESTS) exec $(IN_VENV) -m pytest -m long tests/inspector/api/test_description.py $(ARGS)
+
+wycheproof: venv-dev ## Wycheproof's vectors through what encrypts and signs here; WYCHEPROOF_DIR is their folder testvectors_v1
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.wycheproof
 
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt
