@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, User
+from inspector.accounts.services import create_api_key
 from inspector.pages.urls import workspace_urls
 from inspector.trail.models import Deed
 
@@ -146,3 +147,46 @@ def test_a_refusal_names_who_asked_in_the_access_log(cast: Cast, sign_in: SignIn
 def test_no_directory_is_listed_and_no_source_is_served() -> None:
     for path in ("/static/", "/static/js/", "/.git/config", "/static/../manage.py", "/.env", "/inspector/settings.py"):
         assert Client().get(path).status_code == 404, path
+
+
+def test_no_name_of_a_download_is_the_senders(cast: Cast, sign_in: SignIn) -> None:
+    delivery = deliver(cast, b"one\n\xff\n", name='a"; filename=evil.html\r\nX-Evil: 1')
+    settle_all()
+    client, record = sign_in(cast.owner), cast.workspace.deliveries.get().sightings.first().record
+    addresses = [
+        reverse("pages:raw", args=["acme", record.pk]),
+        reverse("pages:problems-csv", args=["acme", delivery.pk]),
+        *(path for path in PAGES if "trail" in path),
+    ]
+    names = []
+    for path in addresses:
+        answer = client.get(path)
+        answer.getvalue()
+        assert "X-Evil" not in answer, path
+        names += [answer["Content-Disposition"]] if "Content-Disposition" in answer else []
+    assert len(names) >= 2
+    assert all(re.fullmatch(r'attachment; filename="[\w.-]+"', name) for name in names), names
+
+
+def test_fields_that_a_form_does_not_have_change_nothing(cast: Cast, sign_in: SignIn) -> None:
+    client, viewer = sign_in(cast.viewer), cast.viewer
+    more = {"role": "owner", "is_superuser": "1", "is_staff": "1", "username": "root", "workspace": "other"}
+    before = User.objects.filter(pk=viewer.user_id).values().get()
+    assert client.post("/w/acme/account/", {"form": "zone", "time_zone": "Asia/Kolkata", **more}).status_code == 302
+    assert client.post("/w/acme/account/", {"form": "sessions", **more}).status_code == 302
+    after = User.objects.filter(pk=viewer.user_id).values().get()
+    assert {name for name in after if after[name] != before[name]} == {"time_zone"}
+    viewer.refresh_from_db()
+    assert (viewer.role, viewer.workspace_id) == ("viewer", cast.workspace.pk)
+    # A key's body is taken as it is described, and no more.
+    key, token = create_api_key(workspace=cast.workspace, name="k", scopes=["workspace"], created_by=cast.owner.user)
+    bearer, body = (
+        {"Authorization": f"Bearer {token}"},
+        {"name": "Renamed", "slug": "mine", "archived_at": "2026-01-01"},
+    )
+    Client().patch("/api/v1/workspace", body, content_type="application/json", headers=bearer)
+    cast.workspace.refresh_from_db()
+    assert (cast.workspace.slug, cast.workspace.archived_at) == ("acme", None)
+    assert cast.workspace.name in {"Acme", "Renamed"}
+    key.refresh_from_db()
+    assert key.scopes == ["workspace"]

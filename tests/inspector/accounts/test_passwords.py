@@ -58,7 +58,9 @@ def test_what_lies_near_is_refused(cast: Cast, password: str) -> None:
 
 
 def test_words_that_lie_near_may_stand_beside_others(cast: Cast) -> None:
-    for word in NEAR_WORDS:
+    cast.workspace.name = "Acme (and+ [sons"
+    cast.workspace.save()
+    for word in (*NEAR_WORDS, cast.workspace.name):
         validate_password(f"{word} gently down the stream", cast.owner.user)
 
 
