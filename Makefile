@@ -29,12 +29,15 @@ lint: venv-dev node-dev ## check format, rules, types, the directions of imports
 	PYTHONPATH=codecs:. $(IN_VENV) -c 'from importlinter.cli import lint_imports_command as lint; lint()'
 	$(IN_VENV) -m djlint --quiet --lint templates
 	$(IN_VENV) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
-	$(IN_VENV) manage.py check --fail-level WARNING
+	BEHIND_HTTPS=true $(IN_VENV) manage.py check --deploy --fail-level WARNING
 	@if $(HAS_NODE) && [ -x node_modules/.bin/eslint ]; then npm run --silent lint; fi
 
-audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code
+audit: venv-dev ## look for known weaknesses in what the product is built on, and for grave ones in its own code; SEMGREP_RULES too
 	$(IN_VENV) .ci/audit
 	$(IN_VENV) -m bandit --quiet --recursive --severity-level high --exclude '*/migrations/*' inspector codecs clients
+	@if [ -z "$$SEMGREP_RULES" ]; then echo "audit: NOT ASKED: SEMGREP_RULES names no folder of semgrep-rules."; \
+	elif ! command -v semgrep >/dev/null; then echo "audit: semgrep is missing: it is installed apart, its own packages do not fit ours." >&2; exit 1; \
+	else semgrep scan --metrics=off --disable-version-check --quiet --error --severity ERROR --config "$$SEMGREP_RULES/python/django/security" inspector templates; fi
 
 sbom: venv-dev ## write the bill of materials, CycloneDX, of the locked packages and the vendored files into dist/
 	$(IN_VENV) .ci/sbom

@@ -241,7 +241,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_BEHIND_HTTPS
 SECURE_SSL_REDIRECT = IS_BEHIND_HTTPS
 # A supervisor asks the process itself, without the proxy; a program that sends its key in clear is refused and not led
 # on (inspector/api/authentication.py), or nobody would notice.
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^api/v1/"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^(api/)?v1/"]
 SECURE_HSTS_SECONDS = 31_536_000 if IS_BEHIND_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_BEHIND_HTTPS
 SECURE_HSTS_PRELOAD = IS_BEHIND_HTTPS

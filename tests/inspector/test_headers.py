@@ -72,6 +72,7 @@ def test_behind_https_pages_lead_there_and_a_key_in_clear_is_refused(cast: Cast,
     assert (led.status_code, led["Location"]) == (301, "https://testserver/sign-in/")
     refused = Client().post("/api/v1/messages", b"x\n", content_type="text/plain", headers=bearer)
     assert (refused.status_code, "https" in refused.json()["detail"]) == (403, True)
+    assert Client().post("/v1/traces", b"{}", content_type="application/json", headers=bearer).status_code == 403
     assert not cast.workspace.deliveries.exists()
     assert Client().get("/api/v1/limits", headers=bearer, secure=True).status_code == 200
 
