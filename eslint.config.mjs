@@ -9,6 +9,8 @@ const rules = {
   "no-implicit-globals": "error",
   "no-new-func": "error",
   "no-eval": "error",
+  "no-extend-native": "error",
+  "no-proto": "error",
   "no-shadow": "error",
   "no-var": "error",
   "prefer-const": "error",

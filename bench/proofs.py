@@ -1,4 +1,4 @@
-"""P18, R6, R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
+"""P18, R6, R14, R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
 
 Each of these tests says both by itself, in properties of pytest's report: under `failures` how often what must never
 happen did, and under words of its own what was tried. They run here in a process of their own; a row adds up what
@@ -23,6 +23,7 @@ from .installation import choose_environment
 from .measure import Goal, Row
 
 FAILURES = "failures"
+_LEDGER = "tests/inspector/ledger"
 _PURITY = "tests/inspector/threads/test_purity.py"
 _MAX_CHARACTERS = 200
 
@@ -47,6 +48,14 @@ PROOFS = (
     Proof(
         Goal("R6", "the logs of the rules in any order and batches: times that a finding differs", 0, 0, True),
         (f"{_PURITY}::test_findings_are_the_same_in_any_order_and_any_batches",),
+    ),
+    Proof(
+        Goal("R14", "roots and proofs that are not pymerkle's, and turned bits that were taken", 0, 0, True),
+        (
+            f"{_LEDGER}/test_merkle.py::test_pymerkle_has_the_same_roots_and_paths[2000]",
+            f"{_LEDGER}/test_merkle.py::test_no_proof_holds_with_a_bit_turned[100000]",
+            f"{_LEDGER}/test_notes.py::test_no_checkpoint_is_signed_with_any_bit_turned",
+        ),
     ),
     Proof(
         Goal("R16", "ways to change or empty the trail that the database did not refuse", 0, 0, True),

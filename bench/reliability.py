@@ -1,4 +1,4 @@
-"""What must never happen, counted: P18, R5 to R7, R12, R16, R18, R19, R27, R28. R1 to R3: the crash harness."""
+"""What must never happen, counted: P18, R5 to R7, R12, R14, R16, R18, R19, R27, R28. R1 to R3: the crash harness."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 
 from django.db import DatabaseError, connection
 
-from inspector.accounts.services import forget_sign_ins
+from inspector.accounts.services import forget_sign_ins, record_reads
 from inspector.audit.findings.examining import ask_outdated
 from inspector.audit.findings.sweeping import note_all_due
 from inspector.erasing.requests import erase_expired
@@ -179,3 +179,4 @@ def tidy() -> None:
             drop_expired()
             erase_expired()
             forget_sign_ins()
+            record_reads()

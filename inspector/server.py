@@ -15,8 +15,10 @@ from inspector.logs import hide_links
 # Nobody waits longer for a page, and a statement that nobody waits for any more ends. Workers have no such limit.
 raw_env = [f"DATABASE_STATEMENT_SECONDS={os.environ.get('DATABASE_STATEMENT_SECONDS') or 60}"]
 accesslog = "-"
-# The path without its query, which may hold what somebody searched for, and of an API key its prefix.
-access_log_format = '%(h)s %(t)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, key %({inspector.key}e)s, "%(a)s"'
+# The path without its query, which may hold what somebody searched for, who asked, and of an API key its prefix.
+access_log_format = (
+    '%(h)s %(t)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'
+)
 
 
 class AccessLogger(Logger):  # type: ignore[misc]  # its base has no types

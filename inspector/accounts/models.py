@@ -189,6 +189,23 @@ class ApiKey(models.Model):
         return self.revoked_at is None and is_running and (self.created_by is None or self.created_by.is_active)
 
 
+class ApiKeyReads(models.Model):
+    """How often a key read something in an hour, until the hour is over and the audit log says so."""
+
+    key = models.ForeignKey(ApiKey, on_delete=models.CASCADE)
+    # What it read, in a word or two, as an endpoint of the API calls it.
+    what = models.CharField(max_length=40)
+    hour = models.DateTimeField()
+    count = models.BigIntegerField()
+
+    class Meta:
+        # Serves adding to a count; and what is over is few.
+        constraints = [models.UniqueConstraint(fields=["key", "what", "hour"], name="api_key_reads_of_an_hour")]
+
+    def __str__(self) -> str:
+        return f"{self.count} reads of {self.what} by {self.key}"
+
+
 class SignInLink(models.Model):
     """A link that signs one person in once, as notebooks print it. Stored as a hash."""
 

@@ -7,6 +7,7 @@ import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
@@ -17,7 +18,10 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
-from .models import ApiKey, Channel, Membership, Role, SignInLink, SignInPace, User, Workspace
+from .models import ApiKey, ApiKeyReads, Channel, Membership, Role, SignInLink, SignInPace, User, Workspace
+
+# Of hours that are over, so many counts are recorded in one transaction; the others a minute later.
+MAX_READS_AT_ONCE: Final = 1_000
 
 
 def digest_token(token: str) -> bytes:
@@ -229,6 +233,43 @@ def note_api_key_use(*, key: ApiKey) -> None:
     now = timezone.now()
     if key.last_used_at is None or now - key.last_used_at > timedelta(minutes=1):
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def add_reads(*, key_id: uuid.UUID, what: str, count: int) -> None:
+    """Add to what a key has read in this hour; of a key that is gone nothing is kept.
+
+    Args:
+        key_id: whose.
+        what: it read, in a word or two.
+        count: how many answers.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO accounts_apikeyreads AS held (key_id, what, hour, count)
+            SELECT id, %s, date_trunc('hour', clock_timestamp()), %s
+              FROM accounts_apikey WHERE id = %s FOR KEY SHARE
+            ON CONFLICT (key_id, what, hour) DO UPDATE SET count = held.count + excluded.count
+            """,
+            [what, count, key_id],
+        )
+
+
+@transaction.atomic
+def record_reads() -> int:
+    """Record what keys read in hours that are over, an action for each key, hour and kind of thing; how many."""
+    over = ApiKeyReads.objects.select_for_update(of=("self",)).filter(hour__lt=timezone.now() - timedelta(minutes=61))
+    # Each workspace's trail is locked until the transaction ends: in one order for all.
+    rows = list(over.select_related("key").order_by("key__workspace_id", "hour", "key_id", "what")[:MAX_READS_AT_ONCE])
+    for row in rows:
+        record_deed(
+            "api-key.read",
+            workspace_id=row.key.workspace_id,
+            by=row.key,
+            details={"what": row.what, "hour": row.hour.isoformat(), "answers": row.count},
+        )
+    ApiKeyReads.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)
 
 
 def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:

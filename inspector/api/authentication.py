@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
@@ -29,11 +30,13 @@ class ApiKeyAuthentication(BaseAuthentication):
 
         Raises:
             AuthenticationFailed: for another scheme, and for a key that is unknown, revoked or expired.
-            ProblemError: 403 for a key of an archived workspace.
+            ProblemError: 403 for a key of an archived workspace, and for one that was sent in clear.
         """
         header = self.find_header(request).split()
         if not header:
             return None
+        if settings.IS_BEHIND_HTTPS and not request.is_secure():
+            raise ProblemError(403, "this came in clear, and nothing of it was taken: use https, and a new key")
         if len(header) != 2 or header[0].lower() != b"bearer":
             raise AuthenticationFailed("send the key as: Authorization: Bearer <key>")
         key = selectors.find_api_key(token=header[1].decode("latin-1"))

@@ -134,7 +134,8 @@ def refuse_slow(request: HttpRequest) -> None:
 
 def is_asked_first(request: HttpRequest) -> bool:
     """Whether the front asks for the body's sender, and sends the body if that is answered with 204."""
-    return bool(request.META.get(BODY) == ASKED)
+    is_asked: bool = request.META.get(BODY) == ASKED
+    return is_asked
 
 
 @contextmanager

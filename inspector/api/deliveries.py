@@ -89,6 +89,7 @@ class DeliveryView(Endpoint):
 class RawView(Endpoint):
     """The exact bytes of a record: the slice of the stream, or the wire read from it."""
 
+    reads = "exact bytes"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from django.db import DatabaseError
 from django.utils.cache import patch_cache_control
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
@@ -19,9 +20,11 @@ from inspector.budget import fit_answer
 from inspector.effort import SpentError
 from inspector.leaving import GoneError
 
+from .authentication import caller_of
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 from .rates import refuse_haste
+from .reads import note_read
 
 # What any request may be answered with instead; an address with an id in it adds 404.
 EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
@@ -116,6 +119,8 @@ class Endpoint(APIView):
     scopes: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
+    # What it shows of messages, in a word or two: that a key read it is in the audit log.
+    reads: ClassVar[str] = ""
     media_type: ClassVar[str] = "application/json"
     # What refusals are, by type, where a protocol has them in a form of its own.
     problem_content: ClassVar[Mapping[str, Any]] = {}
@@ -131,6 +136,11 @@ class Endpoint(APIView):
             try:
                 response.data = fit_answer(response.data)
             except (SpentError, GoneError) as error:
+                response = self.handle_exception(error)
+        if self.reads and request.method == "GET" and response.status_code < 300:
+            try:
+                note_read(caller_of(request), self.reads)
+            except DatabaseError as error:
                 response = self.handle_exception(error)
         answer = super().finalize_response(request, response, *args, **names)
         patch_cache_control(answer, no_store=True)

@@ -48,6 +48,7 @@ class FieldWindowSerializer(serializers.Serializer[Any]):
 class FieldsView(Endpoint):
     """The fields of one message's record."""
 
+    reads = "messages"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (

@@ -68,6 +68,7 @@ _WAIT: Final = (
 class MessagesView(Endpoint):
     """The door for programs, and the search for them."""
 
+    reads = "messages"
     scopes: ClassVar = {"POST": "ingest", "GET": "read"}
     parameters: ClassVar = {
         "POST": (Parameter(name="channel", about="the channel, where no header can be set", most_characters=64),),

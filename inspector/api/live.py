@@ -34,6 +34,7 @@ class LiveSerializer(serializers.Serializer[Any]):
 class LiveView(Endpoint):
     """New messages since a cursor."""
 
+    reads = "new messages"
     scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (410,)}
     parameters: ClassVar = {

@@ -160,6 +160,7 @@ def show_wording(earlier: Wording) -> dict[str, Any]:
 class MessageView(Endpoint):
     """One message in full."""
 
+    reads = "messages"
     scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (410,)}
 
@@ -207,6 +208,7 @@ class MessageView(Endpoint):
 class ConversationsView(Endpoint):
     """Conversations, the newest made first."""
 
+    reads = "conversations"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
@@ -243,6 +245,7 @@ class ConversationsView(Endpoint):
 class ConversationView(Endpoint):
     """One conversation with a page of its messages."""
 
+    reads = "conversations"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, OFFSET, LIMIT)}
 

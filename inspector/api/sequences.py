@@ -68,6 +68,7 @@ class SequenceSerializer(serializers.Serializer[Any]):
 class SequenceView(Endpoint):
     """The sequence of one conversation."""
 
+    reads = "conversations"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (

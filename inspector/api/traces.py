@@ -77,6 +77,7 @@ def show_trace(trace: Trace) -> dict[str, Any]:
 class TracesView(Endpoint):
     """Traces, the newest made first."""
 
+    reads = "traces"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
@@ -113,6 +114,7 @@ class TracesView(Endpoint):
 class TraceView(Endpoint):
     """One trace, summed up."""
 
+    reads = "traces"
     scopes: ClassVar = {"GET": "read"}
 
     @extend_schema(operation_id="get_trace", responses=TraceDetailSerializer)
@@ -127,6 +129,7 @@ class TraceView(Endpoint):
 class TraceTreeView(Endpoint):
     """A window of the tree of a trace."""
 
+    reads = "traces"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
     refusals: ClassVar = {"GET": (410,)}
@@ -140,6 +143,7 @@ class TraceTreeView(Endpoint):
 class TraceWaterfallView(Endpoint):
     """A window of the bars of a trace."""
 
+    reads = "traces"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
     refusals: ClassVar = {"GET": (410,)}
@@ -153,6 +157,7 @@ class TraceWaterfallView(Endpoint):
 class ConversationTreeView(Endpoint):
     """A window of the tree of a conversation."""
 
+    reads = "conversations"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
     refusals: ClassVar = {"GET": (410,)}
@@ -166,6 +171,7 @@ class ConversationTreeView(Endpoint):
 class ConversationWaterfallView(Endpoint):
     """A window of the bars of a conversation."""
 
+    reads = "conversations"
     scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": WINDOW}
     refusals: ClassVar = {"GET": (410,)}

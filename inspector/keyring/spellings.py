@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from .models import EscrowedKey
@@ -33,15 +33,8 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2}[\s:]*)+")
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]+={0,2}")
 _OTHER_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----")
 _NAMES = {"private", "peer", "psk", "session", "label"}
-# The u-coordinates of the points of low order, RFC 7748 section 6.1: with these every secret is zero.
-_PRIME = 2**255 - 19
-_LOW_ORDER = {
-    0,
-    1,
-    _PRIME - 1,
-    325606250916557431795983626356110631294008115727848805560023387167927233504,
-    39382357235489614581721060781553021112529911719440698176882885853963445705823,
-}
+# Any key agrees on zero with a point of low order, and on something else with every other.
+_PROBE: Final = X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES))
 
 Written = str  # "any", "base64", "hex" or "text"
 
@@ -121,8 +114,12 @@ def read_public(text: str) -> bytes:
 
 
 def is_weak(public: bytes) -> bool:
-    """Whether a public key of 32 bytes is a point of low order."""
-    return (int.from_bytes(public, "little") & ((1 << 255) - 1)) % _PRIME in _LOW_ORDER
+    """Whether a public key of 32 bytes is a point of low order (RFC 7748, section 6.1), in any of its spellings."""
+    try:
+        _PROBE.exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        return True
+    return False
 
 
 def _decode(data: bytes) -> str:

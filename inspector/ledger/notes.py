@@ -105,17 +105,18 @@ class Verifier:
 
     def find(self, note: Note) -> Signature | None:
         """The signature of this key under a note, if one is there and holds."""
-        key = Ed25519PublicKey.from_public_bytes(self.public)
         for each in note.signatures:
-            if (each.name, each.key_id) != (self.name, self.key_id):
-                continue
-            signed, signature = _open(note.text, each, self.kind)
-            try:
-                key.verify(signature, signed)
-            except InvalidSignature:
-                continue
-            return each
+            if (each.name, each.key_id) == (self.name, self.key_id) and self.holds(*_open(note.text, each, self.kind)):
+                return each
         return None
+
+    def holds(self, signed: bytes, signature: bytes) -> bool:
+        """Whether this key made the signature of these bytes (Ed25519, RFC 8032)."""
+        try:
+            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, signed)
+        except InvalidSignature:
+            return False
+        return True
 
 
 def read_verifier(text: str) -> Verifier:

@@ -75,7 +75,10 @@ class ActingMiddleware:
         """Answer the request."""
         actor, address = _actor.set(PRODUCT), _address.set(find_client_address(request) or "")
         try:
-            return self._get_response(request)
+            answer = self._get_response(request)
+            # For the access log: a member by their number, and a key by its own.
+            request.META["inspector.actor"] = f"{find_actor().kind} {find_actor().id}".strip()
+            return answer
         finally:
             _actor.reset(actor)
             _address.reset(address)

@@ -74,6 +74,7 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
     for kind in (
         DeedKind("opened.shown", READING, "viewed the decrypted {on}"),
         DeedKind("raw.downloaded", READING, "downloaded the exact bytes of the {on}"),
+        DeedKind("api-key.read", READING, "read through the API"),
         DeedKind("export.asked", FILES, "requested the {on}"),
         DeedKind("export.downloaded", FILES, "downloaded the {on}"),
         DeedKind("export.discarded", FILES, "discarded the {on}"),

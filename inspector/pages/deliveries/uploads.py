@@ -171,7 +171,7 @@ def _follow(membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
 
 def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     action = request.POST.get("action")
-    is_piece = bool(request.headers.get("HX-Request"))
+    is_piece = "HX-Request" in request.headers
     slug = membership.workspace.slug
     if action == "discard":
         staging.discard(delivery=delivery)

@@ -97,6 +97,16 @@ def test_a_code_works_once_whichever_process_is_asked(cast: Cast) -> None:
     assert not is_signed_in(second)
 
 
+def test_a_code_of_another_half_minute_is_refused(cast: Cast) -> None:
+    secret = give_app(cast.owner.user)
+    for step in (-1, 2):
+        SignInPace.objects.all().delete()
+        cache.clear()
+        client = give_password(cast.owner.user)
+        client.post(f"{FACTOR}sign-in/", {"code": format_hotp_value(hotp_value(secret, next(now()) + step))})
+        assert not is_signed_in(client)
+
+
 def test_a_link_asks_for_the_second_factor_too(cast: Cast) -> None:
     secret = give_app(cast.owner.user)
     client = Client()
@@ -160,6 +170,7 @@ def test_an_app_is_added_by_the_password_and_gives_recovery_codes_once(cast: Cas
     secret, page = add_app(client)
     codes = re.findall(r"<li><code>(\w+)</code>", page)
     assert len(codes) == 10
+    assert all(re.fullmatch("[0-9]{8}", code) for code in codes)  # 26 bits
     assert codes[0] not in client.get(f"{FACTOR}codes/").content.decode()
     # A session that began without it has ended; the secret is stored sealed.
     assert (is_signed_in(client), is_signed_in(other)) == (True, False)

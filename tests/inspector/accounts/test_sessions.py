@@ -96,6 +96,29 @@ def test_a_new_password_and_a_deactivation_end_them(cast: Cast, clients: tuple[C
     assert not Session.objects.filter(user=cast.auditor.user).exists()
 
 
+def test_signing_in_begins_another_session_and_signing_out_ends_it_for_good(cast: Cast) -> None:
+    cast.auditor.user.set_password("a long password")
+    cast.auditor.user.save()
+    client = Client()
+    said = {"username": cast.auditor.user.username, "password": "a long password"}
+    keys = []
+    for _ in range(2):
+        client.post(reverse("pages:sign-in"), said)
+        keys.append(client.cookies["sessionid"].value)
+    first, second = keys
+    assert first != second
+    kept = Client()
+    kept.cookies["sessionid"] = second
+    assert is_in(kept)
+    client.post(reverse("pages:sign-out"))
+    assert (is_in(kept), Session.objects.filter(session_key__in=keys).exists()) == (False, False)
+    # 32 of 36 characters: 165 bits. What a client makes up is no session.
+    assert all(re.fullmatch("[a-z0-9]{32}", key) for key in keys)
+    kept.cookies["sessionid"] = "a" * 32
+    kept.post(reverse("pages:sign-in"), said)
+    assert kept.cookies["sessionid"].value not in {"a" * 32, *keys}
+
+
 @pytest.mark.parametrize(
     ("agent", "name"),
     [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import jwt
 import pytest
 import requests
-from allauth.socialaccount.models import SocialAccount
-from django.test import Client
+from allauth.socialaccount.models import SocialAccount, SocialToken
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from django.test import Client, RequestFactory
 from oidc_provider_mock import run_server_in_thread
 
 from inspector.accounts.models import Membership, Role, User
@@ -196,3 +201,29 @@ def test_two_answers_about_different_people_are_about_nobody() -> None:
 def test_of_several_groups_the_highest_role_counts() -> None:
     assert choose_roles({"groups": ["all", "heads", "audit"]}) == {"acme": "owner"}
     assert choose_roles({"groups": ["somebody"]}) == {}
+
+
+def test_a_token_for_somebody_else_of_somebody_else_or_of_yesterday_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "https://id.example"
+    adapter = OpenIDConnectOAuth2Adapter(RequestFactory().get("/"), "sso")
+    adapter.did_fetch_access_token = True
+    monkeypatch.setattr(adapter, "_openid_config", {"issuer": url, "jwks_uri": f"{url}/keys"}, raising=False)
+    app = SimpleNamespace(client_id="inspector")
+    good = {"sub": "n", "iss": url, "aud": "inspector", "exp": int(time.time()) + 60}
+    assert adapter._decode_id_token(app, sign_token(good))["sub"] == "n"
+    for wrong in ({"aud": "another"}, {"iss": "https://evil.example"}, {"exp": int(time.time()) - 60}):
+        with pytest.raises(OAuth2Error):
+            adapter._decode_id_token(app, sign_token({**good, **wrong}))
+
+
+def sign_token(claims: dict[str, Any]) -> str:
+    return jwt.encode(claims, "of thirty-two characters at least", algorithm="HS256")
+
+
+def test_no_token_of_the_provider_is_kept_or_given_to_the_browser(cast: Cast, provider: str) -> None:
+    client = Client()
+    answer = come(provider, "n11", client=client, preferred_username="nadia", groups=["all"])
+    assert not SocialToken.objects.exists()
+    kept = str(SocialAccount.objects.values("extra_data")[0]) + str(dict(client.session))
+    assert "access_token" not in kept
+    assert "eyJ" not in kept + str(answer.headers) + answer.content.decode()

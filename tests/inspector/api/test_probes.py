@@ -126,4 +126,4 @@ def test_behind_a_proxy_the_numbers_need_the_token(client: Client, settings: Any
 def test_a_supervisor_is_not_sent_to_https(client: Client, settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert Client().get("/healthz").status_code == 200
-    assert Client().get("/api/v1/limits").status_code == 301
+    assert Client().get("/sign-in/").status_code == 301

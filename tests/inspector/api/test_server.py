@@ -215,6 +215,27 @@ def test_a_length_that_is_none_is_refused(port: int, token: str, length: str) ->
     assert not Record.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("Transfer-Encoding: chunked", "Content-Length: 4"),
+        ("Content-Length: 4", "Content-Length: 9"),
+        ("Transfer-Encoding: chunked, identity",),
+        ("Transfer-Encoding : chunked",),
+        ("Transfer-Encoding: xchunked",),
+    ],
+    ids=" and ".join,
+)
+def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_read(
+    port: int, token: str, headers: tuple[str, ...]
+) -> None:
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    said = send(port, token, [b"0\r\n\r\n" + hidden], *headers)
+    assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501")), said
+    assert said.count(b"HTTP/1.1 ") == 1
+    assert not Record.objects.exists()
+
+
 def test_twins_at_the_same_time_have_one_effect(port: int, token: str) -> None:
     """Hostile input 47: whoever is first is taken in; the others are told to wait, or get the very same answer."""
     answers: list[tuple[int, dict[str, Any]]] = []

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from django.conf import settings as django_settings
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.test import Client
@@ -215,6 +222,38 @@ PRIVATE = [
     *("::1", "fe80::1", "fd00::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::"),
     *("192.0.0.192", "fec0::1", "3fff::1", "64:ff9b:1::1", "100.100.100.200", "168.63.129.16", "fd00:ec2::254"),
 ]
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(settings: Any, tmp_path: Path) -> None:
+    settings.ALERT_PRIVATE_ADDRESSES = True
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]),
+    )
+    since, until = (datetime(year, 1, 1, tzinfo=UTC) for year in (2026, 2099))
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, since, until)
+    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    pem = tmp_path / "own.pem"
+    pem.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + made.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    said: list[bytes] = []
+
+    def serve(server: socket.socket) -> None:
+        line, _ = server.accept()
+        with line, suppress(OSError), context.wrap_socket(line, server_side=True) as safe:
+            said.append(safe.recv(1000))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        with pytest.raises(calls.CallError, match="certificate"):
+            calls.post(address=f"https://localhost:{server.getsockname()[1]}/", body=b"secret", headers={})
+        thread.join()
+    assert b"".join(said) == b""
 
 
 @pytest.mark.parametrize("address", PRIVATE)

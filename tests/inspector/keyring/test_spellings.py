@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.keyring.spellings import SpellingError, read_keys, read_public
+from tests.codecs.test_agent_lingua_sealed import LOW_ORDER
 from tests.each import for_each
 
 PRIVATE = x25519.X25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -150,3 +151,12 @@ def test_no_input_breaks_it(data: bytes) -> None:
         with suppress(SpellingError):
             keys = read_keys(data, kind=kind)
         assert all(key.secret for key in keys)
+
+
+def test_a_peer_of_low_order_is_refused_in_every_spelling() -> None:
+    for public in LOW_ORDER:
+        with pytest.raises(SpellingError, match="low order"):
+            read_public(public.hex())
+    for seed in range(1, 50):
+        public = x25519.X25519PrivateKey.from_private_bytes(bytes([seed]) * 32).public_key().public_bytes_raw()
+        assert read_public(public.hex()) == public

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -79,6 +81,37 @@ def test_no_note_holds_with_a_bit_turned() -> None:
             assert held == []
         elif note != NOTE:
             assert len(held) <= 1
+
+
+def test_no_checkpoint_is_signed_with_any_bit_turned(record_property: Callable[[str, object], None]) -> None:
+    """Each bit of its text, and each of its two signatures."""
+    turned = held = 0
+    for size in (0, 2000):
+        text = Checkpoint(ORIGIN, size, bytes(range(32))).text
+        signatures = (sign(text, ORIGIN, KEY), cosign(text, "witness.example", WITNESS, 1_795_118_400))
+        assert LOG.find(Note(text, signatures))
+        assert WITNESSED.find(Note(text, signatures))
+        for other in turn_each(text.encode()):
+            try:
+                note = Note(other.decode(), signatures)
+            except UnicodeDecodeError:
+                note = None  # Nothing that is no text is read as a note.
+            turned += 1
+            held += bool(note and (LOG.find(note) or WITNESSED.find(note)))
+        for verifier, signature in zip((LOG, WITNESSED), signatures, strict=True):
+            for data in turn_each(signature.data):
+                turned += 1
+                held += bool(verifier.find(Note(text, (replace(signature, data=data),))))
+    record_property("single bits of checkpoints", turned)
+    record_property("failures", held)
+    assert held == 0
+
+
+def turn_each(data: bytes) -> Iterator[bytes]:
+    for bit in range(len(data) * 8):
+        turned = bytearray(data)
+        turned[bit // 8] ^= 1 << bit % 8
+        yield bytes(turned)
 
 
 @pytest.mark.parametrize(
