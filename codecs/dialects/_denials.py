@@ -1,0 +1,90 @@
+"""What a payload says against its act: a result that failed, an acknowledgement that refuses. The payload wins.
+
+Rulings: CLowl 12a, and agent-lingua by the same. Only what is said outright counts: a word of an outcome, or a key that
+is a truth. Of a list each object has to say so: where some succeeded, neither is the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+# Where a result says in a word how it went.
+OUTCOMES: Final = frozenset({"status", "state", "result", "outcome", "st"})
+REFUSING: Final = frozenset({"rejected", "denied", "refused", "declined", "not accepted"})
+FAILING: Final = (
+    REFUSING
+    | {"failed", "failure", "fail", "error", "errored", "unsuccessful", "incomplete", "blocked"}
+    | {"cancelled", "canceled", "aborted", "timeout", "timed out", "not completed", "not done", "unfinished"}
+)
+_FALSE: Final = frozenset({"false", "no"})
+_TRUE: Final = frozenset({"true", "yes"})
+_MAX_DEPTH: Final = 3
+_MAX_OBJECTS: Final = 100
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What counts: words of an outcome, keys that deny where they are true, where they are false, and where filled."""
+
+    words: frozenset[str]
+    if_true: frozenset[str]
+    if_false: frozenset[str]
+    if_filled: frozenset[str] = frozenset()
+
+
+FAILED: Final = Denial(
+    words=FAILING,
+    if_true=frozenset({"failed", "failure"}),
+    if_false=frozenset({"success", "ok", "completed", "complete", "done", "succeeded"}),
+    if_filled=frozenset({"error", "errors"}),
+)
+# In a part that succeeded an error is that of the rest.
+FAILED_IN_WHOLE: Final = Denial(FAILED.words, FAILED.if_true, FAILED.if_false)
+REFUSED: Final = Denial(
+    words=REFUSING,
+    if_true=frozenset({"declined", "rejected", "refused"}),
+    if_false=frozenset({"accepted", "accept", "ok", "success"}),
+)
+
+
+def fold_status(value: Any) -> str:
+    """A status as the words above are written: `Timed_Out` is `timed out`."""
+    return " ".join(value.lower().replace("_", " ").replace("-", " ").split()) if isinstance(value, str) else ""
+
+
+def find_denial(details: Mapping[str, Any], denial: Denial, depth: int = _MAX_DEPTH) -> Place | None:
+    """Where details say so, as the keys and numbers on the way there; None where they do not."""
+    for key, value in details.items():
+        kind = type(value)
+        if kind is str:
+            folded = fold_status(value)
+            is_denied = (
+                (key in OUTCOMES and folded in denial.words)
+                or (key in denial.if_false and folded in _FALSE)
+                or (key in denial.if_true and folded in _TRUE)
+            )
+        elif kind is bool:
+            is_denied = key in (denial.if_true if value else denial.if_false)
+        else:
+            is_denied = False
+            if kind is dict and depth and (inner := find_denial(value, denial, depth - 1)):
+                return (key, *inner)
+            if kind is list and depth and (inner := _find_in_all(value, denial, depth - 1)):
+                return (key, *inner)
+        if is_denied or (value and key in denial.if_filled):
+            return (key,)
+    return None
+
+
+def _find_in_all(values: list[Any], denial: Denial, depth: int) -> Place | None:
+    first: Place | None = None
+    for number, value in enumerate(values[:_MAX_OBJECTS]):
+        found = find_denial(value, denial, depth) if type(value) is dict else None
+        if found is None:
+            return None
+        first = first or (number, *found)
+    return first if len(values) <= _MAX_OBJECTS else None
