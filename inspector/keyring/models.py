@@ -48,6 +48,36 @@ class EscrowedKey(models.Model):
         return self.label
 
 
+class PeriodKey(models.Model):
+    """What the records are sealed with that a workspace received in a month. Destroyed, it opens nothing any more.
+
+    Its data key is wrapped as that of an escrowed key is. See `periods`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False, related_name="+")
+    # The month, in UTC: 2026-11.
+    period = models.CharField(max_length=7)
+    # Both are empty once it is destroyed.
+    kek_id = models.CharField(max_length=16, blank=True)
+    data_key = models.BinaryField(max_length=60)
+    made_at = models.DateTimeField(default=timezone.now)
+    destroyed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Serves the key in use, and the list of a workspace's.
+            models.UniqueConstraint(fields=["workspace", "period"], name="period_key_once"),
+            models.CheckConstraint(
+                name="period_key_or_destroyed",
+                condition=models.Q(destroyed_at=None) ^ models.Q(kek_id="", data_key=b""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.period
+
+
 class KeyEvent(models.Model):
     """Something that was done with a key. Rows are only added: a trigger refuses to change or delete one.
 

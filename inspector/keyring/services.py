@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from inspector.accounts.models import ApiKey, Membership, User
 from inspector.trail.services import Thing, record_deed
 
-from .encryption import KeyEncryptionKey, KeyringError, load_keks, make_kek
-from .models import EscrowedKey, KeyEvent
+from .encryption import KeyEncryptionKey, KeyringError, load_keks
+from .models import EscrowedKey, KeyEvent, PeriodKey
+from .periods import ensure_kek, rewrap_period_key
 from .ring import rewrap_key, seal_key
 from .spellings import PlainKey
 
@@ -73,15 +76,13 @@ def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) ->
 
 
 def _load_kek() -> KeyEncryptionKey:
-    """The key-encryption key, made with the very first key. While others were sealed with one, none is made anew.
+    """The key-encryption key.
 
     Raises:
         ValidationError: where there is none that can be used.
     """
     try:
-        if not EscrowedKey.objects.exists():
-            make_kek()
-        return load_keks()[0]
+        return ensure_kek()
     except KeyringError as error:
         raise ValidationError(str(error)) from None
 
@@ -168,22 +169,37 @@ def note_events(
 def rewrap_keys() -> tuple[int, int]:
     """Seal every data key with the key-encryption key in use; how many were, and how many could not be opened.
 
+    Records come in meanwhile: whoever writes under the key of a period does not wait for this.
+
     Raises:
         KeyringError: where there is none that can be used.
     """
     keks = load_keks()
     by_id = {kek.id: kek for kek in keks}
+    escrowed = _rewrap(EscrowedKey.objects.all(), rewrap_key, ("kek_id", "data_key", "fingerprint"), by_id, keks[0])
+    periods = PeriodKey.objects.filter(destroyed_at=None)
+    sealing = _rewrap(periods, rewrap_period_key, ("kek_id", "data_key"), by_id, keks[0])
+    return escrowed[0] + sealing[0], escrowed[1] + sealing[1]
+
+
+def _rewrap(
+    rows: QuerySet[Any],
+    rewrap: Callable[[Any, KeyEncryptionKey | None, KeyEncryptionKey], None],
+    columns: Sequence[str],
+    by_id: Mapping[str, KeyEncryptionKey],
+    kek: KeyEncryptionKey,
+) -> tuple[int, int]:
     done = failed = 0
-    for pk in EscrowedKey.objects.exclude(kek_id=keks[0].id).values_list("pk", flat=True):
+    for pk in rows.exclude(kek_id=kek.id).values_list("pk", flat=True):
         with transaction.atomic():
-            row = EscrowedKey.objects.select_for_update().filter(pk=pk).first()
+            row = rows.select_for_update().filter(pk=pk).first()
             if row is None:
                 continue
             try:
-                rewrap_key(row, by_id.get(row.kek_id), keks[0])
+                rewrap(row, by_id.get(row.kek_id), kek)
             except KeyringError:
                 failed += 1
                 continue
-            row.save(update_fields=["kek_id", "data_key", "fingerprint"])
+            row.save(update_fields=columns)
             done += 1
     return done, failed

@@ -10,13 +10,14 @@ from operator import itemgetter
 from typing import Any
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce, Length
+from django.db.models.functions import Coalesce
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
+from inspector.intake.sealed import clear_length
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 
@@ -48,8 +49,10 @@ def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | No
         parts=Subquery(parts.values("count")),
         is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
         trace=select_trace(),
-        record_bytes=Length("record__source"),
-        wire_bytes=Length(Coalesce("record__wire", "record__source")),
+        record_bytes=clear_length("record__source", "record__sealed_with"),
+        wire_bytes=Coalesce(
+            clear_length("record__wire", "record__sealed_with"), clear_length("record__source", "record__sealed_with")
+        ),
     )
     rows = rows.defer("record__source", "record__wire").annotate(
         **_bearable("record__", Q(record_bytes__lte=MAX_BYTES_LOOKED_THROUGH))
@@ -128,7 +131,7 @@ def load_records(
         the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
     """
     rows = Record.objects.filter(pk__in={message.record_id for message in messages}).defer("source", "wire")
-    rows = rows.annotate(size_bytes=Length("source"))
+    rows = rows.annotate(size_bytes=clear_length("source"))
     records: dict[uuid.UUID, Any] = {}
     left_out: dict[uuid.UUID, int] = {}
     for record in rows.annotate(**_bearable("", Q(size_bytes__lte=most_bytes))):

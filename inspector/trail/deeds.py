@@ -133,6 +133,8 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("workspace.restored", ACCESS, "restored the {on} from the archive"),
         DeedKind("workspace.second-factor-required", ACCESS, "requires a second factor in the {on}"),
         DeedKind("workspace.second-factor-waived", ACCESS, "no longer requires a second factor in the {on}"),
+        DeedKind("workspace.sealing-begun", SETTINGS, "began to seal the records of the {on}"),
+        DeedKind("workspace.sealing-ended", SETTINGS, "stopped sealing the records of the {on}"),
         DeedKind("channel.made", ACCESS, "created the {on}"),
         DeedKind("api-key.made", ACCESS, "created the {on}"),
         DeedKind("api-key.taken-over", ACCESS, "took over the {on}"),

@@ -29,6 +29,7 @@ ONLY_CHANGED_IN: Final = {
     "audit_review": ("withdrawn_at",),
     "retention_legalhold": ("lifted_by_id", "lifted_at"),
     "retention_erasure": ("finished_at",),
+    "keyring_periodkey": ("kek_id", "data_key", "destroyed_at"),
 }
 # What the application's role may do. Everything of these is taken back first, so that an earlier grant is gone too.
 _RIGHTS: Final = (

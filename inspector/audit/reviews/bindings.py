@@ -29,6 +29,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import Workspace
+from inspector.intake.sealed import SQL_SHA256
 from inspector.threads.models import Conversation, Message
 
 from ..models.reviews import BLIND_STATES, Binding, Review, ReviewItem
@@ -39,8 +40,8 @@ MAX_NAMED: Final = 20
 KINDS: Final = ("bytes", "decoder", "english", "beside", "came", "gone", "order")
 
 _LINE: Final = struct.Struct(">16sI32sH32s32s")
-_READ: Final = """
-    SELECT message.record_id, message.part, sha256(record.source),
+_READ: Final = f"""
+    SELECT message.record_id, message.part, {SQL_SHA256.format("record")},
            message.dialect || ' ' || split_part(message.told_in, ' ', 1),
            sha256(convert_to(message.english, 'UTF8')), message.told_digest
       FROM threads_message message JOIN intake_record record ON record.id = message.record_id
