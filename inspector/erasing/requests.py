@@ -170,7 +170,11 @@ def ask_to_erase(*, membership: Membership, target: Target, reason: str) -> Eras
         destroy_key(key)
     given = {"name": target.name, "is_both": target.is_both} if target.kind == Erasure.Kind.PERSON else {}
     erasure = Erasure(
-        workspace_id=workspace_id, kind=target.kind, channel_id=channel, target=key.pk if key else target.subject, by=membership.user
+        workspace_id=workspace_id,
+        kind=target.kind,
+        channel_id=channel,
+        target=key.pk if key else target.subject,
+        by=membership.user,
     )
     return _begin(erasure, reason, given, by=membership)
 

@@ -19,7 +19,7 @@ from .sealed import SealedField
 
 
 def _sealed_with() -> models.ForeignKey[PeriodKey | None]:
-    """The key of the period that a row's bytes are sealed with; null where they are clear. Not looked up for each row."""
+    """The key that a row's bytes are sealed with; null where they are clear. Not looked up for each row."""
     return models.ForeignKey(
         PeriodKey, null=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )

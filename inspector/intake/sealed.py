@@ -1,8 +1,8 @@
 """Columns of bytes that may be sealed at rest: how a row opens them, and what statements may know of them.
 
-A row is sealed where `sealed_with` names the key of a period (`keyring.periods`), its sealed columns all by that one. A
-loaded row holds what the database holds, and opens a column when somebody asks for it. Whoever reads a column past
-Django's models opens it by `open_value`, and asks for its length and digest as below: both are those of the clear bytes.
+A row is sealed where `sealed_with` names the key of a period (`keyring.periods`), all its sealed columns by that one.
+A loaded row holds what the database holds, and opens a column when somebody asks for it. Whoever reads a column past
+Django's models opens it by `open_value`, and asks for its length and digest as below: those of the clear bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.db.models.functions import Length, Sign
 from django.db.models.lookups import Exact
 from django.db.models.query_utils import DeferredAttribute
 
+from inspector.keyring.encryption import KeyringError
 from inspector.keyring.periods import OVERHEAD_BYTES, SealError, find_seal, open_value
 
 _DIGEST: Final = Value(32)
@@ -58,19 +59,20 @@ class _Opening(DeferredAttribute):
 
 
 class SealedField(models.BinaryField):  # type: ignore[type-arg]
-    """Bytes that are sealed where the row's `sealed_with` names a key; `place_of` of its model says to what they are bound."""
+    """Bytes that are sealed where the row's `sealed_with` names a key; its `place_of` says to what they are bound."""
 
     descriptor_class = _Opening
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        """What the database is to hold.
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        """What the row holds for the database.
 
         Raises:
-            TypeError: for what was sealed and is open: it is never written back.
+            TypeError: for what was sealed and is open now: it is never written back.
         """
-        if isinstance(value, _Opened):
+        held = model_instance.__dict__[self.attname]
+        if isinstance(held, _Opened):
             raise TypeError(f"{self.name} is sealed at rest and would be written in clear")
-        return super().get_db_prep_value(value, connection, prepared)
+        return held
 
 
 def clear_length(column: str, key: str = "sealed_with") -> Case:
@@ -98,14 +100,28 @@ def seal_row(row: Any, column: str, data: bytes | None) -> bytes | None:
 
 
 def find_unreadable(record_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, SealError]:
-    """Of these records those whose sealed bytes cannot be had any more, with the reason. Opens every sealed one."""
+    """Of these records those whose sealed bytes cannot be had any more, with the reason. Opens every sealed one.
+
+    Raises:
+        KeyringError: where the key-encryption key is missing or another one.
+    """
     from .models import Record
 
     found: dict[uuid.UUID, SealError] = {}
     rows = Record.objects.filter(pk__in=list(record_ids), sealed_with__isnull=False)
     for record in rows.only("source", "wire", "sealed_with").iterator(chunk_size=20):
-        try:
-            _ = record.source, record.wire
-        except SealError as error:
+        error = find_obstacle(record)
+        if isinstance(error, SealError):
             found[record.pk] = error
+        elif error is not None:
+            raise error
     return found
+
+
+def find_obstacle(record: Any) -> KeyringError | None:
+    """Why the sealed bytes of a loaded record cannot be had; None where they can, and are open now."""
+    try:
+        _ = record.source, record.wire
+    except KeyringError as error:
+        return error
+    return None

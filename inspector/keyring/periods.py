@@ -152,7 +152,7 @@ def hold_seal(workspace: Workspace) -> Seal | None:
         return None
     _hold(workspace.pk, is_shared=True)
     row = PeriodKey.objects.filter(workspace=workspace, period=name_period()).first() or _make(workspace)
-    until, kept = _seals.get(row.pk, (0.0, None))
+    _, kept = _seals.get(row.pk, (0.0, None))
     if kept is None or kept._wrapped != bytes(row.data_key):
         kept = _unwrap(row)
         _seals[row.pk] = (time.monotonic() + _KEPT_SECONDS, kept)
@@ -236,9 +236,7 @@ def destroy_key(key: PeriodKey) -> None:
     Call inside a transaction.
     """
     _hold(key.workspace_id, is_shared=False)
-    PeriodKey.objects.filter(pk=key.pk, destroyed_at=None).update(
-        data_key=b"", kek_id="", destroyed_at=timezone.now()
-    )
+    PeriodKey.objects.filter(pk=key.pk, destroyed_at=None).update(data_key=b"", kek_id="", destroyed_at=timezone.now())
     _seals.pop(key.pk, None)
 
 

@@ -10,7 +10,7 @@ from django.db.models import Max, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from .models import EscrowedKey, KeyEvent
+from .models import EscrowedKey, KeyEvent, PeriodKey
 
 _SEALED = ("secret", "data_key")
 
@@ -24,6 +24,11 @@ def list_keys(*, workspace: Workspace) -> QuerySet[EscrowedKey]:
 def find_key(*, workspace: Workspace, key_id: uuid.UUID) -> EscrowedKey | None:
     """The key of that id in this workspace, or None."""
     return list_keys(workspace=workspace).filter(pk=key_id).first()
+
+
+def list_period_keys(*, workspace_id: uuid.UUID) -> QuerySet[PeriodKey]:
+    """The keys that records of a workspace were sealed with, the latest month first, without the keys themselves."""
+    return PeriodKey.objects.filter(workspace=workspace_id).defer("data_key").order_by("-period")
 
 
 def has_keys(*, workspace_id: uuid.UUID) -> bool:

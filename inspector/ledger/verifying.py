@@ -202,7 +202,7 @@ class _Verifying:
             after = block[-1].index
 
     def _open_sealed(self, records: Mapping[uuid.UUID, int]) -> None:
-        """Open what is sealed: its leaf is made of the digest that it says. What was destroyed is erased by somebody."""
+        """Open what is sealed, for its leaf is made of the digest that it says. A destroyed key has an erasure."""
         try:
             found = find_unreadable(records.keys())
         except KeyringError as error:
@@ -211,7 +211,8 @@ class _Verifying:
             self._is_locked = True
             return
         by_key = Erasure.objects.filter(kind=Erasure.Kind.PERIOD, target=OuterRef("sealed_with"))
-        destroyed = Record.objects.filter(Exists(by_key), pk__in=[pk for pk, error in found.items() if error.is_destroyed])
+        gone = [pk for pk, error in found.items() if error.is_destroyed]
+        destroyed = Record.objects.filter(Exists(by_key), pk__in=gone)
         for subject in found.keys() - set(destroyed.values_list("pk", flat=True)):
             self._report(records[subject], "record", subject, str(found[subject]))
 

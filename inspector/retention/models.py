@@ -55,8 +55,8 @@ class LegalHold(models.Model):
 class Erasure(models.Model):
     """That something is erased, by whom and why; its job says how far that is. No name of a person stands here.
 
-    `target` is the id of the delivery or record, or of a period's key; of a person or an age it is empty. What is erased
-    by age came before `until`, and `by` is nobody then.
+    `target` is the id of the delivery, record or period's key; of a person or an age it is empty. What is erased by age
+    came before `until`, and `by` is nobody then.
     """
 
     class Kind(models.TextChoices):

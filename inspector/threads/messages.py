@@ -17,7 +17,7 @@ from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
-from inspector.intake.sealed import clear_length
+from inspector.intake.sealed import clear_length, find_obstacle
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 
@@ -123,7 +123,7 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
 def load_records(
     *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
 ) -> dict[uuid.UUID, int]:
-    """Give these messages their records in one query, those over `most_bytes` left out.
+    """Give these messages their records in one query, those over `most_bytes` left out, and those that do not open.
 
     Where the others are more than `most_in_all` together, the largest of them are left out, too.
 
@@ -138,8 +138,12 @@ def load_records(
         if vars(record)["size_bytes"] > most_bytes:
             left_out[record.pk] = vars(record)["size_bytes"]
         else:
-            records[record.pk] = record
             record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
+            # The page of one that cannot be opened says why.
+            if find_obstacle(record) is None:
+                records[record.pk] = record
+            else:
+                left_out[record.pk] = vars(record)["size_bytes"]
     in_all = 0
     for pk, size in sorted(((pk, vars(record)["size_bytes"]) for pk, record in records.items()), key=itemgetter(1)):
         in_all += size

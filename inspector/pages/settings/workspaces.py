@@ -21,6 +21,7 @@ from inspector.accounts.workspaces import (
     restore_workspace,
     set_second_factor,
 )
+from inspector.keyring.periods import set_sealing
 
 from ..forms import RenameForm, WorkspaceForm
 from ..shell import require_owner, within_workspace
@@ -34,6 +35,8 @@ _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
         "Members without a second factor are asked to add one.",
     ),
     "waive-factor": (partial(set_second_factor, is_required=False), "Members need no second factor from now on."),
+    "seal": (partial(set_sealing, is_sealed=True), "The exact bytes of what comes in are sealed from now on."),
+    "unseal": (partial(set_sealing, is_sealed=False), "What comes in is not sealed any more; what is sealed stays so."),
 }
 
 

@@ -221,8 +221,7 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
     rows = [
         (arrival.record.pk, arrival.record.workspace_id, arrival.reading.dialect, text)
         for arrival in arrivals
-        if arrival.record.sealed_with_id is None
-        and (text := find_masked(arrival.record, arrival.reading)) is not None
+        if arrival.record.sealed_with_id is None and (text := find_masked(arrival.record, arrival.reading)) is not None
     ]
     insert_rows(model=MaskedWire, columns=_MASKED_COLUMNS, rows=rows, order_by=("record_id", "dialect"))
 
