@@ -44,7 +44,7 @@ class _Opening(DeferredAttribute):
 
         Raises:
             SealError: where they were changed or destroyed.
-            KeyringError: where the key-encryption key is missing or another one.
+            LockedError: where the key-encryption key is missing or another one.
         """
         held = super().__get__(instance, cls)
         if instance is None or not held or isinstance(held, _Opened) or instance.sealed_with_id is None:
@@ -103,7 +103,7 @@ def find_unreadable(record_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, SealEr
     """Of these records those whose sealed bytes cannot be had any more, with the reason. Opens every sealed one.
 
     Raises:
-        KeyringError: where the key-encryption key is missing or another one.
+        LockedError: where the key-encryption key is missing or another one.
     """
     from .models import Record
 

@@ -55,6 +55,10 @@ class SealError(KeyringError):
         self.is_destroyed = is_destroyed
 
 
+class LockedError(KeyringError):
+    """Nothing can be sealed or opened just now: the key-encryption key is missing or another one. Put back, it can."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seal:
     """The key of a period, as it seals and opens values."""
@@ -96,7 +100,7 @@ def open_value(key_id: uuid.UUID | None, held: bytes, column: str, row: uuid.UUI
 
     Raises:
         SealError: where they were changed or destroyed.
-        KeyringError: where the key-encryption key is missing or another one.
+        LockedError: where the key-encryption key is missing or another one.
     """
     return find_seal(key_id).open(bytes(held), column, row, offset) if key_id and held else bytes(held)
 
@@ -106,7 +110,7 @@ def find_seal(key_id: uuid.UUID) -> Seal:
 
     Raises:
         SealError: where it was destroyed, or is not there.
-        KeyringError: where the key-encryption key is missing or another one.
+        LockedError: where the key-encryption key is missing or another one.
     """
     now = time.monotonic()
     kept = _seals.get(key_id)
@@ -124,11 +128,14 @@ def find_seal(key_id: uuid.UUID) -> Seal:
 
 
 def _unwrap(row: PeriodKey) -> Seal:
-    kek = {each.id: each for each in load_keks()}.get(row.kek_id)
-    if kek is None:
-        raise KeyringError(_OTHER_KEK)
     wrapped = bytes(row.data_key)
-    return Seal(row.pk, wrapped, kek.unwrap(wrapped, _bind_key(row)))
+    try:
+        kek = {each.id: each for each in load_keks()}.get(row.kek_id)
+        if kek is None:
+            raise LockedError(_OTHER_KEK)
+        return Seal(row.pk, wrapped, kek.unwrap(wrapped, _bind_key(row)))
+    except KeyringError as error:
+        raise LockedError(str(error)) from None
 
 
 def _bind_key(row: PeriodKey) -> bytes:
@@ -146,7 +153,7 @@ def hold_seal(workspace: Workspace) -> Seal | None:
     Call inside the transaction that writes.
 
     Raises:
-        KeyringError: where the key-encryption key is missing or another one.
+        LockedError: where the key-encryption key is missing or another one.
     """
     if not workspace.seals_records:
         return None
@@ -160,7 +167,10 @@ def hold_seal(workspace: Workspace) -> Seal | None:
 
 
 def _make(workspace: Workspace) -> PeriodKey:
-    kek, period = ensure_kek(), name_period()
+    try:
+        kek, period = ensure_kek(), name_period()
+    except KeyringError as error:
+        raise LockedError(str(error)) from None
     row = PeriodKey(workspace=workspace, period=period, kek_id=kek.id)
     row.data_key = kek.wrap(make_data_key(), _bind_key(row))
     # Of two that come together one makes it, and the other waits for its transaction.

@@ -250,7 +250,9 @@ def test_without_its_key_encryption_key_nothing_is_taken_or_shown_and_nothing_is
     deliver(sealing, LOG)
     settle_all()
     enter_new(at_once=True)
-    message, count = find("m-1"), Delivery.objects.count()
+    message = find("m-1")
+    deliver(sealing, write_line("m-8", "Good evening."))
+    count = Delivery.objects.count()
     right = settings.KEYRING_KEY
     settings.KEYRING_KEY = "another key-encryption key, which opens none"
     periods._seals.clear()
@@ -262,12 +264,20 @@ def test_without_its_key_encryption_key_nothing_is_taken_or_shown_and_nothing_is
     assert pages.get(address(sealing, "message", message.pk)).status_code == 503
     assert pages.get(address(sealing, "conversation", message.conversation_id)).status_code == 200
     assert "cannot be opened" in str(verify_ledger(sealing.workspace.pk).faults)
+    # What waits to be read waits for it: nothing is set aside.
+    for _ in range(5):
+        Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
+        pipeline.run_due(seconds=60)
+    assert not DeadLetter.objects.exists()
+    assert not Job.objects.filter(state=Job.State.DEAD).exists()
     settings.KEYRING_KEY = "short"
     with pytest.raises(ValidationError, match="too short"):
         set_sealing(sealing.stranger.workspace, None, is_sealed=True)
     settings.KEYRING_KEY = right
     assert api.get(f"/api/v1/records/{message.record_id}/raw").status_code == 200
     assert verify_ledger(sealing.workspace.pk).holds
+    settle_all()
+    assert find("m-8").english
 
 
 def test_a_period_is_erased_by_destroying_its_key(
