@@ -1,4 +1,4 @@
-"""Which failures pass: the database is away, full or in a deadlock, or a key is not put back yet. It is no message's fault."""
+"""Which failures pass: the database is away, full or in a deadlock, a key is not there yet; no message's fault."""
 
 from __future__ import annotations
 

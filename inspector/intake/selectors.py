@@ -156,7 +156,8 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
     between = delivery.scaffold.order_by("offset").iterator(chunk_size=500)
     covered = -1
     # Of equal offsets the scaffold's comes first.
-    for piece in heapq.merge(between, slices, key=lambda piece: piece.offset):
+    pieces: Iterator[Scaffold | Sighting] = heapq.merge(between, slices, key=lambda piece: piece.offset)
+    for piece in pieces:
         if piece.offset != covered:
             data = bytes(piece.data if isinstance(piece, Scaffold) else piece.record.source)
             yield data

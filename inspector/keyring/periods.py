@@ -15,7 +15,7 @@ from datetime import UTC
 from typing import Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
@@ -33,18 +33,13 @@ from .encryption import (
     seal,
 )
 from .models import EscrowedKey, PeriodKey
+from .ring import OTHER_KEK, hold_ring
 
 _DIGEST_BYTES: Final = 32
 # By so much a sealed value is longer than what it holds.
 OVERHEAD_BYTES: Final = _DIGEST_BYTES + NONCE_BYTES + 16
 # For so long a process may go on opening after another one has destroyed the key.
 _KEPT_SECONDS: Final = 5.0
-_OTHER_KEK: Final = (
-    "The key-encryption key in use is not the one that the key of this period was sealed with. Put that one back, or"
-    " name it in INSPECTOR_KEYRING_OLD_KEYS."
-)
-# The first half of the advisory lock's key; the second is of the workspace.
-_LOCK_SPACE: Final = 0x50_45_52_49
 
 
 class SealError(KeyringError):
@@ -132,7 +127,7 @@ def _unwrap(row: PeriodKey) -> Seal:
     try:
         kek = {each.id: each for each in load_keks()}.get(row.kek_id)
         if kek is None:
-            raise LockedError(_OTHER_KEK)
+            raise LockedError(OTHER_KEK)
         return Seal(row.pk, wrapped, kek.unwrap(wrapped, _bind_key(row)))
     except KeyringError as error:
         raise LockedError(str(error)) from None
@@ -157,7 +152,7 @@ def hold_seal(workspace: Workspace) -> Seal | None:
     """
     if not workspace.seals_records:
         return None
-    _hold(workspace.pk, is_shared=True)
+    hold_ring(workspace.pk, is_shared=True)
     row = PeriodKey.objects.filter(workspace=workspace, period=name_period()).first() or _make(workspace)
     _, kept = _seals.get(row.pk, (0.0, None))
     if kept is None or kept._wrapped != bytes(row.data_key):
@@ -196,7 +191,7 @@ def rewrap_period_key(row: PeriodKey, old: KeyEncryptionKey | None, new: KeyEncr
         KeyringError: where `old` does not open it.
     """
     if old is None:
-        raise KeyringError(_OTHER_KEK)
+        raise KeyringError(OTHER_KEK)
     data_key = old.unwrap(bytes(row.data_key), _bind_key(row))
     row.kek_id, row.data_key = new.id, new.wrap(data_key, _bind_key(row))
 
@@ -245,15 +240,6 @@ def destroy_key(key: PeriodKey) -> None:
 
     Call inside a transaction.
     """
-    _hold(key.workspace_id, is_shared=False)
+    hold_ring(key.workspace_id, is_shared=False)
     PeriodKey.objects.filter(pk=key.pk, destroyed_at=None).update(data_key=b"", kek_id="", destroyed_at=timezone.now())
     _seals.pop(key.pk, None)
-
-
-def _hold(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
-    """Until the transaction ends, keep destroying keys (alone) apart from writing under them (shared)."""
-    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {function}(%s, %s)", [_LOCK_SPACE, int.from_bytes(workspace_id.bytes[12:], signed=True)]
-        )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from inspector.accounts.models import ApiKey, Membership, User
@@ -16,25 +16,11 @@ from inspector.trail.services import Thing, record_deed
 from .encryption import KeyEncryptionKey, KeyringError, load_keks
 from .models import EscrowedKey, KeyEvent, PeriodKey
 from .periods import ensure_kek, rewrap_period_key
-from .ring import rewrap_key, seal_key
+from .ring import hold_ring, rewrap_key, seal_key
 from .spellings import PlainKey
 
 MAX_KEYS = 500
 MAX_LABEL_LENGTH = 120
-# The first half of the advisory lock's key; the second is of the workspace.
-_LOCK_SPACE = 0x4B_45_59_52
-
-
-def hold_ring(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
-    """Until the transaction ends, keep adding keys (alone) apart from asking whether there are any (shared).
-
-    Else a key and a sealed message that arrive together could pass each other unseen.
-    """
-    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {function}(%s, %s)", [_LOCK_SPACE, int.from_bytes(workspace_id.bytes[12:], signed=True)]
-        )
 
 
 @transaction.atomic

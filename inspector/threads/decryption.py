@@ -29,9 +29,9 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.jobs import ask, wake_workers
 from inspector.intake.models import Job, Record
 from inspector.keyring.models import EscrowedKey, KeyEvent
-from inspector.keyring.ring import HeldKey, Ring, load_ring
+from inspector.keyring.ring import HeldKey, Ring, hold_ring, load_ring
 from inspector.keyring.selectors import has_keys
-from inspector.keyring.services import add_keys, hold_ring, note_events
+from inspector.keyring.services import add_keys, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
 from .inserting.inserts import read_record
