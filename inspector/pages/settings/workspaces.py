@@ -35,8 +35,8 @@ _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
         "Members without a second factor are asked to add one.",
     ),
     "waive-factor": (partial(set_second_factor, is_required=False), "Members need no second factor from now on."),
-    "seal": (partial(set_sealing, is_sealed=True), "The exact bytes of what comes in are sealed from now on."),
-    "unseal": (partial(set_sealing, is_sealed=False), "What comes in is not sealed any more; what is sealed stays so."),
+    "seal": (partial(set_sealing, is_sealed=True), "The exact bytes of new records are sealed from now on."),
+    "unseal": (partial(set_sealing, is_sealed=False), "Records are not sealed any more; sealed ones stay so."),
 }
 
 

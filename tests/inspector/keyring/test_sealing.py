@@ -41,7 +41,11 @@ from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make, read
+from ..retention.test_doors import visit_all
 from ..retention.test_erasing import grep
+from ..test_access import things
+
+__all__ = ["things"]
 
 pytestmark = pytest.mark.django_db
 CANARY, FOUND = "quetzalcoatl", "Find quetzalcoatl."
@@ -332,6 +336,26 @@ def test_a_period_is_erased_by_destroying_its_key(
     again.refresh_from_db()
     assert (again.stored, again.duplicate) == (0, 3)
     assert grep(CANARY, "Good morning") == {}
+
+
+@pytest.mark.parametrize("damage", ["destroyed", "changed", "locked"])
+def test_every_address_answers_where_bytes_cannot_be_had(
+    sealing: Cast, things: dict[str, str], clock: Clock, damage: str, settings: Any, sign_in: Callable[..., Client]
+) -> None:
+    if damage == "destroyed":
+        clock.month = "2026-11"
+        destroy(sealing)
+    elif damage == "changed":
+        for pk in Record.objects.values_list("pk", flat=True):
+            spoil(pk, hold(pk)[:-1] + b"!")
+    else:
+        settings.KEYRING_KEY = "another key-encryption key, which opens none"
+        periods._seals.clear()
+    answers = visit_all(sealing, things, sign_in)
+    status = {"destroyed": 410, "changed": 409, "locked": 503}[damage]
+    told = {name for name, each in answers.items() if each == status}
+    assert {"api:raw", "pages:raw", "pages:message"} <= told
+    assert {name: each for name, each in answers.items() if each >= 500 and name not in told} == {}
 
 
 def test_a_destroyed_key_without_an_erasure_is_no_excuse(sealing: Cast) -> None:
