@@ -9,6 +9,16 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 
 
+class EscrowedKeyQuerySet(models.QuerySet["EscrowedKey"]):
+    """Keys, and those of them that may open messages now."""
+
+    def in_force(self) -> EscrowedKeyQuerySet:
+        """Those that are released and have not expired, though they may wait for being removed."""
+        return self.filter(
+            models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now()), ~models.Q(released_at=None)
+        )
+
+
 class EscrowedKey(models.Model):
     """A key that opens sealed messages. Its secret is sealed under a data key, and that under a key outside of here.
 
@@ -37,6 +47,13 @@ class EscrowedKey(models.Model):
     secret = models.BinaryField(max_length=2048)
     added_by = models.ForeignKey(User, on_delete=models.PROTECT)
     added_at = models.DateTimeField(default=timezone.now)
+    # Who let it open messages, and when: whoever added it, at once, or a second owner where the workspace wants two.
+    released_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
+    released_at = models.DateTimeField(null=True)
+    # When it and what it opened are removed; none where somebody has to.
+    expires_at = models.DateTimeField(null=True)
+
+    objects = EscrowedKeyQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -88,7 +105,9 @@ class KeyEvent(models.Model):
         """What was done."""
 
         ADDED = "added", "added"
+        RELEASED = "released", "released"
         REMOVED = "removed", "removed"
+        EXPIRED = "expired", "expired"
         OPENED = "opened", "opened"
         SHOWN = "shown", "shown"
 

@@ -93,7 +93,7 @@ def hold_ring(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
 
 def load_ring(*, workspace_id: uuid.UUID) -> Ring:
     """The ring of a workspace. Never raises for a key-encryption key that is missing or wrong: the ring says so."""
-    return unseal_keys(EscrowedKey.objects.filter(workspace_id=workspace_id).order_by("pk"))
+    return unseal_keys(EscrowedKey.objects.in_force().filter(workspace_id=workspace_id).order_by("pk"))
 
 
 def unseal_keys(rows: Iterable[EscrowedKey]) -> Ring:

@@ -17,7 +17,7 @@ _SEALED = ("secret", "data_key")
 
 def list_keys(*, workspace: Workspace) -> QuerySet[EscrowedKey]:
     """The keys of a workspace, newest first, without what is sealed in them."""
-    rows = EscrowedKey.objects.select_related("added_by").filter(workspace=workspace)
+    rows = EscrowedKey.objects.select_related("added_by", "released_by").filter(workspace=workspace)
     return rows.defer(*_SEALED).order_by("-added_at", "-pk")
 
 
@@ -32,8 +32,8 @@ def list_period_keys(*, workspace_id: uuid.UUID) -> QuerySet[PeriodKey]:
 
 
 def has_keys(*, workspace_id: uuid.UUID) -> bool:
-    """Whether the workspace holds any key."""
-    return EscrowedKey.objects.filter(workspace_id=workspace_id).exists()
+    """Whether the workspace holds any key that may open messages."""
+    return EscrowedKey.objects.in_force().filter(workspace_id=workspace_id).exists()
 
 
 def find_last_uses(*, workspace: Workspace, key_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, datetime]:
