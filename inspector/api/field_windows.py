@@ -49,6 +49,7 @@ class FieldsView(Endpoint):
     """The fields of one message's record."""
 
     scopes: ClassVar = {"GET": "read"}
+    refusals: ClassVar = {"GET": (409, 410)}
     parameters: ClassVar = {
         "GET": (
             Number(name="offset", about="the first field of the window", default=0, most=10**9),

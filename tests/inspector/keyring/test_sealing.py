@@ -31,8 +31,11 @@ from inspector.keyring import periods
 from inspector.keyring.encryption import KeyringError
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, SealError, set_sealing
+from inspector.ledger import signing
 from inspector.ledger.comparing import find_changed
+from inspector.ledger.models import LedgerKey
 from inspector.ledger.sequencing import enter_new
+from inspector.ledger.signing import get_key
 from inspector.ledger.verifying import verify_ledger
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.services import lift_hold, place_hold
@@ -485,6 +488,23 @@ def test_the_key_encryption_key_is_changed_while_records_come_in(cast: Cast, set
     periods._seals.clear()
     with pytest.raises(KeyringError):
         _ = Record.objects.order_by("pk")[0].source
+
+
+def test_checkpoints_are_signed_after_the_key_encryption_key_was_changed(sealing: Cast, settings: Any) -> None:
+    enter_new(at_once=True)
+    key = get_key()
+    assert key is not None
+    settings.KEYRING_KEY, settings.KEYRING_OLD_KEYS = "the next key-encryption key, 32 or more", [settings.KEYRING_KEY]
+    call_command("rewrap_keyring")
+    settings.KEYRING_OLD_KEYS = []
+    signing._opened.clear()
+    deliver(sealing, LOG)
+    enter_new(at_once=True)
+    verified = verify_ledger(sealing.workspace.pk)
+    assert (verified.holds, verified.waiting, verified.checkpoints) == (True, 0, 2)
+    for change in ({"public": b"x"}, {"name": "x"}):
+        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+            LedgerKey.objects.update(**change)
 
 
 @pytest.mark.django_db(transaction=True)
