@@ -53,7 +53,7 @@ def test_a_key_opens_nothing_before_a_second_owner_releases_it(
     assert WORDS[0] in other.get(message).content.decode()
     assert "released by otto" in owner.get(keyring).content.decode()
     assert KeyEvent.objects.filter(kind="released", by=second.user).count() == 1
-    assert Deed.objects.filter(action="key.released").count() == 1
+    assert Deed.objects.filter(code="key.released").count() == 1
     assert "does not wait for a release" in other.post(release, follow=True).content.decode()
 
 
@@ -74,7 +74,7 @@ def test_what_waits_goes_on_waiting_when_two_are_needed_no_more(
     set_two_for_keys(cast.workspace, cast.owner, is_required=False)
     settle_all()
     assert not OpenedMessage.objects.exists()
-    assert [deed.action for deed in Deed.objects.filter(action__endswith="for-keys").order_by("number")] == [
+    assert [deed.code for deed in Deed.objects.filter(code__endswith="for-keys").order_by("sequence")] == [
         "workspace.two-for-keys",
         "workspace.one-for-keys",
     ]
@@ -108,7 +108,7 @@ def test_an_expired_key_opens_nothing_at_once_and_is_removed(cast: Cast, sealed:
     assert not EscrowedKey.objects.exists()
     assert not OpenedMessage.objects.exists()
     assert [(event.kind, event.by) for event in KeyEvent.objects.order_by("at", "id")][-1] == ("expired", None)
-    assert Deed.objects.filter(action="key.expired").count() == 1
+    assert Deed.objects.filter(code="key.expired").count() == 1
     assert "whose time was over" in owner.get(reverse("pages:keyring", args=["acme"])).content.decode()
 
 
