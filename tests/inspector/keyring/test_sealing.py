@@ -185,6 +185,7 @@ def test_a_search_of_the_raw_text_looks_into_clear_bytes_alone(sealing: Cast, to
         assert (search("quetzalcoatl", key), search("raw:quetzalcoatl", key)) == (3, 1)
 
 
+@pytest.mark.long(seconds=6)
 def test_what_was_changed_is_told_as_damaged(
     sealing: Cast, sign_in: Callable[[Membership], Client], token: str
 ) -> None:
@@ -341,6 +342,7 @@ def test_a_period_is_erased_by_destroying_its_key(
     assert grep(CANARY, "Good morning") == {}
 
 
+@pytest.mark.long(seconds=10)
 @pytest.mark.parametrize("damage", ["destroyed", "changed", "locked"])
 def test_every_address_answers_where_bytes_cannot_be_had(
     sealing: Cast, things: dict[str, str], clock: Clock, damage: str, settings: Any, sign_in: Callable[..., Client]
