@@ -40,6 +40,7 @@ from inspector.intake.liveness import alone
 from inspector.intake.models import Job
 from inspector.intake.staging import discard_expired
 from inspector.intake.waking import wake
+from inspector.keyring.services import remove_expired_keys
 from inspector.ledger.sequencing import enter_new
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
@@ -165,6 +166,7 @@ def sweep() -> None:
         jobs.take_back()
         ask_outdated()
         note_all_due()
+        remove_expired_keys()
     if jobs.has_due():
         wake()
     enter_new()

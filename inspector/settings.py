@@ -83,6 +83,7 @@ MIDDLEWARE = [
     "inspector.accounts.idleness.IdlenessMiddleware",
     "django.middleware.common.CommonMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
+    "inspector.pages.unreadable.UnreadableMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

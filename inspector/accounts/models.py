@@ -39,6 +39,10 @@ class Workspace(models.Model):
     archived_at = models.DateTimeField(null=True, blank=True)
     # Whether its pages open only to members whose account has a second factor.
     requires_second_factor = models.BooleanField(default=False)
+    # Whether the exact bytes of what comes in are sealed at rest: see `keyring.periods`.
+    seals_records = models.BooleanField(default=False)
+    # Whether a key of the keyring opens nothing before a second owner releases it.
+    releases_keys_by_two = models.BooleanField(default=False)
     members = models.ManyToManyField(User, through="Membership", related_name="workspaces")
 
     def __str__(self) -> str:

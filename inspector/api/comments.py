@@ -102,7 +102,7 @@ class MessageCommentsView(Endpoint):
 
     scopes: ClassVar = {"GET": "review", "POST": "review"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
-    refusals: ClassVar = {"POST": ACT_REFUSALS}
+    refusals: ClassVar = {"GET": (409, 410), "POST": ACT_REFUSALS}
 
     @extend_schema(operation_id="list_message_comments", responses=ThreadPageSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
@@ -128,6 +128,7 @@ class CommentView(Endpoint):
     """One comment."""
 
     scopes: ClassVar = {"GET": "review"}
+    refusals: ClassVar = {"GET": (409, 410)}
 
     @extend_schema(operation_id="get_comment", responses=CommentDetailSerializer)
     def get(self, request: Request, comment_id: uuid.UUID) -> Response:

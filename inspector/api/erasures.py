@@ -28,9 +28,9 @@ _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
         OneOf(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
-        OneOf(name="kind", choices=("record", "delivery", "person"), is_required=True, about="what is erased"),
+        OneOf(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
         Text(name="id", most_characters=36, about="of the record or the delivery"),
-        Text(name="name", most_characters=1000, about="of the person, as messages spell it"),
+        Text(name="name", most_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
         OneOf(name="direction", choices=("sent", "both"), about="of a person: only what it sent, or also received"),
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
@@ -42,7 +42,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField(allow_null=True)
     kind = serializers.CharField()
-    target = serializers.UUIDField(allow_null=True, help_text="the record or delivery; a person is not named here")
+    target = serializers.UUIDField(allow_null=True, help_text="the record, delivery or period's key; no person")
     by = serializers.CharField(allow_null=True, help_text="null where it is by age")
     at = serializers.DateTimeField(allow_null=True)
     reason = serializers.CharField()

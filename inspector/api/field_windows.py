@@ -50,6 +50,7 @@ class FieldsView(Endpoint):
 
     reads = "messages"
     scopes: ClassVar = {"GET": "read"}
+    refusals: ClassVar = {"GET": (409, 410)}
     parameters: ClassVar = {
         "GET": (
             Number(name="offset", about="the first field of the window", default=0, most=10**9),

@@ -162,7 +162,7 @@ class MessageView(Endpoint):
 
     reads = "messages"
     scopes: ClassVar = {"GET": "read"}
-    refusals: ClassVar = {"GET": (410,)}
+    refusals: ClassVar = {"GET": (409, 410)}
 
     @extend_schema(operation_id="get_message", responses=MessageDetailSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:

@@ -16,6 +16,8 @@ from rest_framework.response import Response
 from inspector.effort import SpentError
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
+from inspector.keyring.encryption import KeyringError
+from inspector.keyring.periods import SealError
 from inspector.leaving import GoneError
 
 logger = logging.getLogger(__name__)
@@ -102,6 +104,11 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
         error = exceptions.PermissionDenied()
     elif isinstance(error, SuspiciousOperation):
         error = ProblemError(400, f"the request cannot be taken: {error}")
+    elif isinstance(error, SealError):
+        error = ProblemError(410 if error.is_destroyed else 409, str(error))
+    elif isinstance(error, KeyringError):
+        logger.error("the keyring cannot be used", exc_info=error)
+        error = ProblemError(503, str(error))
     elif isinstance(error, (GoneError, SpentError)):
         error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, (OperationalError, InterfaceError)):

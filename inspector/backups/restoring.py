@@ -163,5 +163,5 @@ def warn_of_keys(manifest: Manifest) -> str:
         return ""
     return (
         "The keys of the keyring were sealed with another key-encryption key than the one here: decrypted messages "
-        "stay sealed until INSPECTOR_KEYRING_KEY, or keyring_key in the state folder, is put back."
+        "and sealed records stay unreadable until INSPECTOR_KEYRING_KEY, or keyring_key in the state folder, is back."
     )

@@ -25,12 +25,15 @@ from inspector.exports.making import drop_file
 from inspector.exports.models import UNDER_WAY, Block, Export
 from inspector.intake import jobs
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold, Sighting
+from inspector.intake.sealed import SQL_LENGTH, SQL_SHA256
 from inspector.intake.withdrawals import (
     Weighing,
     find_forsaken,
     hold_channel,
     weigh_records,
 )
+from inspector.keyring.models import PeriodKey
+from inspector.keyring.periods import destroy_key, name_period
 from inspector.ledger.kinds import BY_NAME, digest_content, first_id
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.selectors import is_erased, is_held
@@ -95,8 +98,11 @@ def _find_batch(erasure: Erasure, state: dict[str, Any]) -> tuple[Sequence[uuid.
         found = list_records_of(erasure.workspace_id, state["name"], is_both=state["is_both"])
         found = found.filter(record__gt=after) if after else found
     else:
-        rows = Record.objects.filter(workspace=erasure.workspace_id, channel=erasure.channel)
-        rows = rows.filter(pk__lt=first_id(erasure.until or erasure.at), pk__gt=after or uuid.UUID(int=0))
+        rows = Record.objects.filter(workspace=erasure.workspace_id, pk__gt=after or uuid.UUID(int=0))
+        if erasure.kind == Erasure.Kind.PERIOD:
+            rows = rows.filter(sealed_with=erasure.target)
+        else:
+            rows = rows.filter(channel=erasure.channel, pk__lt=first_id(erasure.until or erasure.at))
         found = rows.order_by("pk").values_list("pk", flat=True)
     ids = list(found[:BATCH_RECORDS])
     return ids, str(ids[-1]) if ids else None
@@ -129,8 +135,9 @@ def _erase_piece(job: Job, erasure: Erasure, ids: Sequence[uuid.UUID], state: di
             """
             DELETE FROM intake_scaffold AS piece USING intake_sighting AS seen
              WHERE seen.record_id = ANY(%s) AND piece.delivery_id = seen.delivery_id
-               AND piece.offset < seen.offset + seen.length AND piece.offset + length(piece.data) > seen.offset
-            """,
+               AND piece.offset < seen.offset + seen.length
+               AND piece.offset + {} > seen.offset
+            """.format(SQL_LENGTH.format("piece", "data")),  # noqa: S608
             [ids],
         )
         cursor.execute("SELECT erase_buried(%s)", [ids])
@@ -154,7 +161,12 @@ def _bury_records(erasure: Erasure, ids: Sequence[uuid.UUID]) -> None:
         for record in keys[bytes(key)]:
             about[record].add(trace)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id, sha256(source), length(source) FROM intake_record WHERE id = ANY(%s)", [list(ids)])
+        cursor.execute(
+            "SELECT id, {}, {} FROM intake_record AS record WHERE id = ANY(%s)".format(  # noqa: S608
+                SQL_SHA256.format("record"), SQL_LENGTH.format("record", "source")
+            ),
+            [list(ids)],
+        )
         found = cursor.fetchall()
     _bury(erasure, "record", [(pk, digest, size, sorted(about[pk])) for pk, digest, size in found])
     for kind, rows in (
@@ -236,6 +248,9 @@ def _forget_rest(job: Job, erasure: Erasure, state: dict[str, Any]) -> bool:
             return True
         _forget_names(erasure, traces)
         _bury_deliveries(erasure)
+        if not is_held(workspace_id=erasure.workspace_id, channel_id=None):
+            for key in _list_spent_keys(erasure.workspace_id):
+                destroy_key(key)
         # With the checkpoint a person's name is gone too.
         jobs.checkpoint(job, {})
         jobs.finish(job)
@@ -243,6 +258,14 @@ def _forget_rest(job: Job, erasure: Erasure, state: dict[str, Any]) -> bool:
         count = Tombstone.objects.filter(erasure=erasure, kind="record").count()
         record_act("erasure.finished", erasure, records=count)
     return False
+
+
+def _list_spent_keys(workspace_id: uuid.UUID) -> list[PeriodKey]:
+    """The keys of months that are over which seal nothing any more."""
+    keys = PeriodKey.objects.filter(workspace=workspace_id, destroyed_at=None, period__lt=name_period())
+    # Nearly every key seals a record still, which an index tells.
+    sealed = (Record, Chunk, Scaffold)
+    return [key for key in keys if not any(each._default_manager.filter(sealed_with=key).exists() for each in sealed)]
 
 
 def _forget_names(erasure: Erasure, traces: QuerySet[Trace]) -> None:

@@ -22,6 +22,7 @@ from inspector.intake.withdrawals import (
     find_withdrawal,
     withdraw_delivery,
 )
+from inspector.keyring.periods import destroy_key, find_period_key
 from inspector.ledger.kinds import first_id
 from inspector.retention.models import Erasure, RetentionRule, Tombstone
 from inspector.retention.selectors import find_rules, is_erased, is_held
@@ -38,10 +39,10 @@ MAX_COUNTED: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is to be erased: a record or delivery by its id, or all messages that a person sent.
+    """What is to be erased: a record or delivery by its id, all messages that a person sent, or a period.
 
     Args:
-        name: of a person, as messages spell it.
+        name: of a person, as messages spell it; of a period its month, as 2026-10.
         is_both: whether what others sent to that person goes too.
     """
 
@@ -82,6 +83,9 @@ def preview(*, workspace_id: uuid.UUID, target: Target) -> Preview:
     channel = _find_channel(workspace_id, target)
     if target.kind == Erasure.Kind.PERSON:
         records = list(list_records_of(workspace_id, target.name, is_both=target.is_both)[:MAX_COUNTED])
+    elif target.kind == Erasure.Kind.PERIOD:
+        rows = Record.objects.filter(sealed_with=find_period_key(workspace_id=workspace_id, period=target.name))
+        records = list(rows.order_by("pk").values_list("pk", flat=True)[:MAX_COUNTED])
     elif target.kind == Erasure.Kind.DELIVERY:
         seen = Sighting.objects.filter(delivery=target.subject)
         elsewhere = Sighting.objects.filter(record=OuterRef("record")).exclude(delivery=target.subject)
@@ -117,14 +121,16 @@ def find_erased(*, delivery: Delivery) -> tuple[int, Erasure] | None:
 
 
 def _find_channel(workspace_id: uuid.UUID, target: Target) -> uuid.UUID | None:
-    """The channel of what is meant; None of a person, whose messages may be in any."""
+    """The channel of what is meant; None of a person or a period, whose messages may be in any."""
+    if target.kind == Erasure.Kind.PERIOD:
+        return None
     if target.kind == Erasure.Kind.PERSON:
         if not Agent.objects.filter(workspace=workspace_id, name=target.name).exists():
             raise ValidationError("no message here names this agent: write the name as the messages spell it")
         return None
     models: dict[str, Any] = {Erasure.Kind.RECORD: Record, Erasure.Kind.DELIVERY: Delivery}
     if target.kind not in models:
-        raise ValidationError("what is erased is a record, a delivery or a person")
+        raise ValidationError("what is erased is a record, a delivery, a person or a period")
     found = models[target.kind].objects.filter(pk=target.subject, workspace_id=workspace_id)
     channel: uuid.UUID | None = found.values_list("channel", flat=True).first()
     if channel is None:
@@ -135,6 +141,8 @@ def _find_channel(workspace_id: uuid.UUID, target: Target) -> uuid.UUID | None:
 @transaction.atomic
 def ask_to_erase(*, membership: Membership, target: Target, reason: str) -> Erasure:
     """Have something erased for good, by a job that follows; uploads that wait to be imported are discarded at once.
+
+    Of a period the key is destroyed at once: what the job then removes cannot be read any more.
 
     Raises:
         PermissionDenied: for anybody but an owner.
@@ -156,9 +164,17 @@ def ask_to_erase(*, membership: Membership, target: Target, reason: str) -> Eras
             discard(delivery=staged)
         except NotStagedError as error:
             raise ValidationError("an upload is being imported just now: try again when it is read") from error
+    key = None
+    if target.kind == Erasure.Kind.PERIOD:
+        key = find_period_key(workspace_id=workspace_id, period=target.name)
+        destroy_key(key)
     given = {"name": target.name, "is_both": target.is_both} if target.kind == Erasure.Kind.PERSON else {}
     erasure = Erasure(
-        workspace_id=workspace_id, kind=target.kind, channel_id=channel, target=target.subject, by=membership.user
+        workspace_id=workspace_id,
+        kind=target.kind,
+        channel_id=channel,
+        target=key.pk if key else target.subject,
+        by=membership.user,
     )
     return _begin(erasure, reason, given, by=membership)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
+from inspector.keyring.periods import SealError, open_value
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places
@@ -24,14 +25,14 @@ SELECT wanted.place, record.id::text, record.source, record.wire, record.envelop
        record.channel_id::text, hidden.record_id IS NOT NULL,
        message.id::text, message.part, message.conversation_id::text, message.place, message.parent::text,
        message.parent_basis, message.order_time, message.order_basis, message.dialect, message.carrier,
-       message.severity, message.english, message.body
+       message.severity, message.english, message.body, record.sealed_with_id
   FROM unnest(%s::uuid[], %s::int[]) WITH ORDINALITY AS wanted (record_id, part, place)
   JOIN threads_message AS message ON message.record_id = wanted.record_id AND message.part = wanted.part
   JOIN intake_record AS record ON record.id = wanted.record_id
   LEFT JOIN intake_hiddenrecord AS hidden ON hidden.record_id = wanted.record_id
  ORDER BY wanted.place
 """
-# Where these stand in a row of it.
+# Where these stand in a row of it; the key that the record is sealed with comes last.
 _CONVERSATION, _PLACE = 10, 11
 
 
@@ -109,7 +110,11 @@ def _fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def read_rows(entries: Sequence[Entry]) -> Found:
-    """The records of these entries with their messages; without those that are not there any more, or withdrawn."""
+    """The records of these entries with their messages; without those that are not there any more, or withdrawn.
+
+    Raises:
+        SealError: for a record whose sealed bytes were changed.
+    """
     record_ids = [record_id for record_id, parts in entries for _ in parts]
     numbers = [part for _, parts in entries for part in parts]
     found = _fetch(_STATEMENT, [record_ids, numbers])
@@ -121,13 +126,20 @@ def read_rows(entries: Sequence[Entry]) -> Found:
 def _join(found: Sequence[tuple[Any, ...]], places: Mapping[uuid.UUID, Places]) -> Iterator[Row]:
     for record_id, these in groupby(found, key=itemgetter(1)):
         messages = list(these)
-        _, _, source, wire, envelope, facts, channel, *_ = messages[0]
+        _, _, source, wire, envelope, facts, channel, *_, key = messages[0]
+        try:
+            source = open_value(key, source, "record source", uuid.UUID(record_id))
+            wire = None if wire is None else open_value(key, wire, "record wire", uuid.UUID(record_id))
+        except SealError as error:
+            if error.is_destroyed:
+                continue  # It is being erased.
+            raise
         parts = [Part(*_number(message, places)) for message in messages]
-        yield Row(record_id, bytes(source), None if wire is None else bytes(wire), envelope, facts, channel, parts)
+        yield Row(record_id, source, wire, envelope, facts, channel, parts)
 
 
 def _number(message: Sequence[Any], places: Mapping[uuid.UUID, Places]) -> Sequence[Any]:
     """What a row says of its message, its position in the stead of its place."""
     known = places.get(uuid.UUID(message[_CONVERSATION]))
     position = known.find_position(message[_PLACE]) if known else -1
-    return [*message[8:_PLACE], position, *message[_PLACE + 1 : -1], unpack_text(message[-1])]
+    return [*message[8:_PLACE], position, *message[_PLACE + 1 : -2], unpack_text(message[-2])]

@@ -1,4 +1,4 @@
-"""Which failures pass by themselves: the database is away, full or in a deadlock; it is nobody's message's fault."""
+"""Which failures pass: the database is away, full or in a deadlock, a key is not there yet; no message's fault."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
+from inspector.keyring.periods import LockedError
 from inspector.tokens import hide_tokens
 
 from .text import make_storable
@@ -43,7 +44,7 @@ def is_cut_off(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same work may succeed later, unchanged: it costs no attempt."""
-    return is_busy(error) or is_away(error)
+    return is_busy(error) or is_away(error) or isinstance(error, LockedError)
 
 
 def describe(error: BaseException) -> str:

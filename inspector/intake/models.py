@@ -5,6 +5,7 @@ Identity and order, the two rules everything rests on, stand in `identity.py`; t
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -12,6 +13,16 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Channel, User, Workspace, make_id
+from inspector.keyring.models import PeriodKey
+
+from .sealed import SealedField
+
+
+def _sealed_with() -> models.ForeignKey[PeriodKey | None]:
+    """The key that a row's bytes are sealed with; null where they are clear. Not looked up for each row."""
+    return models.ForeignKey(
+        PeriodKey, null=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
+    )
 
 
 class Door(models.TextChoices):
@@ -121,13 +132,18 @@ class Chunk(models.Model):
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="chunks", db_index=False)
     offset = models.BigIntegerField()
-    data = models.BinaryField()
+    data = SealedField()
+    sealed_with = _sealed_with()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["delivery", "offset"], name="chunk_once")]
 
     def __str__(self) -> str:
         return f"{len(self.data)} bytes at {self.offset}"
+
+    def place_of(self, column: str) -> tuple[str, uuid.UUID, int]:
+        """What its sealed bytes are bound to."""
+        return "chunk", self.delivery_id, self.offset
 
 
 class Scaffold(models.Model):
@@ -138,13 +154,18 @@ class Scaffold(models.Model):
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold", db_index=False)
     offset = models.BigIntegerField()
-    data = models.BinaryField()
+    data = SealedField()
+    sealed_with = _sealed_with()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["delivery", "offset"], name="scaffold_once")]
 
     def __str__(self) -> str:
         return f"{len(self.data)} bytes at {self.offset}"
+
+    def place_of(self, column: str) -> tuple[str, uuid.UUID, int]:
+        """What its sealed bytes are bound to."""
+        return "scaffold", self.delivery_id, self.offset
 
 
 class Record(models.Model):
@@ -161,8 +182,9 @@ class Record(models.Model):
     identity = models.BinaryField(max_length=32)
     likeness = models.BinaryField(max_length=32, null=True)
     rule = models.SmallIntegerField()
-    source = models.BinaryField()
-    wire = models.BinaryField(null=True)
+    source = SealedField()
+    wire = SealedField(null=True)
+    sealed_with = _sealed_with()
     envelope = models.TextField(blank=True)
     # What the delivery says beside the log: see `facts`. It never decides which record is new.
     facts = models.TextField(blank=True, default="")
@@ -190,10 +212,18 @@ class Record(models.Model):
                 name="record_likeness",
                 condition=models.Q(likeness__isnull=False),
             ),
+            # Serves erasing a period, and the question whether its key still seals anything.
+            models.Index(
+                fields=["sealed_with", "id"], name="record_sealed", condition=models.Q(sealed_with__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
         return str(self.id)
+
+    def place_of(self, column: str) -> tuple[str, uuid.UUID, int]:
+        """What its sealed bytes are bound to."""
+        return f"record {column}", self.pk, 0
 
     @property
     def wire_text(self) -> str:

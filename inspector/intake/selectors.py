@@ -12,12 +12,12 @@ from itertools import count
 from typing import Any, Final
 
 from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum
-from django.db.models.functions import Length
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace
 
-from .models import DeadLetter, Delivery, Door, Job, Record, Sighting, Withdrawal
+from .models import DeadLetter, Delivery, Door, Job, Record, Scaffold, Sighting, Withdrawal
+from .sealed import clear_length
 
 # A longer record is fetched in pieces: whole, it would be held several times over on its way from the database.
 PIECE_BYTES: Final = 1024 * 1024
@@ -72,7 +72,7 @@ def find_record(*, workspace: Workspace, record_id: uuid.UUID) -> Record | None:
     A long one is without its bytes, see `read_source`; `wire_bytes` says how long the text is that was read of it.
     """
     rows = Record.objects.select_related("channel").defer("source", "wire")
-    rows = rows.annotate(source_bytes=Length("source"), wire_bytes=Length("wire"))
+    rows = rows.annotate(source_bytes=clear_length("source"), wire_bytes=clear_length("wire"))
     record = rows.filter(workspace=workspace, pk=record_id).first()
     if record is not None and vars(record)["source_bytes"] <= PIECE_BYTES:
         record.refresh_from_db(fields=["source", "wire"])
@@ -149,16 +149,19 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
     slices = (
         Sighting.objects.filter(delivery=delivery)
         .order_by("offset")
-        .values_list("offset", "record__source")
+        .select_related("record")
+        .only("offset", "record__source", "record__sealed_with")
         .iterator(chunk_size=500)
     )
-    between = delivery.scaffold.order_by("offset").values_list("offset", "data").iterator(chunk_size=500)
+    between = delivery.scaffold.order_by("offset").iterator(chunk_size=500)
     covered = -1
     # Of equal offsets the scaffold's comes first.
-    for offset, data in heapq.merge(between, slices, key=lambda piece: piece[0]):
-        if offset != covered:
-            yield bytes(data)
-            covered = offset if data else covered
+    pieces: Iterator[Scaffold | Sighting] = heapq.merge(between, slices, key=lambda piece: piece.offset)
+    for piece in pieces:
+        if piece.offset != covered:
+            data = bytes(piece.data if isinstance(piece, Scaffold) else piece.record.source)
+            yield data
+            covered = piece.offset if data else covered
 
 
 def read_source(*, record: Record) -> Iterator[bytes]:
@@ -181,12 +184,16 @@ def read_source(*, record: Record) -> Iterator[bytes]:
     pieces = sighting.delivery.scaffold.filter(
         offset__gte=sighting.offset, offset__lt=sighting.offset + sighting.length
     ).order_by("offset")
-    for data in pieces.values_list("data", flat=True).iterator(chunk_size=8):
-        yield bytes(data)
+    for piece in pieces.iterator(chunk_size=8):
+        yield bytes(piece.data)
 
 
 def read_pieces(*, record: Record, name: str) -> Iterator[bytes]:
     """The bytes of a long record in pieces: of its `source`, or of its `wire`."""
+    if record.sealed_with_id is not None:
+        # What is sealed opens as a whole.
+        yield bytes(getattr(Record.objects.only(name, "sealed_with").get(pk=record.pk), name) or b"")
+        return
     rows = Record.objects.filter(pk=record.pk)
     for start in count(1, PIECE_BYTES):
         piece = Func(F(name), start, PIECE_BYTES, function="substring", output_field=BinaryField())
@@ -208,8 +215,8 @@ def measure_source(*, record: Record) -> tuple[int, str]:
 
 def read_arrival(*, delivery: Delivery) -> Iterator[bytes]:
     """The file of a broken upload or import as it arrived, in pieces; nothing where its stream is kept in whole."""
-    for data in delivery.chunks.order_by("offset").values_list("data", flat=True).iterator(chunk_size=8):
-        yield bytes(data)
+    for chunk in delivery.chunks.order_by("offset").iterator(chunk_size=8):
+        yield bytes(chunk.data)
 
 
 def list_letters(

@@ -20,6 +20,7 @@ from django.db import connection, models
 from dialects import Piece
 from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
+from inspector.keyring.periods import Seal, SealError, hold_seal
 from inspector.retention.selectors import find_tombstones
 
 from .bulk import insert_rows
@@ -27,6 +28,7 @@ from .facts import facts_at
 from .identity import BY_TIME, Draft, count_equal
 from .jobs import ask, find_due
 from .models import Delivery, Job, Record, Scaffold, Sighting
+from .sealed import clear_sha256, seal_row
 from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
 
@@ -50,6 +52,7 @@ _RECORD_COLUMNS = (
     "order_index",
     "is_from_file",
     "created_at",
+    "sealed_with_id",
 )
 _SIGHTING_COLUMNS = (
     "id",
@@ -103,14 +106,16 @@ def store_batch(
     Raises:
         AbandonedError: for a delivery that was closed meanwhile.
         TwinError: for a new one whose Idempotency-Key is another's.
+        KeyringError: where its bytes are to be sealed, and cannot be.
     """
+    seal = hold_seal(delivery.workspace)
     _count_timed(delivery, drafts)
     fresh = {draft.index: make_id() for draft in drafts}
     ordered = sorted(drafts, key=lambda draft: (draft.identity, draft.index))
     inserted = insert_rows(
         model=Record,
         columns=_RECORD_COLUMNS,
-        rows=[_record_row(delivery, draft, fresh[draft.index]) for draft in ordered],
+        rows=[_record_row(delivery, draft, fresh[draft.index], seal) for draft in ordered],
         order_by=("identity",),
     )
     if inserted == len(drafts):
@@ -151,11 +156,11 @@ def store_batch(
     insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
     insert_rows(
         model=Scaffold,
-        columns=("delivery_id", "offset", "data"),
+        columns=("delivery_id", "offset", "data", "sealed_with_id"),
         rows=[
-            *((delivery.pk, item.offset, item.data) for item in scaffold),
+            *(_scaffold_row(delivery, item.offset, item.data, seal) for item in scaffold),
             *(
-                (delivery.pk, draft.framed.offset, draft.framed.source)
+                _scaffold_row(delivery, draft.framed.offset, draft.framed.source or b"", seal)
                 for draft in _written_otherwise(drafts, held, fresh)
                 if held[draft.identity].id not in erased
             ),
@@ -179,7 +184,7 @@ def _written_otherwise(
         return []
     digests = dict(
         Record.objects.filter(pk__in={held[draft.identity].id for draft in doubles})
-        .annotate(digest=models.Func("source", function="sha256", output_field=models.BinaryField()))
+        .annotate(digest=clear_sha256("source"))
         .values_list("pk", "digest")
     )
     return [
@@ -197,21 +202,21 @@ def _revive(again: Sequence[Draft], held: Mapping[bytes, Held]) -> set[int]:
     """
     forsaken = find_forsaken(record_ids={held[draft.identity].id for draft in again})
     changed: set[int] = set()
-    with connection.cursor() as cursor:
-        for draft in sorted(again, key=lambda draft: (draft.identity, draft.index)):
-            record_id = held[draft.identity].id
-            if record_id not in forsaken or draft.is_quarantined:
+    for draft in sorted(again, key=lambda draft: (draft.identity, draft.index)):
+        record_id = held[draft.identity].id
+        if record_id not in forsaken or draft.is_quarantined:
+            continue
+        forsaken.discard(record_id)
+        wire = None if draft.framed.source == draft.wire else draft.wire
+        record = Record.objects.select_for_update(no_key=True).only("wire", "envelope", "sealed_with").get(pk=record_id)
+        try:
+            if (record.wire, record.envelope) == (wire, draft.envelope):
                 continue
-            forsaken.discard(record_id)
-            wire = None if draft.framed.source == draft.wire else draft.wire
-            cursor.execute(
-                """
-                UPDATE intake_record SET wire = %s, envelope = %s
-                 WHERE id = %s AND (wire, envelope) IS DISTINCT FROM (%s, %s)
-                """,
-                (wire, draft.envelope, record_id, wire, draft.envelope),
-            )
-            changed.update([draft.index] * cursor.rowcount)
+            kept = seal_row(record, "wire", wire)
+        except SealError:
+            continue  # Destroyed, and soon erased; or changed, so that nothing is to be added to it.
+        Record.objects.filter(pk=record_id).update(wire=kept, envelope=draft.envelope)
+        changed.add(draft.index)
     return changed
 
 
@@ -225,10 +230,13 @@ def _order(delivery: Delivery, draft: Draft) -> tuple[datetime, bytes, int]:
     return (draft.time, bytes(delivery.source_digest or b""), draft.index)
 
 
-def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> tuple[object, ...]:
+def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID, seal: Seal | None) -> tuple[object, ...]:
     framed = draft.framed
     source = framed.source or b""
     wire = None if draft.is_quarantined or source == draft.wire else draft.wire
+    if seal is not None:
+        source = seal.seal(source, "record source", record_id)
+        wire = None if wire is None else seal.seal(wire, "record wire", record_id)
     time, digest, index = _order(delivery, draft)
     return (
         record_id,
@@ -250,7 +258,15 @@ def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> tuple
         index,
         delivery.is_file,
         delivery.received_at,
+        seal.id if seal else None,
     )
+
+
+def _scaffold_row(delivery: Delivery, offset: int, data: bytes, seal: Seal | None) -> tuple[object, ...]:
+    # Most of them are the end of a line, which tells nobody anything.
+    if seal is None or data.isspace():
+        return delivery.pk, offset, data, None
+    return delivery.pk, offset, seal.seal(data, "scaffold", delivery.pk, offset), seal.id
 
 
 def _sighting_row(

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from inspector.keyring.periods import SealError, hold_seal
 from inspector.tokens import hide_tokens
 
 from . import jobs
@@ -168,11 +169,12 @@ def _keep(delivery: Delivery, pieces: Iterable[bytes]) -> None:
 
 
 def _keep_chunks(delivery: Delivery, pieces: Iterable[bytes]) -> None:
-    offset = 0
+    offset, seal = 0, hold_seal(delivery.workspace)
     for piece in pieces:
         for start in range(0, len(piece), CHUNK_BYTES):
             data = piece[start : start + CHUNK_BYTES]
-            Chunk.objects.create(delivery=delivery, offset=offset, data=data)
+            kept = seal.seal(data, "chunk", delivery.pk, offset) if seal else data
+            Chunk.objects.create(delivery=delivery, offset=offset, data=kept, sealed_with_id=seal.id if seal else None)
             offset += len(data)
 
 
@@ -246,5 +248,8 @@ class UploadStream:
 def _read_chunks(delivery: Delivery, start: int = 0) -> Iterator[bytes]:
     for offset in list(delivery.chunks.order_by("offset").values_list("offset", flat=True)):
         if offset + CHUNK_BYTES > start:
-            data = bytes(delivery.chunks.values_list("data", flat=True).get(offset=offset))
+            try:
+                data = bytes(delivery.chunks.get(offset=offset).data)
+            except SealError as error:
+                raise ContainerError(str(error)) from error
             yield data[max(0, start - offset) :]

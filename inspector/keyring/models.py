@@ -9,6 +9,16 @@ from django.utils import timezone
 from inspector.accounts.models import User, Workspace, make_id
 
 
+class EscrowedKeyQuerySet(models.QuerySet["EscrowedKey"]):
+    """Keys, and those of them that may open messages now."""
+
+    def in_force(self) -> EscrowedKeyQuerySet:
+        """Those that are released and have not expired, though they may wait for being removed."""
+        return self.filter(
+            models.Q(expires_at=None) | models.Q(expires_at__gt=timezone.now()), ~models.Q(released_at=None)
+        )
+
+
 class EscrowedKey(models.Model):
     """A key that opens sealed messages. Its secret is sealed under a data key, and that under a key outside of here.
 
@@ -37,6 +47,13 @@ class EscrowedKey(models.Model):
     secret = models.BinaryField(max_length=2048)
     added_by = models.ForeignKey(User, on_delete=models.PROTECT)
     added_at = models.DateTimeField(default=timezone.now)
+    # Who let it open messages, and when: whoever added it, at once, or a second owner where the workspace wants two.
+    released_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
+    released_at = models.DateTimeField(null=True)
+    # When it and what it opened are removed; none where somebody has to.
+    expires_at = models.DateTimeField(null=True)
+
+    objects = EscrowedKeyQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -46,6 +63,36 @@ class EscrowedKey(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+
+class PeriodKey(models.Model):
+    """What the records are sealed with that a workspace received in a month. Destroyed, it opens nothing any more.
+
+    Its data key is wrapped as that of an escrowed key is. See `periods`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False, related_name="+")
+    # The month, in UTC: 2026-11.
+    period = models.CharField(max_length=7)
+    # Both are empty once it is destroyed.
+    kek_id = models.CharField(max_length=16, blank=True)
+    data_key = models.BinaryField(max_length=60)
+    made_at = models.DateTimeField(default=timezone.now)
+    destroyed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            # Serves the key in use, and the list of a workspace's.
+            models.UniqueConstraint(fields=["workspace", "period"], name="period_key_once"),
+            models.CheckConstraint(
+                name="period_key_or_destroyed",
+                condition=models.Q(destroyed_at=None) ^ models.Q(kek_id="", data_key=b""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.period
 
 
 class KeyEvent(models.Model):
@@ -58,7 +105,9 @@ class KeyEvent(models.Model):
         """What was done."""
 
         ADDED = "added", "added"
+        RELEASED = "released", "released"
         REMOVED = "removed", "removed"
+        EXPIRED = "expired", "expired"
         OPENED = "opened", "opened"
         SHOWN = "shown", "shown"
 

@@ -9,16 +9,20 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from django.db import connection
+
 from dialects import Key
 
 from .encryption import KeyEncryptionKey, KeyringError, bind, load_keks, make_data_key, open_sealed, seal
 from .models import EscrowedKey
 from .spellings import PlainKey
 
-_OTHER_KEK = (
+OTHER_KEK = (
     "The key-encryption key in use is not the one that these keys were sealed with. Put that one back, or name it in"
     " INSPECTOR_KEYRING_OLD_KEYS."
 )
+# The first half of the advisory lock's key; the second is of the workspace.
+_LOCK_SPACE = 0x4B_45_59_52
 _PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
 
 
@@ -74,9 +78,22 @@ class Ring:
         return any(key.needs_peers for key in self.keys)
 
 
+def hold_ring(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
+    """Until the transaction ends, keep adding or destroying keys (alone) apart from relying on them (shared).
+
+    Else a key and a sealed message that arrive together could pass each other unseen, or a record be written under a
+    key that is being destroyed.
+    """
+    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {function}(%s, %s)", [_LOCK_SPACE, int.from_bytes(workspace_id.bytes[12:], signed=True)]
+        )
+
+
 def load_ring(*, workspace_id: uuid.UUID) -> Ring:
     """The ring of a workspace. Never raises for a key-encryption key that is missing or wrong: the ring says so."""
-    return unseal_keys(EscrowedKey.objects.filter(workspace_id=workspace_id).order_by("pk"))
+    return unseal_keys(EscrowedKey.objects.in_force().filter(workspace_id=workspace_id).order_by("pk"))
 
 
 def unseal_keys(rows: Iterable[EscrowedKey]) -> Ring:
@@ -108,7 +125,7 @@ def find_unusable(rows: Iterable[EscrowedKey]) -> tuple[set[uuid.UUID], str]:
     except KeyringError as error:
         return {row.pk for row in rows}, str(error)
     unusable = {row.pk for row in rows if row.kek_id not in known}
-    return unusable, _OTHER_KEK if unusable else ""
+    return unusable, OTHER_KEK if unusable else ""
 
 
 def unseal_key(row: EscrowedKey, kek: KeyEncryptionKey | None) -> HeldKey:
@@ -118,7 +135,7 @@ def unseal_key(row: EscrowedKey, kek: KeyEncryptionKey | None) -> HeldKey:
         KeyringError: where it was sealed with another key-encryption key, or has been changed.
     """
     if kek is None:
-        raise KeyringError(_OTHER_KEK)
+        raise KeyringError(OTHER_KEK)
     data_key = kek.unwrap(bytes(row.data_key), bind(b"data key", row.workspace_id, row.pk))
     return HeldKey(row, data_key, open_sealed(data_key, bytes(row.secret), _bind_secret(row)))
 

@@ -10,14 +10,14 @@ from django.db.models import Max, Q, QuerySet
 
 from inspector.accounts.models import Workspace
 
-from .models import EscrowedKey, KeyEvent
+from .models import EscrowedKey, KeyEvent, PeriodKey
 
 _SEALED = ("secret", "data_key")
 
 
 def list_keys(*, workspace: Workspace) -> QuerySet[EscrowedKey]:
     """The keys of a workspace, newest first, without what is sealed in them."""
-    rows = EscrowedKey.objects.select_related("added_by").filter(workspace=workspace)
+    rows = EscrowedKey.objects.select_related("added_by", "released_by").filter(workspace=workspace)
     return rows.defer(*_SEALED).order_by("-added_at", "-pk")
 
 
@@ -26,9 +26,14 @@ def find_key(*, workspace: Workspace, key_id: uuid.UUID) -> EscrowedKey | None:
     return list_keys(workspace=workspace).filter(pk=key_id).first()
 
 
+def list_period_keys(*, workspace_id: uuid.UUID) -> QuerySet[PeriodKey]:
+    """The keys that records of a workspace were sealed with, the latest month first, without the keys themselves."""
+    return PeriodKey.objects.filter(workspace=workspace_id).defer("data_key").order_by("-period")
+
+
 def has_keys(*, workspace_id: uuid.UUID) -> bool:
-    """Whether the workspace holds any key."""
-    return EscrowedKey.objects.filter(workspace_id=workspace_id).exists()
+    """Whether the workspace holds any key that may open messages."""
+    return EscrowedKey.objects.in_force().filter(workspace_id=workspace_id).exists()
 
 
 def find_last_uses(*, workspace: Workspace, key_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, datetime]:

@@ -3,62 +3,67 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 
-from inspector.accounts.models import ApiKey, Membership, User
+from inspector.accounts.models import ApiKey, Membership, Role, User, Workspace
 from inspector.trail.services import Thing, record_deed
 
-from .encryption import KeyEncryptionKey, KeyringError, load_keks, make_kek
-from .models import EscrowedKey, KeyEvent
-from .ring import rewrap_key, seal_key
+from .encryption import KeyEncryptionKey, KeyringError, load_keks
+from .models import EscrowedKey, KeyEvent, PeriodKey
+from .periods import ensure_kek, rewrap_period_key
+from .ring import hold_ring, rewrap_key, seal_key
 from .spellings import PlainKey
 
 MAX_KEYS = 500
 MAX_LABEL_LENGTH = 120
-# The first half of the advisory lock's key; the second is of the workspace.
-_LOCK_SPACE = 0x4B_45_59_52
-
-
-def hold_ring(workspace_id: uuid.UUID, *, is_shared: bool) -> None:
-    """Until the transaction ends, keep adding keys (alone) apart from asking whether there are any (shared).
-
-    Else a key and a sealed message that arrive together could pass each other unseen.
-    """
-    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {function}(%s, %s)", [_LOCK_SPACE, int.from_bytes(workspace_id.bytes[12:], signed=True)]
-        )
 
 
 @transaction.atomic
-def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) -> list[EscrowedKey]:
+def add_keys(
+    *, membership: Membership, keys: Sequence[PlainKey], label: str, expires_at: datetime | None = None
+) -> list[EscrowedKey]:
     """Keep keys, all or none of them. What they open is the business of whoever calls this.
 
     Args:
         membership: who adds them; an owner.
         keys: at least one.
         label: what those are called that bring no name of their own.
+        expires_at: when they are removed; none where somebody has to.
 
     Raises:
         PermissionDenied: for anybody but an owner.
-        ValidationError: for a key that is here already, for too many, without a label, and where the keyring cannot
-            be used.
+        ValidationError: for a key that is here already, for too many, without a label, for a time that is over, and
+            where the keyring cannot be used.
     """
     if not membership.is_owner:
         raise PermissionDenied("only an owner adds keys")
-    workspace = membership.workspace
+    workspace, now = membership.workspace, timezone.now()
+    if expires_at is not None and expires_at <= now:
+        raise ValidationError("The key would expire before it is kept: name a later day.")
     hold_ring(workspace.pk, is_shared=False)
+    # As it is now, and not as it was when the page was asked for.
+    waits = Workspace.objects.values_list("releases_keys_by_two", flat=True).get(pk=workspace.pk)
+    released = {} if waits else {"released_by": membership.user, "released_at": now}
     kek = _load_kek()
     here = {_identify(row): row.label for row in EscrowedKey.objects.filter(workspace=workspace)}
     if len(here) + len(keys) > MAX_KEYS:
         raise ValidationError(f"A workspace holds at most {MAX_KEYS} keys: remove unused ones.")
     added = []
     for number, plain in enumerate(keys, 1):
-        row = EscrowedKey(workspace=workspace, added_by=membership.user, label=_name(plain, label, number, len(keys)))
+        row = EscrowedKey(
+            workspace=workspace,
+            added_by=membership.user,
+            label=_name(plain, label, number, len(keys)),
+            expires_at=expires_at,
+            **released,
+        )
         seal_key(row, plain, kek)
         if _identify(row) in here:
             raise ValidationError(f"This key is here already, as “{here[_identify(row)]}”. Nothing was added.")
@@ -67,21 +72,19 @@ def add_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) ->
     EscrowedKey.objects.bulk_create(added)
     note_events(kind=KeyEvent.Kind.ADDED, counts=dict.fromkeys(added, 0), by=membership.user)
     for row in added:
-        details = {"kind": row.kind, "fingerprint": row.fingerprint, "session": row.session}
+        details = {"kind": row.kind, "fingerprint": row.fingerprint, "session": row.session, "waits": waits}
         record_deed("key.added", workspace_id=workspace.pk, by=membership, on=_name_row(row), details=details)
     return added
 
 
 def _load_kek() -> KeyEncryptionKey:
-    """The key-encryption key, made with the very first key. While others were sealed with one, none is made anew.
+    """The key-encryption key.
 
     Raises:
         ValidationError: where there is none that can be used.
     """
     try:
-        if not EscrowedKey.objects.exists():
-            make_kek()
-        return load_keks()[0]
+        return ensure_kek()
     except KeyringError as error:
         raise ValidationError(str(error)) from None
 
@@ -127,6 +130,62 @@ def remove_key(*, membership: Membership, key: EscrowedKey, unreadable: int) -> 
     record_deed("key.removed", workspace_id=key.workspace_id, by=membership, on=named, details=details)
 
 
+@transaction.atomic
+def release_key(*, membership: Membership, key: EscrowedKey) -> None:
+    """Let a key that a second owner has to release open messages. What it opens is the business of whoever calls this.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of its workspace.
+        ValidationError: for whoever added it, and where it is released already, expired or gone.
+    """
+    if not membership.is_owner or membership.workspace_id != key.workspace_id:
+        raise PermissionDenied("only an owner of this workspace releases keys")
+    if membership.user == key.added_by:
+        raise ValidationError("Whoever added a key cannot release it: another owner has to.")
+    hold_ring(key.workspace_id, is_shared=False)
+    now = timezone.now()
+    waiting = EscrowedKey.objects.filter(pk=key.pk, released_at=None).exclude(expires_at__lte=now)
+    if not waiting.update(released_by=membership.user, released_at=now):
+        raise ValidationError("The key does not wait for a release any more.")
+    note_events(kind=KeyEvent.Kind.RELEASED, counts={key: 0}, by=membership.user)
+    record_deed("key.released", workspace_id=key.workspace_id, by=membership, on=_name_row(key))
+
+
+@transaction.atomic
+def remove_expired_keys() -> int:
+    """Remove the keys whose time is over, with what they opened; how many."""
+    expired = EscrowedKey.objects.select_for_update(skip_locked=True).filter(expires_at__lte=timezone.now())
+    rows = list(expired.order_by("pk"))
+    EscrowedKey.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    note_events(kind=KeyEvent.Kind.EXPIRED, counts=dict.fromkeys(rows, 0))
+    for row in rows:
+        details = {"fingerprint": row.fingerprint}
+        record_deed("key.expired", workspace_id=row.workspace_id, on=_name_row(row), details=details)
+    return len(rows)
+
+
+def set_two_for_keys(workspace: Workspace, by: Membership | None, *, is_required: bool) -> None:
+    """Have each key that is added from now on wait until a second owner releases it, or no more.
+
+    A key that waits goes on waiting.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
+        ValidationError: where it is so already, or nobody could release what the only owner adds.
+    """
+    if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
+        raise PermissionDenied("only owners of the workspace do this")
+    owners = Membership.objects.filter(workspace=workspace, role=Role.OWNER, user__is_active=True)
+    if is_required and owners.count() < 2:
+        raise ValidationError("the workspace has one owner, and nobody could release the keys that they add")
+    rows = Workspace.objects.filter(pk=workspace.pk, releases_keys_by_two=not is_required)
+    if not rows.update(releases_keys_by_two=is_required):
+        raise ValidationError(f"keys {'wait for a second owner' if is_required else 'need no second owner'} already")
+    workspace.releases_keys_by_two = is_required
+    code = "workspace.two-for-keys" if is_required else "workspace.one-for-keys"
+    record_deed(code, workspace_id=workspace.pk, by=by, on=Thing("workspace", workspace.pk, workspace.name))
+
+
 def note_events(
     *,
     kind: str,
@@ -168,22 +227,37 @@ def note_events(
 def rewrap_keys() -> tuple[int, int]:
     """Seal every data key with the key-encryption key in use; how many were, and how many could not be opened.
 
+    Records come in meanwhile: whoever writes under the key of a period does not wait for this.
+
     Raises:
         KeyringError: where there is none that can be used.
     """
     keks = load_keks()
     by_id = {kek.id: kek for kek in keks}
+    escrowed = _rewrap(EscrowedKey.objects.all(), rewrap_key, ("kek_id", "data_key", "fingerprint"), by_id, keks[0])
+    periods = PeriodKey.objects.filter(destroyed_at=None)
+    sealing = _rewrap(periods, rewrap_period_key, ("kek_id", "data_key"), by_id, keks[0])
+    return escrowed[0] + sealing[0], escrowed[1] + sealing[1]
+
+
+def _rewrap(
+    rows: QuerySet[Any],
+    rewrap: Callable[[Any, KeyEncryptionKey | None, KeyEncryptionKey], None],
+    columns: Sequence[str],
+    by_id: Mapping[str, KeyEncryptionKey],
+    kek: KeyEncryptionKey,
+) -> tuple[int, int]:
     done = failed = 0
-    for pk in EscrowedKey.objects.exclude(kek_id=keks[0].id).values_list("pk", flat=True):
+    for pk in rows.exclude(kek_id=kek.id).values_list("pk", flat=True):
         with transaction.atomic():
-            row = EscrowedKey.objects.select_for_update().filter(pk=pk).first()
+            row = rows.select_for_update().filter(pk=pk).first()
             if row is None:
                 continue
             try:
-                rewrap_key(row, by_id.get(row.kek_id), keks[0])
+                rewrap(row, by_id.get(row.kek_id), kek)
             except KeyringError:
                 failed += 1
                 continue
-            row.save(update_fields=["kek_id", "data_key", "fingerprint"])
+            row.save(update_fields=columns)
             done += 1
     return done, failed

@@ -23,7 +23,6 @@ from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.db.models.functions import Length
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
@@ -32,6 +31,7 @@ from inspector.audit.reviews.bindings import Line, read_bound, read_lines, selec
 from inspector.audit.trail import list_deeds_for, list_told_deeds
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
+from inspector.intake.sealed import clear_length, find_unreadable
 from inspector.retention.models import Tombstone
 from inspector.retention.selectors import find_tombstones
 from inspector.threads.models import Conversation, Message
@@ -335,8 +335,9 @@ def _load_leaves(
             found[kind, subject] = {"leaf": None, "kind": kind, "id": str(subject)}
     if bundle.is_exact:
         records = [subject for kind, subject in found if kind == "record"]
-        for pk, size in Record.objects.filter(pk__in=records).values_list("pk", Length("source")):
-            if "erased" not in found["record", pk]:
+        unreadable = find_unreadable(records)
+        for pk, size in Record.objects.filter(pk__in=records).values_list("pk", clear_length("source")):
+            if "erased" not in found["record", pk] and pk not in unreadable:
                 found["record", pk]["bytes"] = size
     return found
 
@@ -353,11 +354,12 @@ def _read_sources(bundle: Bundle, indexes: Sequence[int]) -> Iterator[bytes]:
     for at in range(0, len(indexes), _BATCH):
         entries = _read_batch(bundle, indexes[at : at + _BATCH], kind="record")
         records = [subject for _, _, subject in entries]
-        sizes = dict(Record.objects.filter(pk__in=records).values_list("pk", Length("source")))
-        present = [each for each in records if each in sizes]
+        sizes = dict(Record.objects.filter(pk__in=records).values_list("pk", clear_length("source")))
+        unreadable = find_unreadable(records)
+        present = [each for each in records if each in sizes and each not in unreadable]
         for window in cut_windows(present, size_of=sizes.__getitem__, most_items=_BATCH, most_bytes=_WINDOW_BYTES):
-            sources = dict(Record.objects.filter(pk__in=window).values_list("pk", "source"))
-            yield b"".join(bytes(sources[each]) for each in window)
+            held = Record.objects.only("source", "sealed_with").in_bulk(window)
+            yield b"".join(bytes(held[each].source) for each in window)
 
 
 def _read_leaves(bundle: Bundle) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from django.db.models.lookups import Exact
 
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.intake.models import Delivery, Record, Withdrawal
+from inspector.intake.sealed import clear_sha256
 from inspector.keyring.models import KeyEvent
 from inspector.retention.models import Erasure, Tombstone
 from inspector.trail.models import Deed
@@ -178,7 +179,9 @@ KINDS: Final[Sequence[Kind]] = (
             **_same("channel_id", "identity", "is_quarantined"),
             # Of an erased record its tombstone has the digest; it vouches for no bytes that are there.
             "source": Case(
-                When(Exact(Length("source"), 0), then=Coalesce(kept_digest("record"), EMPTY)), default=Sha256("source")
+                When(Exact(Length("source"), 0), then=Coalesce(kept_digest("record"), EMPTY)),
+                # Of one that is sealed the digest that it says: verifying opens it and compares.
+                default=clear_sha256("source"),
             ),
         },
         at="created_at",

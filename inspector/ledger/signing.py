@@ -65,6 +65,23 @@ def _open(key: LedgerKey) -> Ed25519PrivateKey:
     return _opened[sealed]
 
 
+def rewrap_signing_key() -> int:
+    """Seal the private part with the key-encryption key in use; how many were sealed anew, 0 or 1.
+
+    Raises:
+        KeyringError: where it cannot be opened.
+    """
+    key, kek = get_key(), load_keks()[0]
+    if key is None:
+        return 0
+    try:
+        kek.unwrap(bytes(key.sealed), _BOUND_TO)
+    except KeyringError:
+        LedgerKey.objects.filter(pk=key.pk).update(sealed=kek.wrap(_unwrap(bytes(key.sealed)), _BOUND_TO))
+        return 1
+    return 0
+
+
 def _unwrap(sealed: bytes) -> bytes:
     failed: KeyringError | None = None
     for kek in load_keks():

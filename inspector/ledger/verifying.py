@@ -14,6 +14,11 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef
 
+from inspector.intake.models import Record
+from inspector.intake.sealed import find_unreadable
+from inspector.keyring.encryption import KeyringError
+from inspector.retention.models import Erasure
+
 from .kinds import BY_NAME, KINDS, Leaf, hash_of
 from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_node, read_from
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
@@ -118,6 +123,7 @@ class _Verifying:
         self._signed: dict[int, list[tuple[bytes, str]]] = defaultdict(list)
         self._faults: list[Fault] = []
         self._checkpoints = 0
+        self._is_locked = False
         for note in exported:
             self._expect(read_note(note), "the exported checkpoint")
         rows = LedgerCheckpoint.objects.filter(workspace_id=workspace_id).order_by("size")
@@ -188,11 +194,27 @@ class _Verifying:
                 name: _read_leaves(name, [entry.subject for entry in block if entry.kind == name])
                 for name in {entry.kind for entry in block}
             }
+            self._open_sealed({entry.subject: entry.index for entry in block if entry.kind == "record"})
             for entry in block:
                 yield entry, by_kind[entry.kind].get(entry.subject)
             if len(block) < _BLOCK:
                 return
             after = block[-1].index
+
+    def _open_sealed(self, records: Mapping[uuid.UUID, int]) -> None:
+        """Open what is sealed, for its leaf is made of the digest that it says. A destroyed key has an erasure."""
+        try:
+            found = find_unreadable(records.keys())
+        except KeyringError as error:
+            if not self._is_locked:
+                self._report(None, "", None, f"sealed records cannot be opened and compared: {error}")
+            self._is_locked = True
+            return
+        by_key = Erasure.objects.filter(kind=Erasure.Kind.PERIOD, target=OuterRef("sealed_with"))
+        gone = [pk for pk, error in found.items() if error.is_destroyed]
+        destroyed = Record.objects.filter(Exists(by_key), pk__in=gone)
+        for subject in found.keys() - set(destroyed.values_list("pk", flat=True)):
+            self._report(records[subject], "record", subject, str(found[subject]))
 
     def _iterate_hashes(self) -> Iterator[tuple[int, int, bytes]]:
         """The stored hashes in the order in which a growing tree completes them."""

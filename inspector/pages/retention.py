@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.erasing.requests import Target, ask_to_erase, count_expired, preview
 from inspector.intake.text import make_storable
+from inspector.keyring.selectors import list_period_keys
 from inspector.retention.selectors import find_rules, list_erasures, list_holds
 from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
 
@@ -82,6 +83,7 @@ def _answer(
         "channels": Channel.objects.filter(workspace=workspace).order_by("name"),
         "seen": seen,
         "rule": rule,
+        "keys": list_period_keys(workspace_id=workspace.pk),
     }
     return render_page(request, membership, "retention/retention.html", context, section="settings", status=status)
 
@@ -116,4 +118,6 @@ def _read_target(given: QueryDict) -> Target:
     kind, what = given.get("kind", ""), given.get("what", "")
     if kind == "person":
         return Target(kind=kind, name=what, is_both=bool(given.get("is_both")))
+    if kind == "period":
+        return Target(kind=kind, name=what.strip())
     return Target(kind=kind, subject=_read_id(what))

@@ -138,6 +138,7 @@ workspace_urls = [
     path("conversations/<uuid:conversation_id>/bundle.zip", integrity.download_bundle, name="conversation-bundle"),
     path("keyring/", keyring.show_keyring, name="keyring"),
     path("keyring/opening/", keyring.show_opening, name="opening"),
+    path("keyring/<uuid:escrowed_key_id>/release/", keyring.release, name="release-escrowed-key"),
     path("keyring/<uuid:escrowed_key_id>/remove/", keyring.remove, name="remove-escrowed-key"),
     path("account/", account.show_account, name="account"),
 ]

@@ -55,8 +55,8 @@ class LegalHold(models.Model):
 class Erasure(models.Model):
     """That something is erased, by whom and why; its job says how far that is. No name of a person stands here.
 
-    `target` is the id of the delivery or record; of a person or an age it is empty. What is erased by age came before
-    `until`, and `by` is nobody then.
+    `target` is the id of the delivery, record or period's key; of a person or an age it is empty. What is erased by age
+    came before `until`, and `by` is nobody then.
     """
 
     class Kind(models.TextChoices):
@@ -66,6 +66,7 @@ class Erasure(models.Model):
         DELIVERY = "delivery", "A delivery"
         PERSON = "person", "A person"
         AGE = "age", "By age"
+        PERIOD = "period", "A period"
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, db_index=False, related_name="+")

@@ -52,9 +52,10 @@ IS = {
     "unanswered": _UNANSWERED,
 }
 _MAYBE_ANSWERED: Final = "maybe-answered"
+# Of what is sealed at rest there is no wire to look into.
 _WIRE: Final = (
     '(SELECT COALESCE("intake_record"."wire", "intake_record"."source") FROM "intake_record" '
-    'WHERE "intake_record"."id" = "threads_message"."record_id")'
+    'WHERE "intake_record"."id" = "threads_message"."record_id" AND "intake_record"."sealed_with_id" IS NULL)'
 )
 _MASKED_WIRE: Final = (
     '(SELECT "masked"."text" FROM "threads_maskedwire" "masked" '

@@ -14,6 +14,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -29,9 +30,9 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.jobs import ask, wake_workers
 from inspector.intake.models import Job, Record
 from inspector.keyring.models import EscrowedKey, KeyEvent
-from inspector.keyring.ring import HeldKey, Ring, load_ring
+from inspector.keyring.ring import HeldKey, Ring, hold_ring, load_ring
 from inspector.keyring.selectors import has_keys
-from inspector.keyring.services import add_keys, hold_ring, note_events
+from inspector.keyring.services import add_keys, note_events, release_key
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
 from .inserting.inserts import read_record
@@ -66,12 +67,25 @@ def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID
 
 
 @transaction.atomic
-def escrow_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str) -> tuple[list[EscrowedKey], int]:
+def escrow_keys(
+    *, membership: Membership, keys: Sequence[PlainKey], label: str, expires_at: datetime | None = None
+) -> tuple[list[EscrowedKey], int]:
     """Keep keys (`add_keys`), and have all that is sealed tried with them; the keys, and in how many conversations."""
-    added = add_keys(membership=membership, keys=keys, label=label)
-    count = ask_opening(workspace_id=membership.workspace_id)
+    added = add_keys(membership=membership, keys=keys, label=label, expires_at=expires_at)
+    return added, _try_all(membership.workspace_id)
+
+
+@transaction.atomic
+def open_with_released(*, membership: Membership, key: EscrowedKey) -> int:
+    """Release a key (`release_key`), and have all that is sealed tried with it; in how many conversations."""
+    release_key(membership=membership, key=key)
+    return _try_all(membership.workspace_id)
+
+
+def _try_all(workspace_id: uuid.UUID) -> int:
+    count = ask_opening(workspace_id=workspace_id)
     wake_workers()
-    return added, count
+    return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from operator import itemgetter
 from typing import Any
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce, Length
+from django.db.models.functions import Coalesce
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
+from inspector.intake.sealed import clear_length, find_obstacle
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 
@@ -48,8 +49,10 @@ def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | No
         parts=Subquery(parts.values("count")),
         is_reworded=Exists(Wording.objects.filter(record_id=OuterRef("record_id"), part=OuterRef("part"))),
         trace=select_trace(),
-        record_bytes=Length("record__source"),
-        wire_bytes=Length(Coalesce("record__wire", "record__source")),
+        record_bytes=clear_length("record__source", "record__sealed_with"),
+        wire_bytes=Coalesce(
+            clear_length("record__wire", "record__sealed_with"), clear_length("record__source", "record__sealed_with")
+        ),
     )
     rows = rows.defer("record__source", "record__wire").annotate(
         **_bearable("record__", Q(record_bytes__lte=MAX_BYTES_LOOKED_THROUGH))
@@ -120,7 +123,7 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
 def load_records(
     *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
 ) -> dict[uuid.UUID, int]:
-    """Give these messages their records in one query, those over `most_bytes` left out.
+    """Give these messages their records in one query, those over `most_bytes` left out, and those that do not open.
 
     Where the others are more than `most_in_all` together, the largest of them are left out, too.
 
@@ -128,15 +131,19 @@ def load_records(
         the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
     """
     rows = Record.objects.filter(pk__in={message.record_id for message in messages}).defer("source", "wire")
-    rows = rows.annotate(size_bytes=Length("source"))
+    rows = rows.annotate(size_bytes=clear_length("source"))
     records: dict[uuid.UUID, Any] = {}
     left_out: dict[uuid.UUID, int] = {}
     for record in rows.annotate(**_bearable("", Q(size_bytes__lte=most_bytes))):
         if vars(record)["size_bytes"] > most_bytes:
             left_out[record.pk] = vars(record)["size_bytes"]
         else:
-            records[record.pk] = record
             record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
+            # The page of one that cannot be opened says why.
+            if find_obstacle(record) is None:
+                records[record.pk] = record
+            else:
+                left_out[record.pk] = vars(record)["size_bytes"]
     in_all = 0
     for pk, size in sorted(((pk, vars(record)["size_bytes"]) for pk, record in records.items()), key=itemgetter(1)):
         in_all += size

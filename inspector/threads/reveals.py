@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from dialects import KeyList, Keys
 from inspector.accounts.models import ApiKey, User, Workspace
@@ -57,7 +57,7 @@ def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]
     Only for readers who may see it; `disclose` notes that they did.
     """
     sealed = [message.pk for message in messages if message.is_sealed]
-    rows = list(OpenedMessage.objects.select_related("key").filter(message_id__in=sealed)) if sealed else []
+    rows = list(_in_force().select_related("key").filter(message_id__in=sealed)) if sealed else []
     held = {key.row.pk: key for key in unseal_keys(list({row.key_id: row.key for row in rows}.values())).keys}
     found: dict[uuid.UUID, list[tuple[EscrowedKey, Any]]] = defaultdict(list)
     codec_keys: dict[uuid.UUID, list[Any]] = defaultdict(list)
@@ -72,6 +72,11 @@ def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]
         found[row.message_id].append((key.row, text))
         codec_keys[row.message_id] += key.list_codec_keys([bytes.fromhex(text["peer"])] if text["peer"] else [])
     return {pk: _make_opening(pairs, KeyList(codec_keys[pk])) for pk, pairs in found.items()}
+
+
+def _in_force() -> QuerySet[OpenedMessage]:
+    """What keys have opened that may open it still: a key that has expired may wait for being removed."""
+    return OpenedMessage.objects.filter(key__in=EscrowedKey.objects.in_force())
 
 
 def _make_opening(pairs: Sequence[tuple[EscrowedKey, Any]], resolver: Keys) -> Opening:
@@ -129,7 +134,7 @@ def disclose_source(*, record: Record, by: Acting) -> None:
 def find_opened_ids(*, messages: Sequence[Message]) -> set[uuid.UUID]:
     """Which of these messages somebody with the permission could read."""
     sealed = [message.pk for message in messages if message.is_sealed]
-    rows = OpenedMessage.objects.filter(message_id__in=sealed).values_list("message_id", flat=True)
+    rows = _in_force().filter(message_id__in=sealed).values_list("message_id", flat=True)
     return set(rows) if sealed else set()
 
 

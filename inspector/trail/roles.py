@@ -12,7 +12,7 @@ from psycopg import sql
 # Tables that are only added to. Apps above this one have some of them, which are named here as the database knows them.
 ONLY_ADDED_TO: Final = (
     "trail_deed",
-    *(f"ledger_ledger{name}" for name in ("entry", "hash", "checkpoint", "cosignature", "key")),
+    *(f"ledger_ledger{name}" for name in ("entry", "hash", "checkpoint", "cosignature")),
     "keyring_keyevent",
     "retention_retentionrule",
     "retention_tombstone",
@@ -31,6 +31,8 @@ ONLY_CHANGED_IN: Final = {
     "audit_review": ("withdrawn_at",),
     "retention_legalhold": ("lifted_by_id", "lifted_at"),
     "retention_erasure": ("finished_at",),
+    "ledger_ledgerkey": ("sealed",),
+    "keyring_periodkey": ("kek_id", "data_key", "destroyed_at"),
 }
 # What the application's role may do. Everything of these is taken back first, so that an earlier grant is gone too.
 _RIGHTS: Final = (

@@ -17,7 +17,7 @@ from inspector.threads.models import Conversation, Message
 from ..models.comments import Comment, CommentTurn
 
 MAX_QUOTE_LENGTH: Final = 300
-TOO_LARGE: Final = "The record is too large to be looked through for secrets here."
+TOO_LARGE: Final = "The record is too large to be looked through for secrets here, or its bytes cannot be read."
 OTHER_BYTES: Final = "These are not the bytes it was written about."
 
 

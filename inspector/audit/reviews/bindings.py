@@ -29,6 +29,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import Workspace
+from inspector.intake.sealed import SQL_SHA256
 from inspector.threads.models import Conversation, Message
 
 from ..models.reviews import BLIND_STATES, Binding, Review, ReviewItem
@@ -40,14 +41,14 @@ KINDS: Final = ("bytes", "decoder", "english", "beside", "came", "gone", "order"
 
 _LINE: Final = struct.Struct(">16sI32sH32s32s")
 _READ: Final = """
-    SELECT message.record_id, message.part, sha256(record.source),
+    SELECT message.record_id, message.part, {},
            message.dialect || ' ' || split_part(message.told_in, ' ', 1),
            sha256(convert_to(message.english, 'UTF8')), message.told_digest
       FROM threads_message message JOIN intake_record record ON record.id = message.record_id
      WHERE message.conversation_id = %s
        AND NOT EXISTS (SELECT 1 FROM intake_hiddenrecord hidden WHERE hidden.record_id = message.record_id)
      ORDER BY message.order_time, message.order_source, message.order_index, record.identity, message.part
-"""
+""".format(SQL_SHA256.format("record"))  # noqa: S608
 
 Place = tuple[uuid.UUID, int]
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.keyring.models import EscrowedKey, KeyEvent
@@ -19,7 +19,7 @@ from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import remove_key
 from inspector.search.cursors import write_cursor
-from inspector.threads.decryption import escrow_keys
+from inspector.threads.decryption import escrow_keys, open_with_released
 from inspector.threads.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
 
 from ..shell import cut_page, read_place, render_page, require_auditor, require_owner, within_workspace, write_query
@@ -42,11 +42,19 @@ def show_keyring(request: HttpRequest, membership: Membership) -> HttpResponse:
     if not form.is_valid():
         return _answer(request, membership, form, status=422)
     try:
-        added, count = escrow_keys(membership=membership, keys=form.read(), label=form.cleaned_data["label"])
+        added, count = escrow_keys(
+            membership=membership,
+            keys=form.read(),
+            label=form.cleaned_data["label"],
+            expires_at=form.read_end(),
+        )
     except ValidationError as error:
         form.add_error(None, error)
         return _answer(request, membership, form, status=422)
     names = f"“{added[0].label}” is" if len(added) == 1 else f"{len(added)} keys are"
+    if added[0].released_at is None:
+        flashes.success(request, f"{names} kept, sealed. Another owner has to release what was added.")
+        return redirect("pages:keyring", membership.workspace.slug)
     tried = f"{plural(count, 'conversation holds,conversations hold')} sealed messages, which are being tried now."
     flashes.success(request, f"{names} kept, sealed. {tried if count else 'There is no sealed message yet.'}")
     return redirect("pages:keyring", membership.workspace.slug)
@@ -75,6 +83,12 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
                 "added_by": key.added_by.get_username(),
                 "added_at": key.added_at,
                 "is_unusable": key.pk in unusable,
+                "expires_at": key.expires_at,
+                "waits": key.released_at is None,
+                "released_by": key.released_by.get_username() if key.released_by not in (None, key.added_by) else "",
+                "release_url": reverse("pages:release-escrowed-key", args=[workspace.slug, key.pk])
+                if membership.is_owner and key.released_at is None and key.added_by != membership.user
+                else None,
                 "trail_url": f"{reverse('pages:trail', args=[workspace.slug])}?about={key.pk}",
                 "remove_url": reverse("pages:remove-escrowed-key", args=[workspace.slug, key.pk])
                 if membership.is_owner
@@ -143,9 +157,29 @@ def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.U
     return render_page(request, membership, "keyring/remove.html", context, section="keyring")
 
 
+@require_POST
+@within_workspace
+def release(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
+    """Let a key open messages that another owner has added."""
+    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
+    if key is None:
+        raise Http404
+    require_owner(membership)
+    try:
+        count = open_with_released(membership=membership, key=key)
+    except ValidationError as error:
+        flashes.error(request, f"Nothing was done: {' '.join(error.messages)}")
+    else:
+        tried = plural(count, "conversation holds,conversations hold")
+        flashes.success(request, f"“{key.label}” is released. {tried} sealed messages, which are being tried now.")
+    return redirect("pages:keyring", membership.workspace.slug)
+
+
 def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
     what = {
         KeyEvent.Kind.ADDED: "added the key",
+        KeyEvent.Kind.RELEASED: "released the key",
+        KeyEvent.Kind.EXPIRED: "removed the key, whose time was over",
         KeyEvent.Kind.REMOVED: f"removed the key; {plural(event.count, 'message,messages')} became unreadable",
         KeyEvent.Kind.OPENED: f"opened {plural(event.count, 'message,messages')}",
         KeyEvent.Kind.SHOWN: f"saw {plural(event.count, 'opened message,opened messages')} on"

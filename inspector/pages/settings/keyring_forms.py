@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
 
 from django import forms
+from django.utils import timezone
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import MAX_LABEL_LENGTH
@@ -12,6 +14,7 @@ from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, PlainKey,
 
 from ..forms import INPUT, SELECT
 
+_MAX_AHEAD: Final = timedelta(days=50 * 365)
 _PLAIN = {**INPUT, "autocomplete": "off", "spellcheck": "false"}
 
 
@@ -71,6 +74,13 @@ class EscrowForm(forms.Form):
         help_text="Left empty, it is tried on every session.",
     )
 
+    expires = forms.DateField(
+        required=False,
+        label="Expires",
+        widget=forms.DateInput(attrs={**INPUT, "type": "date"}, format="%Y-%m-%d"),
+        help_text="At the end of that day, UTC, the key and what it opened are removed.",
+    )
+
     def clean(self) -> dict[str, Any]:
         """The keys that were given, as `keys` of the cleaned data."""
         said = super().clean() or {}
@@ -93,6 +103,19 @@ class EscrowForm(forms.Form):
             self.add_error("file" if file is not None else "key", str(error))
         said.pop("key", None)
         return said
+
+    def read_end(self) -> datetime | None:
+        """When the keys of a valid form expire; None where they do not."""
+        day = self.cleaned_data["expires"]
+        return datetime.combine(day + timedelta(days=1), time(), UTC) if day else None
+
+    def clean_expires(self) -> date | None:
+        """A day that is not over, within the years that can be counted on."""
+        day: date | None = self.cleaned_data["expires"]
+        today = timezone.now().astimezone(UTC).date()
+        if day is not None and not today <= day <= today + _MAX_AHEAD:
+            raise forms.ValidationError("Name a day from today on, within fifty years.")
+        return day
 
     def read(self) -> list[PlainKey]:
         """The keys of a valid form."""

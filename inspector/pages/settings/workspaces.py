@@ -21,6 +21,8 @@ from inspector.accounts.workspaces import (
     restore_workspace,
     set_second_factor,
 )
+from inspector.keyring.periods import set_sealing
+from inspector.keyring.services import set_two_for_keys
 
 from ..forms import RenameForm, WorkspaceForm
 from ..shell import require_owner, within_workspace
@@ -34,6 +36,13 @@ _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
         "Members without a second factor are asked to add one.",
     ),
     "waive-factor": (partial(set_second_factor, is_required=False), "Members need no second factor from now on."),
+    "two-for-keys": (
+        partial(set_two_for_keys, is_required=True),
+        "Keys that are added from now on wait until a second owner releases them.",
+    ),
+    "one-for-keys": (partial(set_two_for_keys, is_required=False), "Keys open messages as soon as an owner adds them."),
+    "seal": (partial(set_sealing, is_sealed=True), "The exact bytes of new records are sealed from now on."),
+    "unseal": (partial(set_sealing, is_sealed=False), "Records are not sealed any more; sealed ones stay so."),
 }
 
 

@@ -217,11 +217,11 @@ def _follow(arrival: Arrival, held: Sequence[Any]) -> Arrival:
 
 
 def insert_masked(arrivals: Iterable[Arrival]) -> None:
-    """Keep the masked texts of these records; one in which nothing is masked keeps none."""
+    """Keep the masked texts of these records; one in which nothing is masked keeps none, and one that is sealed."""
     rows = [
         (arrival.record.pk, arrival.record.workspace_id, arrival.reading.dialect, text)
         for arrival in arrivals
-        if (text := find_masked(arrival.record, arrival.reading)) is not None
+        if arrival.record.sealed_with_id is None and (text := find_masked(arrival.record, arrival.reading)) is not None
     ]
     insert_rows(model=MaskedWire, columns=_MASKED_COLUMNS, rows=rows, order_by=("record_id", "dialect"))
 

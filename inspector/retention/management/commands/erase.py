@@ -13,7 +13,7 @@ from inspector.erasing.requests import Target, ask_to_erase, preview
 
 
 class Command(BaseCommand):
-    """Erase a person, a delivery or a message."""
+    """Erase a person, a delivery, a message or a period."""
 
     help = "Say what erasing would remove; with --yes, have a worker do it. It cannot be undone: see docs/retention.md."
 
@@ -23,6 +23,7 @@ class Command(BaseCommand):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--person", metavar="NAME", help="all messages that this agent sent, as they spell its name")
         what.add_argument("--delivery", type=uuid.UUID, metavar="ID")
+        what.add_argument("--period", metavar="MONTH", help="all records sealed in a month, as 2026-10, with their key")
         what.add_argument("--record", type=uuid.UUID, metavar="ID", help="one message, by the id of its record")
         parser.add_argument("--received", action="store_true", help="with --person: also what others sent to it")
         parser.add_argument("--as", dest="owner", required=True, metavar="USER", help="an owner of the workspace")
@@ -35,10 +36,10 @@ class Command(BaseCommand):
         membership = whose.select_related("workspace", "user").first()
         if membership is None:
             raise CommandError(f"There is no {options['owner']} in a workspace “{options['workspace']}”.")
-        kind = next(each for each in ("person", "delivery", "record") if options[each])
+        kind = next(each for each in ("person", "period", "delivery", "record") if options[each])
         target = (
-            Target(kind=kind, name=options["person"], is_both=options["received"])
-            if kind == "person"
+            Target(kind=kind, name=options[kind], is_both=options["received"])
+            if kind in ("person", "period")
             else Target(kind=kind, subject=options[kind])
         )
         try:
