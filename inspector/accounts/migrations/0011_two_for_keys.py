@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0009_seals_records'),
+        ('accounts', '0010_seals_records'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0008_second_factors'),
+        ('accounts', '0009_reads_of_keys'),
     ]
 
     operations = [
