@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0009_seals_records'),
+        ('accounts', '0010_seals_records'),
         ('intake', '0020_key_is_free'),
         ('keyring', '0002_period_keys'),
     ]

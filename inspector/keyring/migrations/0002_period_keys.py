@@ -31,7 +31,7 @@ DROP FUNCTION keyring_guard_period();
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0009_seals_records'),
+        ('accounts', '0010_seals_records'),
         ('keyring', '0001_keys_and_their_trace'),
         ('retention', '0001_retention'),
     ]
