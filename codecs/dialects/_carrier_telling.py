@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ._context import Context, Keys, Within
-from ._draft import Draft, Piece
+from ._draft import Draft, Gathered, Piece
 from ._english import enclose, join_words, say_name
 from ._inner import Inner
 from ._places import Places
 from ._positions import Path, read_key
 from ._record import Entry, Field, Layer, Message, Note, NoteKind, Reading, Segment, Span, Told
 from ._registry import get_dialect, title_of
+from ._scan import leaf
 
 # What the log around a record may have given a message after it was read.
 _GIVEN: Final = (
@@ -56,6 +57,8 @@ def _tell_malformed(title: str, message: Message) -> Message:
 _TOOLS: Final = "tools"
 _UNKNOWN, _PAGED = "unknown", "paged"
 _MAX_TOOLS, _MAX_TOOLS_LENGTH = 500, 20_000
+# So much is put together of a text that comes in pieces, and is kept in stretches of so much.
+_MAX_GATHERED, _STRETCH = 20_000, 500
 
 
 class _Telling:
@@ -67,6 +70,7 @@ class _Telling:
         self._not_offered = not_offered
         self._next = len(reading.layers)
         self._layers: list[Layer] = []
+        self._put_together: list[tuple[str, Span]] = []
         self._fields: list[Field] = []
         self._entries: list[Entry] = []
 
@@ -88,6 +92,12 @@ class _Telling:
             messages.append(self._tell_own(draft, outer, said))
             for told in said.values():
                 messages.extend(told)
+        # Layers of their own, so that what is secret in them is found; behind all that are there without a context.
+        for text, span in self._put_together:
+            layer = Layer(id=self._next, kind="put-together", text=text, of=span)
+            self._next += 1
+            self._layers.append(layer)
+            self._fields.append(leaf("text", "put together", text, 0, len(text), value=text, layer=layer.id))
         return Told(
             reading=self._reading,
             messages=tuple(messages),
@@ -112,14 +122,55 @@ class _Telling:
         for entry in told.entries:
             if entry.source is not None and entry.source[0] == self._context.record:
                 entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
-            self._establish(entry)
+            self._entries.append(entry)
         notes = inner.shift_notes(told.notes)
         messages = list(inner.place(told.messages, outer, first))
         messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
         return messages
 
-    def _establish(self, entry: Entry) -> None:
-        self._entries.append(entry)
+    def _establish(self, kind: str, name: str, value: str, message: Message) -> None:
+        source, position = (self._context.record, message.part), self._context.position
+        self._entries.append(
+            Entry(kind=kind, name=name, value=value, speaker=message.sender, source=source, position=position)
+        )
+
+    def _gather(self, piece: Gathered, message: Message) -> None:
+        """Add a piece to its text, which is kept in stretches, so that a further piece writes little anew."""
+        known = None if piece.is_first else self._find(piece.kind, piece.name)
+        number, length, is_whole = json.loads(str(known.value)) if known else (0, 0, piece.is_first)
+        text = piece.text[: _MAX_GATHERED - length]
+        if known and (before := self._find(f"{piece.kind}-text", f"{number} {piece.name}")):
+            if len(str(before.value)) + len(text) <= _STRETCH:
+                text = f"{before.value}{text}"
+            else:
+                number += 1
+        value = json.dumps([number, length + len(piece.text), is_whole])
+        self._establish(piece.kind, piece.name, value, message)
+        self._establish(f"{piece.kind}-text", f"{number} {piece.name}", text, message)
+
+    def _tell_gathered(self, piece: Piece, span: Span) -> Iterator[Segment]:
+        """The text that was put together, in the place of its last piece."""
+        kind, name = piece.name
+        known = self._find(kind, name)
+        if known is None:
+            return
+        number, length, is_whole = json.loads(str(known.value))
+        held = [self._find(f"{kind}-text", f"{at} {name}") for at in range(number + 1)]
+        if not is_whole and all(each.source[0] == self._context.record for each in held if each and each.source):
+            yield Segment(text="its earlier pieces are not known here")
+            return
+        text = "".join(str(each.value) for each in held if each is not None)
+        self._put_together.append((text, span))
+        beginning = "" if is_whole else ", without the beginning"
+        end = f", up to {_MAX_GATHERED:,} characters" if length > _MAX_GATHERED else ""
+        yield Segment(text=f"its pieces put together{beginning}{end}: ")
+        before, said, after = enclose(text)
+        source = next((each.source for each in held if each is not None), None)
+        yield from (
+            Segment(text=before),
+            Segment(text=said, spans=(span,), source=source),
+            Segment(text=after),
+        )
 
     def _find(self, kind: str, name: str) -> Entry | None:
         """What was established last under a name, by this record or before it."""
@@ -127,16 +178,16 @@ class _Telling:
         return next(here, None) or self._context.find(kind, name)
 
     def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
+        for each in draft.gathered:
+            self._gather(each, message)
         segments: list[Segment] = []
         for piece in draft.pieces:
             is_ended = piece.words == "." and len(segments) > 1 and segments[-2].text.endswith(".")
             # What is told inside the marks ends the sentence.
             segments.extend(() if is_ended else self._tell_piece(piece, message, said))
-        for kind, name, words in (*draft.entries, *self._list_tools(draft, message)):
-            source, position = (self._context.record, message.part), self._context.position
-            self._establish(
-                Entry(kind=kind, name=name, value=words, speaker=message.sender, source=source, position=position)
-            )
+        asked = [(*draft.asked, message.receivers[0])] if draft.asked and len(message.receivers) == 1 else []
+        for kind, name, words in (*draft.entries, *asked, *self._list_tools(draft, message)):
+            self._establish(kind, name, words, message)
         return message.replace(english=tuple(segments), notes=(*message.notes, *self._look_for_tool(draft, message)))
 
     def _list_tools(self, draft: Draft, message: Message) -> Iterator[tuple[str, str, str]]:
@@ -170,6 +221,11 @@ class _Telling:
         if piece.kind == "content":
             if span is not None and piece.path is not None:
                 yield from self._tell_content(span, message.part, said.get(piece.path))
+        elif piece.kind == "gathered":
+            if span is not None:
+                yield from self._tell_gathered(piece, span)
+        elif piece.kind == "sender" and message.sender is None and (entry := self._find(*piece.name)) is not None:
+            yield Segment(text=say_name(str(entry.value)), spans=spans, basis="inferred", source=entry.source)
         elif piece.kind == "sender" and message.sender:
             yield Segment(text=say_name(message.sender), spans=spans)
         elif piece.kind == "receivers" and message.receivers:

@@ -86,7 +86,8 @@ class Body(msgspec.Struct):
             spans: Sequence[Span] = piece.get("spans") or ()
             text = piece["text"][:left]
             if len(spans) == 1:
-                found.append((_MASKED.sub(_hide, text), tuple(spans[0])))
+                layer, start, end = spans[0]
+                found.append((_MASKED.sub(_hide, text), (layer, start, end)))
                 left -= len(text)
             if left <= 0:
                 break
