@@ -10,6 +10,7 @@ from ._context import Context, Keys, Within
 from ._draft import Draft, Gathered, Piece
 from ._english import enclose, join_words, say_name
 from ._inner import Inner
+from ._json import JsonError, Rules, load_whole
 from ._places import Places
 from ._positions import Path, read_key
 from ._record import Entry, Field, Layer, Message, Note, NoteKind, Reading, Segment, Span, Told
@@ -59,6 +60,15 @@ _UNKNOWN, _PAGED = "unknown", "paged"
 _MAX_TOOLS, _MAX_TOOLS_LENGTH = 500, 20_000
 # So much is put together of a text that comes in pieces, and is kept in stretches of so much.
 _MAX_GATHERED, _STRETCH = 20_000, 500
+_RULES: Final = Rules(max_depth=64, allows_controls=True)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        load_whole(text, _RULES)
+    except JsonError:
+        return False
+    return True
 
 
 class _Telling:
@@ -71,6 +81,8 @@ class _Telling:
         self._next = len(reading.layers)
         self._layers: list[Layer] = []
         self._put_together: list[tuple[str, Span]] = []
+        # What telling notes on the message that is being told.
+        self._noted: list[Note] = []
         self._fields: list[Field] = []
         self._entries: list[Entry] = []
 
@@ -138,7 +150,7 @@ class _Telling:
         """Add a piece to its text, which is kept in stretches, so that a further piece writes little anew."""
         known = None if piece.is_first else self._find(piece.kind, piece.name)
         number, length, is_whole = json.loads(str(known.value)) if known else (0, 0, piece.is_first)
-        text = piece.text[: _MAX_GATHERED - length]
+        text = piece.text[: max(_MAX_GATHERED - length, 0)]
         if known and (before := self._find(f"{piece.kind}-text", f"{number} {piece.name}")):
             if len(str(before.value)) + len(text) <= _STRETCH:
                 text = f"{before.value}{text}"
@@ -157,20 +169,20 @@ class _Telling:
         number, length, is_whole = json.loads(str(known.value))
         held = [self._find(f"{kind}-text", f"{at} {name}") for at in range(number + 1)]
         if not is_whole and all(each.source[0] == self._context.record for each in held if each and each.source):
-            yield Segment(text="its earlier pieces are not known here")
+            yield Segment(text="; its earlier pieces are not known here")
             return
         text = "".join(str(each.value) for each in held if each is not None)
+        if not text:
+            return
         self._put_together.append((text, span))
+        if piece.invalid is not None and not _is_json(text):
+            self._noted.append(piece.invalid.note("put together, the pieces are no whole JSON", span))
         beginning = "" if is_whole else ", without the beginning"
         end = f", up to {_MAX_GATHERED:,} characters" if length > _MAX_GATHERED else ""
-        yield Segment(text=f"its pieces put together{beginning}{end}: ")
+        yield Segment(text=f"{piece.words}{beginning}{end}: ")
         before, said, after = enclose(text)
         source = next((each.source for each in held if each is not None), None)
-        yield from (
-            Segment(text=before),
-            Segment(text=said, spans=(span,), source=source),
-            Segment(text=after),
-        )
+        yield from (Segment(text=before), Segment(text=said, spans=(span,), source=source), Segment(text=after))
 
     def _find(self, kind: str, name: str) -> Entry | None:
         """What was established last under a name, by this record or before it."""
@@ -188,7 +200,9 @@ class _Telling:
         asked = [(*draft.asked, message.receivers[0])] if draft.asked and len(message.receivers) == 1 else []
         for kind, name, words in (*draft.entries, *asked, *self._list_tools(draft, message)):
             self._establish(kind, name, words, message)
-        return message.replace(english=tuple(segments), notes=(*message.notes, *self._look_for_tool(draft, message)))
+        noted, self._noted = self._noted, []
+        notes = (*message.notes, *noted, *self._look_for_tool(draft, message))
+        return message.replace(english=tuple(segments), notes=notes)
 
     def _list_tools(self, draft: Draft, message: Message) -> Iterator[tuple[str, str, str]]:
         """What a list of tools establishes; of a list in pages it is not known which tools there are."""

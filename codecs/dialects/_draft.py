@@ -17,6 +17,7 @@ class Piece(NamedTuple):
     path: Path | None
     kind: Literal["words", "sender", "receivers", "known", "content", "gathered"] = "words"
     name: tuple[str, str] = ("", "")
+    invalid: NoteKind | None = None
 
 
 class Offer(NamedTuple):
@@ -112,9 +113,24 @@ class Draft:
         self.gathered.append(Gathered(kind, name, text, is_first))
         return self
 
-    def say_gathered(self, kind: str, name: str, path: Path) -> Draft:
-        """Append the text that was put together, between quotation marks, the last piece of which stands there."""
-        self.pieces.append(Piece("", path, "gathered", (kind, name)))
+    def say_gathered(
+        self,
+        kind: str,
+        name: str,
+        path: Path,
+        words: str = "; its pieces put together",
+        *,
+        invalid: NoteKind | None = None,
+    ) -> Draft:
+        """Append these words and the text that was put together, the last piece of which stands there; if there is any.
+
+        Args:
+            kind: and the name, under which the pieces were gathered.
+            path: of the last piece.
+            words: what it is.
+            invalid: the note that it gets where it should be JSON and is none.
+        """
+        self.pieces.append(Piece(words, path, "gathered", (kind, name), invalid))
         return self
 
     def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:

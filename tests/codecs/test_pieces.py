@@ -64,3 +64,49 @@ def test_what_claims_to_be_a_name_breaks_nothing() -> None:
         "lastChunk": True,
     }
     assert tell(json.dumps(odd)).messages
+
+
+def write_chunk(delta: object, finish: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return json.dumps({"id": "s1", "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def test_a_stream_of_a_chat_is_put_together_whatever_comes_between() -> None:
+    """Another stream, another dialect, and a stream of the same name that begins anew."""
+    text = "Count the bricks, “all” of them. " * 20
+    pieces = [write_chunk({"content": text[at : at + 3]}) for at in range(0, len(text), 3)]
+    other = [piece.replace('"s1"', '"s2"') for piece in pieces]
+    first = write_chunk({"role": "assistant", "content": ""})
+    mixed = [wire for pair in zip(pieces, other, strict=True) for wire in pair]
+    reading = tell(first, *pieces[:5], "Good morning.", first, *mixed, write_chunk({}, "stop"))
+    assert f"its pieces put together: «{text}»" in reading.messages[-1].sentence
+
+
+def test_chunks_that_are_no_chunks_are_read_without_fault() -> None:
+    odd: tuple[object, ...] = (None, 7, [], "x", {"role": 7}, {"content": {}}, {"content": [1]}, {"tool_calls": 9})
+    odder: tuple[object, ...] = (
+        *({"tool_calls": [call]} for call in (None, {}, {"index": {}}, {"id": "c", "function": 3}, {"function": {}})),
+        *({"tool_calls": [{"index": -1, "function": {"arguments": given}}]} for given in ("", "\ud800", 9, None)),
+    )
+    for delta in (*odd, *odder):
+        for finish in (None, "stop"):
+            assert tell(write_chunk(delta, finish)).messages
+            assert tell(write_chunk({"role": "assistant"}), write_chunk(delta), write_chunk(delta, finish)).messages
+    for choices in ([None], [7], [[]], [{}], [{"index": "x", "delta": {"content": "y"}, "finish_reason": 3}]):
+        assert tell(json.dumps({"object": "chat.completion.chunk", "choices": choices})).messages
+
+
+def test_what_other_programs_log_is_no_stream() -> None:
+    """Words that a program may use for something else do not make an event."""
+    others: tuple[dict[str, object], ...] = (
+        *({"type": kind} for kind in ("ping", "error", "message_start", "content_block_stop", "response.completed")),
+        {"type": "error", "error": {"type": "disk", "message": "full"}},
+        {"type": "message_stop", "host": "a"},
+        {"type": "message_delta", "delta": 3},
+        {"type": "response.sent", "delta": "x"},
+        {"type": "response.output_text.delta", "delta": 3},
+        {"type": "stream_event", "event": {"type": "click"}},
+        {"object": "chat.completion.chunk"},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "resize"}},
+    )
+    assert [each for each in others if dialects.decode(json.dumps(each)).dialect != "prose"] == []

@@ -162,7 +162,7 @@ def _draft_piece(spot: Spot, call: Call | None) -> Draft:
     if is_last:
         draft.say("; the artifact is complete", spot.path)
         if is_added:
-            draft.say("; ").say_gathered("a2a-artifact", name, artifact.path)
+            draft.say_gathered("a2a-artifact", name, artifact.path)
     return draft.say(".")
 
 

@@ -87,6 +87,14 @@ STOPS: Final = {
     "refusal": "ended by a refusal",
 }
 
+# What Anthropic calls its errors.
+ERROR_TYPES: Final = frozenset(
+    (
+        *("invalid_request_error", "authentication_error", "permission_error", "not_found_error", "request_too_large"),
+        *("rate_limit_error", "api_error", "overloaded_error", "timeout_error", "billing_error"),
+    )
+)
+
 ARGUMENTS_INVALID: Final = NoteKind(
     code="chat.arguments-invalid",
     severity="warning",
