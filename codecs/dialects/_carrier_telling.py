@@ -6,28 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ._context import Context, Keys, Within
+from ._context import Context, Keys
 from ._draft import Draft, Gathered, Piece
 from ._english import enclose, join_words, say_name
-from ._inner import Inner
+from ._inner import Contents, Inner, say_inner
 from ._json import JsonError, Rules, load_whole
 from ._places import Places
 from ._positions import Path, read_key
-from ._record import Entry, Field, Layer, Message, Note, NoteKind, Reading, Segment, Span, Told
-from ._registry import get_dialect, title_of
-from ._scan import leaf
-
-# What the log around a record may have given a message after it was read.
-_GIVEN: Final = (
-    "message_id",
-    "conversation_id",
-    "trace_id",
-    "parent_id",
-    "sender",
-    "receivers",
-    "sent_at",
-    "sent_at_raw",
-)
+from ._record import Entry, Message, Note, NoteKind, Reading, Segment, Span, Told
 
 
 class Opened(NamedTuple):
@@ -76,15 +62,13 @@ class _Telling:
 
     def __init__(self, reading: Reading, context: Context, keys: Keys, not_offered: NoteKind | None) -> None:
         opened: Opened = reading.parsed
-        self._reading, self._opened, self._context, self._keys = reading, opened, context, keys
+        self._reading, self._opened, self._context = reading, opened, context
         self._not_offered = not_offered
-        self._next = len(reading.layers)
-        self._layers: list[Layer] = []
+        self._contents = Contents(reading, context, keys)
+        self._entries = self._contents.entries
         self._put_together: list[tuple[str, Span]] = []
         # What telling notes on the message that is being told.
         self._noted: list[Note] = []
-        self._fields: list[Field] = []
-        self._entries: list[Entry] = []
 
     def tell(self) -> Told:
         """The record, told."""
@@ -99,46 +83,21 @@ class _Telling:
                 if inner is None:
                     continue
                 placed = [next(waiting) for _ in inner.reading.messages]
-                said[path] = self._tell_inner(inner, outer, placed)
+                said[path] = self._contents.tell(inner, outer, placed)
                 part += len(placed)
             messages.append(self._tell_own(draft, outer, said))
             for told in said.values():
                 messages.extend(told)
         # Layers of their own, so that what is secret in them is found; behind all that are there without a context.
         for text, span in self._put_together:
-            layer = Layer(id=self._next, kind="put-together", text=text, of=span)
-            self._next += 1
-            self._layers.append(layer)
-            self._fields.append(leaf("text", "put together", text, 0, len(text), value=text, layer=layer.id))
+            self._contents.add_text(text, span)
         return Told(
             reading=self._reading,
             messages=tuple(messages),
-            layers=tuple(self._layers),
-            fields=tuple(self._fields),
+            layers=tuple(self._contents.layers),
+            fields=tuple(self._contents.fields),
             entries=tuple(self._entries),
         )
-
-    def _tell_inner(self, inner: Inner, outer: Message, placed: Sequence[Message]) -> list[Message]:
-        first = placed[0].part
-        filled = [
-            message.replace(**{name: getattr(other, name) for name in _GIVEN})
-            for message, other in zip(inner.reading.messages, placed, strict=True)
-        ]
-        context = Within(self._context, self._entries) if self._entries else self._context
-        told = get_dialect(inner.reading.dialect).tell(
-            inner.reading.replace(messages=tuple(filled)), context, self._keys
-        )
-        self._layers.extend(inner.add_layers(told.layers, self._next))
-        self._next += len(told.layers)
-        self._fields.extend(inner.shift_fields(told.fields))
-        for entry in told.entries:
-            if entry.source is not None and entry.source[0] == self._context.record:
-                entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
-            self._entries.append(entry)
-        notes = inner.shift_notes(told.notes)
-        messages = list(inner.place(told.messages, outer, first))
-        messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
-        return messages
 
     def _establish(self, kind: str, name: str, value: str, message: Message) -> None:
         source, position = (self._context.record, message.part), self._context.position
@@ -258,12 +217,5 @@ class _Telling:
             yield Segment(text=before)
             yield Segment(text=text, spans=(span,))
         else:
-            # What these carry in turn they say themselves.
-            said = [each for each in said if each.carrier_part == part]
-            title = title_of(said[0].dialect or "")
-            yield Segment(
-                text=f"in {title}: “" if len(said) == 1 else f"{len(said)} messages in {title}: “", spans=(span,)
-            )
-            for index, each in enumerate(said):
-                yield from (*((Segment(text=" "),) if index else ()), *each.english)
+            yield from say_inner(said, part, span)
         yield Segment(text=after)
