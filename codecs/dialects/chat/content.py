@@ -166,13 +166,17 @@ class Turn:
         *,
         where: str = "",
         says: str = "calls",
+        is_free: bool = False,
     ) -> Draft:
-        """Make a draft of a call of a tool; `keys` lead to its name, its id and its arguments, as `function.name`."""
+        """Make a draft of a call of a tool; `keys` lead to its name, its id and its arguments, as `function.name`.
+
+        Its arguments need be no JSON where they are `is_free`.
+        """
         steps = [key.split(".") for key in keys]
         name, own, given = (find_value(data, *each) for each in steps)
         name_at, id_at, input_at = ((*path, *each) for each in steps)
         topic, correlation = read_text(name), read_text(own)
-        arguments, is_read = _read_arguments(given)
+        arguments, is_read = (given or None, True) if is_free else _read_arguments(given)
         draft = self.begin(
             "request",
             kind,

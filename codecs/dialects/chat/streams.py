@@ -74,9 +74,13 @@ def _is_of_responses(kind: str, data: dict[str, Any]) -> bool:
         return score_item(data.get("item")) is not None or isinstance(find_value(data, "item", "type"), str)
     if kind in ("response.content_part.added", "response.content_part.done"):
         return isinstance(data.get("part"), dict)
+    is_numbered = isinstance(data.get("sequence_number"), int)
+    if kind == "error":
+        return is_numbered and isinstance(data.get("message"), str)
     name, _, end = kind.removeprefix("response.").rpartition(".")
-    is_piece = kind.startswith("response.") and name in _PIECES
-    return is_piece and (isinstance(data.get("delta"), str) if end == "delta" else end == "done")
+    if not kind.startswith("response.") or (name in _PIECES and end == "delta" and not read_text(data.get("delta"))):
+        return False
+    return is_numbered or (name in _PIECES and end in ("delta", "done"))
 
 
 def _is_of_anthropic(data: dict[str, Any]) -> bool:
@@ -90,7 +94,7 @@ def _is_of_anthropic(data: dict[str, Any]) -> bool:
     if kind == "content_block_stop":
         return is_indexed
     if kind == "message_delta":
-        return isinstance(data.get("delta"), dict) and "stop_reason" in data["delta"]
+        return isinstance(data.get("delta"), dict) and ("stop_reason" in data["delta"] or "usage" in data)
     if kind == "error":
         return read_text(find_value(data, "error", "type")) in ERROR_TYPES
     return kind == "message_stop" and data.keys() <= {"type", "amazon-bedrock-invocationMetrics"}
@@ -106,7 +110,7 @@ def draft_stream(data: dict[str, Any]) -> list[Draft]:
         stream = f"{columns.get('conversation_id') or ''}/{parent or ''}"
         aside = " (as a sub-agent)" if parent else ""
         return [_draft_event(Turn(ASSISTANT, ("event",), columns, aside=aside), data["event"], ("event",), stream)]
-    if data["type"].startswith("response."):
+    if _is_of_responses(data["type"], data):
         return _draft_response_event(data, columns)
     return [_draft_event(Turn(ASSISTANT, (), columns), data, (), "")]
 
@@ -251,8 +255,16 @@ def _draft_response_event(data: dict[str, Any], columns: dict[str, Any]) -> list
         of = read_text(find_value(data, key, "type")) or "an unknown kind"
         verb = "begins" if kind.endswith(".added") else "ends"
         return [turn.begin("progress", kind).say(f" {verb} a piece of the kind {say_name(of)}", (key,))]
+    if kind == "error":
+        error = Failure(code=read_text(data.get("code")), message=data["message"])
+        failed = turn.begin("failure", kind, _PROGRAM.speaker, error=error)
+        return [failed.say(" answers with an error: ", ("type",)).carry(("message",))]
     name, _, end = str(kind).removeprefix("response.").rpartition(".")
     draft = turn.begin("progress", kind, object_id=read_text(data.get("item_id")))
+    if name not in _PIECES:
+        draft.say(" reports ").say(say_name(kind), ("type",))
+        said = next((key for key in ("delta", "command", "annotation") if read_text(data.get(key))), None)
+        return [draft.say(f": {quote(data[said])}", (said,)) if said else draft]
     if end == "delta":
         draft.columns |= {"content": data["delta"]} if data["delta"] else {}
         return [draft.say(_PIECES[name]).carry(("delta",))]
