@@ -35,7 +35,7 @@ class _Claim(NamedTuple):
 def _find_contradictions(scene: Scene) -> Iterator[Hit]:
     """A claim right after a result that states the same key with another value."""
     stated: dict[str, set[str]] = {}
-    seen = set()
+    seen, compared = set(), 0
     for after in scene.after_results:
         statements = [(each, text, span) for text, span in after.result.texts for each in find_statements(text)]
         for each, *_ in statements:
@@ -43,7 +43,8 @@ def _find_contradictions(scene: Scene) -> Iterator[Hit]:
         said = after.next
         if said is None or said.message.performative not in GOES_ON or after.has_failed or said.message.id in seen:
             continue
-        for each, text, span in statements:
+        for each, text, span in statements[: max(_MAX_COMPARED - compared, 0)]:
+            compared += 1
             claim = _find_claim(each, said)
             if claim is None or _is_stated(claim.words, each, stated):
                 continue
@@ -62,8 +63,10 @@ def _find_contradictions(scene: Scene) -> Iterator[Hit]:
 
 _SHOWN: Final = 80
 # Claims are short; of a long one the beginning is compared.
-_MAX_CLAIM: Final = 4000
-_NUMBER: Final = r"(?:[$€£]\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,12})?)(?![\w%]|[.,:/-]\d)"
+_MAX_CLAIM: Final = 2000
+# So many values that results state are compared with claims in one conversation, the first ones.
+_MAX_COMPARED: Final = 2000
+_NUMBER: Final = r"(?:[$€£]\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,12})?)(?![\w%]|\s?°|[.,:/-]\d)"
 _IS: Final = (
     r"(?:\s{0,3}(?:[:=]|\bis\b|\bwas\b|\bare\b|\bwere\b|\bequals\b|\bstands\s+at\b|\bcomes\s+to\b)){1,2}\s{0,3}"
 )
@@ -97,7 +100,7 @@ _HEDGES: Final = re.compile(
     r"(?i)\b(?:if|when|whether|unless|until|once|would|could|should|can|may|might|will|shall|expect\w*|before|previous\w*"
     r"|earlier|former\w*|old|from|instead|than|between|about|around|approx\w*|nearly|almost|roughly|over|under|least|most"
     r"|more|less|first|last|next|top|only|other|remaining|additional|another|each|per|every|target|goal|please|try|soon"
-    r"|shortly|now\s+set|change[ds]?|updat\w*|convert\w*|rais\w*|reduc\w*|increas\w*|decreas\w*|total\s+of)\b|\?|~|≈"
+    r"|shortly|now\s+set|change[ds]?|updat\w*|but|while|whereas|however|although|though|convert\w*|rais\w*|reduc\w*|increas\w*|decreas\w*|total\s+of)\b|\?|~|≈"
 )
 _NEGATION: Final = re.compile(r"(?i)n['’]t\b|\b(?:not|no|never|none|nor|neither|without|fail\w*|unable|cannot)\b")
 _SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?=\S)){1,600}[.!?]?")
@@ -154,12 +157,13 @@ def _read_number(written: str) -> float:
 
 
 def _agree(stated: float, claimed: float) -> bool:
-    """Whether two numbers may be the same: rounded, as a share, in another unit."""
+    """Whether two numbers may be the same: rounded, as a share, in another unit, or for several of a thing."""
     first, second = sorted((abs(stated), abs(claimed)))
     if first == 0:
         return second < 1 - _TOLERANCE
     ratio = second / first
-    return ratio <= 1 + _TOLERANCE or any(abs(ratio / unit - 1) <= _TOLERANCE for unit in _UNITS)
+    is_multiple = 2 <= round(ratio) < 10 and abs(ratio / round(ratio) - 1) <= _TOLERANCE / 50
+    return ratio <= 1 + _TOLERANCE or is_multiple or any(abs(ratio / unit - 1) <= _TOLERANCE for unit in _UNITS)
 
 
 def _look_for_opposite(key: str, text: str, *, is_so: bool) -> tuple[int, int] | None:
@@ -258,6 +262,9 @@ RULES: Final = (
             _state({"price": 30, "vat": 6}, "The price is 36 with VAT: 30 and 6."),
             _state({"price": 30}, "The total price is 60 for two nights."),
             _state({"price": 30}, "The price was 45 before."),
+            _state({"price": 19.99}, "For three nights the price is 59.97."),
+            _state({"temperature": 21.4}, "The temperature is 70.5 °F."),
+            _state({"available": False}, "Room 7 is taken, but room 8 is available."),
             _state({"rooms": [{"price": 30}, {"price": 45}]}, "The price is 45."),
             _state({"booked": False}, "Room 7 is not booked."),
             _state({"booked": False}, "Shall I see whether it is booked?"),

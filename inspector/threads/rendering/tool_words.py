@@ -37,8 +37,8 @@ class Order(NamedTuple):
 _VERBS: Final = (
     r"(?:call|invoke|run|execute|use|send|forward|e-?mail|mail|post|upload|transfer|pay|wire|submit|copy|leak|exfiltrate"
     r"|delete|remove|reply|message|notify|grant|invite|share|publish)\b"
-    # A noun that looks like one.
-    r"(?!\s{0,3}[:,]|\s{1,3}(?:of|from|by|is|was|are|were|has|had|will|at|in|on|sent)\b)"
+    # A noun that looks like one, or a function of a program.
+    r"(?!\s{0,3}[:,(=]|\s{1,3}(?:of|from|by|is|was|are|were|has|had|will|at|in|on|sent)\b)"
 )
 _ORDER: Final = re.compile(
     r"(?i)\b(?:(?P<override>(?:ignore|disregard|forget|override)\s[^.!?]{0,40}?"
@@ -50,6 +50,8 @@ _ORDER: Final = re.compile(
 _BEFORE: Final = re.compile(
     r"(?i)(?:\A|[^\w\s,'’]|\\n|\b(?:please|now|then|and|also|first|immediately|important))\s{0,8}\Z"
 )
+# So HTTP writes what it does.
+_METHODS: Final = ("POST", "DELETE")
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s|[\"”»]|\\n|\Z)|\n|\\n")
 # What only somebody who was told can know: an address, a path, an account. Ordinary words are none.
 VALUE: Final = re.compile(
@@ -66,7 +68,11 @@ def find_orders(text: str) -> Iterator[Order]:
     places: _Places | None = None
     for found in _ORDER.finditer(looked_at):
         start, kind = found.start(), str(found.lastgroup)
-        if start < reached or (kind == "order" and not _BEFORE.search(looked_at, max(start - 20, 0), start)):
+        if (
+            start < reached
+            or found[0] in _METHODS
+            or (kind == "order" and not _BEFORE.search(looked_at, max(start - 20, 0), start))
+        ):
             continue
         places = places or _find_places(looked_at)
         end = min(start + _MAX_ORDER, len(looked_at))
