@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
@@ -18,20 +17,16 @@ from ._dialect import Dialect, Reply, Term
 from ._draft import Draft
 from ._english import quote
 from ._errors import EncodeError
-from ._inner import Inner
+from ._inner import Inner, TooDeepError, grow_inner, read_inner, veil
 from ._json import JsonError, Loaded, Rules, load, skip_space
 from ._places import Places
 from ._positions import Node, Path, place, read_key
+from ._reading import LayerKind
 from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
-from ._registry import detect, get_dialect
 from ._scan import leaf, tile
-from ._veil import find_secrets, list_hidden, mask_fields
+from ._veil import mask_fields
 
 RULES: Final = Rules(max_depth=64, allows_controls=True)
-# A text inside a text inside a text: beyond this it stays text.
-MAX_DEPTH: Final = 4
-# So many texts of a record are read in turn.
-MAX_CARRIED: Final = 256
 # Below this depth a value of the tree is one leaf.
 UNFOLDED: Final = 12
 # So much of a text is looked at to tell whether it may be a carrier's.
@@ -41,10 +36,6 @@ _PREFIX = re.compile(r"[^{\n]{0,200}?(?=\{)")
 _SYNTAX = frozenset(" \t\r\n{}[]:,\ufeff")
 # What a stream of server-sent events writes before each object.
 _EVENT = "data:"
-# Most texts inside carriers are plain English: a weaker guess is not taken.
-_SURE = 0.5
-
-_depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 class Carrier(NamedTuple):
@@ -198,9 +189,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         *places.layers,
         *(layer for each in inner.values() for layer in each.layers),
     )
-    masking = {path: each for path, each in inner.items() if get_dialect(each.reading.dialect).masks(each.reading.wire)}
-    secrets = find_secrets(_grow_inner(masking), layers)
-    hidden = list_hidden(secrets, layers)
+    secrets, hidden = veil(inner.values(), layers)
     if hidden:
         for draft in drafts:
             draft.hide(hidden)
@@ -211,7 +200,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
             (
                 *_grow(carrier.labels, wire, places.root),
                 *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
-                *_grow_inner(inner),
+                *grow_inner(inner.values()),
             ),
             secrets,
         ),
@@ -221,11 +210,6 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         notes=tuple(notes),
         parsed=Opened(drafts, places, inner),
     )
-
-
-def _grow_inner(inner: Mapping[Path, Inner]) -> Iterator[Field]:
-    for each in inner.values():
-        yield from each.shift_fields(each.reading.fields)
 
 
 def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str) -> Reading:
@@ -254,19 +238,15 @@ def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> di
             node = at.node
             raw = at.text[node.start : node.end]
             text = read_key(raw) if node.kind == '"' else raw
-            candidates = detect(text)
-            if candidates[0].dialect == "prose" or candidates[0].score < _SURE:
-                continue
-            if _depth.get() >= MAX_DEPTH or len(found) >= MAX_CARRIED:
+            kind: LayerKind = "json-string" if node.kind == '"' else "json-value"
+            try:
+                inner = read_inner(text, layer=layer, of=(at.layer, node.start, node.end), kind=kind, count=len(found))
+            except TooDeepError:
                 draft.note(kinds.too_deep, "a message inside this one is not read", path)
                 continue
-            token = _depth.set(_depth.get() + 1)
-            try:
-                reading = get_dialect(candidates[0].dialect).read(text, None).replace(candidates=candidates)
-            finally:
-                _depth.reset(token)
-            found[path] = Inner(reading, layer=layer, of=(at.layer, node.start, node.end), is_string=node.kind == '"')
-            layer += len(reading.layers)
+            if inner is not None:
+                found[path] = inner
+                layer += len(inner.reading.layers)
     return found
 
 

@@ -6,26 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ._context import Context, Keys, Within
-from ._draft import Draft, Piece
+from ._context import Context, Keys
+from ._draft import Draft, Gathered, Piece
 from ._english import enclose, join_words, say_name
-from ._inner import Inner
+from ._inner import Contents, Inner, say_inner
+from ._json import JsonError, Rules, load_whole
 from ._places import Places
 from ._positions import Path, read_key
-from ._record import Entry, Field, Layer, Message, Note, NoteKind, Reading, Segment, Span, Told
-from ._registry import get_dialect, title_of
-
-# What the log around a record may have given a message after it was read.
-_GIVEN: Final = (
-    "message_id",
-    "conversation_id",
-    "trace_id",
-    "parent_id",
-    "sender",
-    "receivers",
-    "sent_at",
-    "sent_at_raw",
-)
+from ._record import Entry, Message, Note, NoteKind, Reading, Segment, Span, Told
 
 
 class Opened(NamedTuple):
@@ -56,6 +44,17 @@ def _tell_malformed(title: str, message: Message) -> Message:
 _TOOLS: Final = "tools"
 _UNKNOWN, _PAGED = "unknown", "paged"
 _MAX_TOOLS, _MAX_TOOLS_LENGTH = 500, 20_000
+# So much is put together of a text that comes in pieces, and is kept in stretches of so much.
+_MAX_GATHERED, _STRETCH = 20_000, 500
+_RULES: Final = Rules(max_depth=64, allows_controls=True)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        load_whole(text, _RULES)
+    except JsonError:
+        return False
+    return True
 
 
 class _Telling:
@@ -63,12 +62,13 @@ class _Telling:
 
     def __init__(self, reading: Reading, context: Context, keys: Keys, not_offered: NoteKind | None) -> None:
         opened: Opened = reading.parsed
-        self._reading, self._opened, self._context, self._keys = reading, opened, context, keys
+        self._reading, self._opened, self._context = reading, opened, context
         self._not_offered = not_offered
-        self._next = len(reading.layers)
-        self._layers: list[Layer] = []
-        self._fields: list[Field] = []
-        self._entries: list[Entry] = []
+        self._contents = Contents(reading, context, keys)
+        self._entries = self._contents.entries
+        self._put_together: list[tuple[str, Span]] = []
+        # What telling notes on the message that is being told.
+        self._noted: list[Note] = []
 
     def tell(self) -> Told:
         """The record, told."""
@@ -83,43 +83,65 @@ class _Telling:
                 if inner is None:
                     continue
                 placed = [next(waiting) for _ in inner.reading.messages]
-                said[path] = self._tell_inner(inner, outer, placed)
+                said[path] = self._contents.tell(inner, outer, placed)
                 part += len(placed)
             messages.append(self._tell_own(draft, outer, said))
             for told in said.values():
                 messages.extend(told)
+        # Layers of their own, so that what is secret in them is found; behind all that are there without a context.
+        for text, span in self._put_together:
+            self._contents.add_text(text, span)
         return Told(
             reading=self._reading,
             messages=tuple(messages),
-            layers=tuple(self._layers),
-            fields=tuple(self._fields),
+            layers=tuple(self._contents.layers),
+            fields=tuple(self._contents.fields),
             entries=tuple(self._entries),
         )
 
-    def _tell_inner(self, inner: Inner, outer: Message, placed: Sequence[Message]) -> list[Message]:
-        first = placed[0].part
-        filled = [
-            message.replace(**{name: getattr(other, name) for name in _GIVEN})
-            for message, other in zip(inner.reading.messages, placed, strict=True)
-        ]
-        context = Within(self._context, self._entries) if self._entries else self._context
-        told = get_dialect(inner.reading.dialect).tell(
-            inner.reading.replace(messages=tuple(filled)), context, self._keys
+    def _establish(self, kind: str, name: str, value: str, message: Message) -> None:
+        source, position = (self._context.record, message.part), self._context.position
+        self._entries.append(
+            Entry(kind=kind, name=name, value=value, speaker=message.sender, source=source, position=position)
         )
-        self._layers.extend(inner.add_layers(told.layers, self._next))
-        self._next += len(told.layers)
-        self._fields.extend(inner.shift_fields(told.fields))
-        for entry in told.entries:
-            if entry.source is not None and entry.source[0] == self._context.record:
-                entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
-            self._establish(entry)
-        notes = inner.shift_notes(told.notes)
-        messages = list(inner.place(told.messages, outer, first))
-        messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
-        return messages
 
-    def _establish(self, entry: Entry) -> None:
-        self._entries.append(entry)
+    def _gather(self, piece: Gathered, message: Message) -> None:
+        """Add a piece to its text, which is kept in stretches, so that a further piece writes little anew."""
+        known = None if piece.is_first else self._find(piece.kind, piece.name)
+        number, length, is_whole = json.loads(str(known.value)) if known else (0, 0, piece.is_first)
+        text = piece.text[: max(_MAX_GATHERED - length, 0)]
+        if known and (before := self._find(f"{piece.kind}-text", f"{number} {piece.name}")):
+            if len(str(before.value)) + len(text) <= _STRETCH:
+                text = f"{before.value}{text}"
+            else:
+                number += 1
+        value = json.dumps([number, length + len(piece.text), is_whole])
+        self._establish(piece.kind, piece.name, value, message)
+        self._establish(f"{piece.kind}-text", f"{number} {piece.name}", text, message)
+
+    def _tell_gathered(self, piece: Piece, span: Span) -> Iterator[Segment]:
+        """The text that was put together, in the place of its last piece."""
+        kind, name = piece.name
+        known = self._find(kind, name)
+        if known is None:
+            return
+        number, length, is_whole = json.loads(str(known.value))
+        held = [self._find(f"{kind}-text", f"{at} {name}") for at in range(number + 1)]
+        if not is_whole and all(each.source[0] == self._context.record for each in held if each and each.source):
+            yield Segment(text="; its earlier pieces are not known here")
+            return
+        text = "".join(str(each.value) for each in held if each is not None)
+        if not text:
+            return
+        self._put_together.append((text, span))
+        if piece.invalid is not None and not _is_json(text):
+            self._noted.append(piece.invalid.note("put together, the pieces are no whole JSON", span))
+        beginning = "" if is_whole else ", without the beginning"
+        end = f", up to {_MAX_GATHERED:,} characters" if length > _MAX_GATHERED else ""
+        yield Segment(text=f"{piece.words}{beginning}{end}: ")
+        before, said, after = enclose(text)
+        source = next((each.source for each in held if each is not None), None)
+        yield from (Segment(text=before), Segment(text=said, spans=(span,), source=source), Segment(text=after))
 
     def _find(self, kind: str, name: str) -> Entry | None:
         """What was established last under a name, by this record or before it."""
@@ -127,17 +149,19 @@ class _Telling:
         return next(here, None) or self._context.find(kind, name)
 
     def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
+        for each in draft.gathered:
+            self._gather(each, message)
         segments: list[Segment] = []
         for piece in draft.pieces:
             is_ended = piece.words == "." and len(segments) > 1 and segments[-2].text.endswith(".")
             # What is told inside the marks ends the sentence.
             segments.extend(() if is_ended else self._tell_piece(piece, message, said))
-        for kind, name, words in (*draft.entries, *self._list_tools(draft, message)):
-            source, position = (self._context.record, message.part), self._context.position
-            self._establish(
-                Entry(kind=kind, name=name, value=words, speaker=message.sender, source=source, position=position)
-            )
-        return message.replace(english=tuple(segments), notes=(*message.notes, *self._look_for_tool(draft, message)))
+        asked = [(*draft.asked, message.receivers[0])] if draft.asked and len(message.receivers) == 1 else []
+        for kind, name, words in (*draft.entries, *asked, *self._list_tools(draft, message)):
+            self._establish(kind, name, words, message)
+        noted, self._noted = self._noted, []
+        notes = (*message.notes, *noted, *self._look_for_tool(draft, message))
+        return message.replace(english=tuple(segments), notes=notes)
 
     def _list_tools(self, draft: Draft, message: Message) -> Iterator[tuple[str, str, str]]:
         """What a list of tools establishes; of a list in pages it is not known which tools there are."""
@@ -170,6 +194,11 @@ class _Telling:
         if piece.kind == "content":
             if span is not None and piece.path is not None:
                 yield from self._tell_content(span, message.part, said.get(piece.path))
+        elif piece.kind == "gathered":
+            if span is not None:
+                yield from self._tell_gathered(piece, span)
+        elif piece.kind == "sender" and message.sender is None and (entry := self._find(*piece.name)) is not None:
+            yield Segment(text=say_name(str(entry.value)), spans=spans, basis="inferred", source=entry.source)
         elif piece.kind == "sender" and message.sender:
             yield Segment(text=say_name(message.sender), spans=spans)
         elif piece.kind == "receivers" and message.receivers:
@@ -188,12 +217,5 @@ class _Telling:
             yield Segment(text=before)
             yield Segment(text=text, spans=(span,))
         else:
-            # What these carry in turn they say themselves.
-            said = [each for each in said if each.carrier_part == part]
-            title = title_of(said[0].dialect or "")
-            yield Segment(
-                text=f"in {title}: “" if len(said) == 1 else f"{len(said)} messages in {title}: “", spans=(span,)
-            )
-            for index, each in enumerate(said):
-                yield from (*((Segment(text=" "),) if index else ()), *each.english)
+            yield from say_inner(said, part, span)
         yield Segment(text=after)

@@ -15,8 +15,9 @@ class Piece(NamedTuple):
 
     words: str
     path: Path | None
-    kind: Literal["words", "sender", "receivers", "known", "content"] = "words"
+    kind: Literal["words", "sender", "receivers", "known", "content", "gathered"] = "words"
     name: tuple[str, str] = ("", "")
+    invalid: NoteKind | None = None
 
 
 class Offer(NamedTuple):
@@ -29,6 +30,15 @@ class Offer(NamedTuple):
     names: Sequence[str] | None
     is_whole: bool = True
     is_of_side: bool = False
+
+
+class Gathered(NamedTuple):
+    """A text that is a piece of a longer one: under which kind and name that is put together, and if it begins it."""
+
+    kind: str
+    name: str
+    text: str
+    is_first: bool
 
 
 class Draft:
@@ -46,6 +56,9 @@ class Draft:
         self.pieces: list[Piece] = []
         self.notes: list[tuple[NoteKind, str, Path]] = []
         self.entries: list[tuple[str, str, str]] = []
+        self.gathered: list[Gathered] = []
+        # Of a request, under which kind and name an answer without a sender finds who was asked.
+        self.asked: tuple[str, str] | None = None
         self.opened: list[Path] = []
         self.heard: set[Path] = set()
         self.offer: Offer | None = None
@@ -57,9 +70,15 @@ class Draft:
         self.pieces.append(Piece(words, path))
         return self
 
-    def say_sender(self, otherwise: str, path: Path | None = None) -> Draft:
-        """Append who speaks, by the name that the object or the log gives, else in other words."""
-        self.pieces.append(Piece(otherwise, path, "sender"))
+    def say_sender(self, otherwise: str, path: Path | None = None, *, asked: tuple[str, str] = ("", "")) -> Draft:
+        """Append who speaks, by the name that the object or the log gives, else in other words.
+
+        Args:
+            otherwise: those words.
+            path: what says who speaks.
+            asked: the kind and name under which a request keeps whom it was sent to: who answers it is believed to be.
+        """
+        self.pieces.append(Piece(otherwise, path, "sender", asked))
         return self
 
     def say_receivers(self, otherwise: str, path: Path | None = None) -> Draft:
@@ -89,6 +108,31 @@ class Draft:
         self.opened.append(path)
         return self
 
+    def gather(self, kind: str, name: str, text: str, *, is_first: bool = False) -> Draft:
+        """Add a text to the one that is put together under a kind and a name, or begin that."""
+        self.gathered.append(Gathered(kind, name, text, is_first))
+        return self
+
+    def say_gathered(
+        self,
+        kind: str,
+        name: str,
+        path: Path,
+        words: str = "; its pieces put together",
+        *,
+        invalid: NoteKind | None = None,
+    ) -> Draft:
+        """Append these words and the text that was put together, the last piece of which stands there; if there is any.
+
+        Args:
+            kind: and the name, under which the pieces were gathered.
+            path: of the last piece.
+            words: what it is.
+            invalid: the note that it gets where it should be JSON and is none.
+        """
+        self.pieces.append(Piece(words, path, "gathered", (kind, name), invalid))
+        return self
+
     def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:
         """Add a note on what stands at a path."""
         self.notes.append((kind, text, path))
@@ -105,6 +149,7 @@ class Draft:
         self.pieces = [piece._replace(words=hide(piece.words, hidden)) for piece in self.pieces]
         self.notes = [(kind, hide(text, hidden), path) for kind, text, path in self.notes]
         self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
+        self.gathered = [each._replace(text=hide(each.text, hidden)) for each in self.gathered]
         if self.offer is not None and self.offer.names is not None:
             self.offer = self.offer._replace(names=[hide(name, hidden) for name in self.offer.names])
         if self.called is not None:

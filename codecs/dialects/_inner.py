@@ -1,10 +1,41 @@
-"""A text that a carrier's message holds, read in its own dialect, and its layers, spans and parts in the record."""
+"""A text that a message holds, read in its own dialect, and its layers, spans and parts in the record.
+
+Reading and telling texts inside is the same for all dialects whose messages hold such: the depth and the number are
+bounded, what such a text leaves open the message around it says, and each is told before that message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Final
 
-from ._record import Field, Layer, Message, Note, Reading, Segment, Span
+from ._context import Context, Keys, Within
+from ._reading import LayerKind
+from ._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span
+from ._registry import detect, get_dialect, title_of
+from ._scan import leaf
+from ._veil import find_secrets, list_hidden
+
+# A text inside a text inside a text: beyond this it stays text.
+MAX_DEPTH: Final = 4
+# So many texts of a record are read in turn.
+MAX_CARRIED: Final = 256
+# Most texts inside messages are plain English: a weaker guess is not taken.
+_SURE: Final = 0.5
+
+_depth: ContextVar[int] = ContextVar("depth", default=0)
+# What the log around a record may have given a message after it was read.
+_OF_LOG: Final = (
+    "message_id",
+    "conversation_id",
+    "trace_id",
+    "parent_id",
+    "sender",
+    "receivers",
+    "sent_at",
+    "sent_at_raw",
+)
 
 # What a text inside leaves open, the message that carries it says.
 _GIVEN = ("sender", "receivers", "conversation_id", "trace_id", "sent_at", "sent_at_raw")
@@ -20,13 +51,13 @@ class Inner:
         kind: how it was written there.
     """
 
-    def __init__(self, reading: Reading, *, layer: int, of: Span, is_string: bool) -> None:
+    def __init__(self, reading: Reading, *, layer: int, of: Span, kind: LayerKind) -> None:
         self.reading = reading
         self._layer = layer
         self._count = len(reading.layers)
         # Where what telling adds to its layers is numbered from.
         self._added = 0
-        first = Layer(id=layer, kind="json-string" if is_string else "json-value", text=reading.wire, of=of)
+        first = Layer(id=layer, kind=kind, text=reading.wire, of=of)
         self.layers: tuple[Layer, ...] = (first, *self.shift_layers(reading.layers[1:]))
 
     def add_layers(self, layers: Sequence[Layer], added: int) -> tuple[Layer, ...]:
@@ -92,3 +123,109 @@ class Inner:
 
     def _shift(self, span: Span) -> Span:
         return (self._number(span[0]), span[1], span[2])
+
+
+class TooDeepError(Exception):
+    """A text is in a dialect, but stands deeper, or after more of them, than is read in turn."""
+
+
+def read_inner(text: str, *, layer: int, of: Span, kind: LayerKind, count: int) -> Inner | None:
+    """A text inside a message, read in its own dialect; None where it is plain.
+
+    Args:
+        text: what it stands for.
+        layer: the number that its wire is to have in the record.
+        of: where it was written.
+        kind: how it was written there.
+        count: how many were read of this record already.
+
+    Raises:
+        TooDeepError: where it is not read.
+    """
+    candidates = detect(text)
+    if candidates[0].dialect == "prose" or candidates[0].score < _SURE:
+        return None
+    if _depth.get() >= MAX_DEPTH or count >= MAX_CARRIED:
+        raise TooDeepError
+    token = _depth.set(_depth.get() + 1)
+    try:
+        reading = get_dialect(candidates[0].dialect).read(text, None).replace(candidates=candidates)
+    finally:
+        _depth.reset(token)
+    return Inner(reading, layer=layer, of=of, kind=kind)
+
+
+def veil(inner: Iterable[Inner], layers: Sequence[Layer]) -> tuple[Mapping[int, Sequence[Span]], Sequence[str]]:
+    """What is secret in texts inside, by layer, and the texts that nothing told of the record may hold therefore."""
+    masking = [each for each in inner if get_dialect(each.reading.dialect).masks(each.reading.wire)]
+    secrets = find_secrets(grow_inner(masking), layers)
+    return secrets, list_hidden(secrets, layers)
+
+
+def grow_inner(inner: Iterable[Inner]) -> Iterator[Field]:
+    """The fields of texts inside."""
+    for each in inner:
+        yield from each.shift_fields(each.reading.fields)
+
+
+class Contents:
+    """The texts inside the messages of a record, being told.
+
+    Args:
+        reading: of the record.
+        context: in which it is told.
+        keys: with which what is sealed may be opened.
+    """
+
+    def __init__(self, reading: Reading, context: Context, keys: Keys) -> None:
+        self._context, self._keys = context, keys
+        self._next = len(reading.layers)
+        self.layers: list[Layer] = []
+        self.fields: list[Field] = []
+        self.entries: list[Entry] = []
+
+    def tell(self, inner: Inner, outer: Message, placed: Sequence[Message]) -> list[Message]:
+        """The messages of a text inside, told; what they establish holds for what the record says after them.
+
+        Args:
+            inner: the text.
+            outer: the message around it.
+            placed: its messages as they stand in the record, with what the log around it says.
+        """
+        first = placed[0].part
+        filled = [
+            message.replace(**{name: getattr(other, name) for name in _OF_LOG})
+            for message, other in zip(inner.reading.messages, placed, strict=True)
+        ]
+        context = Within(self._context, self.entries) if self.entries else self._context
+        told = get_dialect(inner.reading.dialect).tell(
+            inner.reading.replace(messages=tuple(filled)), context, self._keys
+        )
+        self.layers.extend(inner.add_layers(told.layers, self._next))
+        self._next += len(told.layers)
+        self.fields.extend(inner.shift_fields(told.fields))
+        for entry in told.entries:
+            if entry.source is not None and entry.source[0] == self._context.record:
+                entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
+            self.entries.append(entry)
+        notes = inner.shift_notes(told.notes)
+        messages = list(inner.place(told.messages, outer, first))
+        messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
+        return messages
+
+    def add_text(self, text: str, of: Span) -> None:
+        """Add a layer that was put together of earlier messages and of a stretch of this one."""
+        layer = Layer(id=self._next, kind="put-together", text=text, of=of)
+        self._next += 1
+        self.layers.append(layer)
+        self.fields.append(leaf("text", "put together", text, 0, len(text), value=text, layer=layer.id))
+
+
+def say_inner(said: Sequence[Message], part: int, span: Span) -> Iterator[Segment]:
+    """What a text inside the message of that part says, and before it its dialect and the mark that opens it."""
+    # What these carry in turn they say themselves.
+    said = [each for each in said if each.carrier_part == part]
+    title = title_of(said[0].dialect or "")
+    yield Segment(text=f"in {title}: “" if len(said) == 1 else f"{len(said)} messages in {title}: “", spans=(span,))
+    for index, each in enumerate(said):
+        yield from (*((Segment(text=" "),) if index else ()), *each.english)

@@ -14,7 +14,9 @@ MASK = "••••••"
 
 _new, _set = object.__new__, object.__setattr__
 
-LayerKind = Literal["wire", "envelope", "json-string", "json-value", "base64", "zlib", "plaintext"]
+LayerKind = Literal[
+    "wire", "envelope", "string", "json-string", "json-value", "base64", "zlib", "plaintext", "put-together"
+]
 
 
 class Layer(Value):

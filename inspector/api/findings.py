@@ -122,6 +122,10 @@ class FindingDetailSerializer(FindingSerializer):
 
     why = serializers.CharField(allow_blank=True, help_text="why it matters")
     related = serializers.ListField(child=serializers.UUIDField(), help_text="the other messages it is about")
+    related_spans = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField(), allow_null=True),
+        help_text="of each of these the characters it is about, as in `span`; null where it is about the whole",
+    )
     version = serializers.CharField(help_text="by which decoders and rules it was last written")
     acts = ActSerializer(many=True, help_text="the first first")
 
@@ -258,10 +262,12 @@ def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
 
 def _show_whole(finding: Finding) -> dict[str, Any]:
     message = find_messages([finding]).get(finding.pk)
+    related, spans = find_related(finding=finding) if message else [], finding.list_related()
     return {
         **show_finding(finding, message),
         "why": RULES[finding.rule].why if finding.rule in RULES else "",
-        "related": [each.pk for each in find_related(finding=finding)] if message else [],
+        "related": [each.pk for each in related],
+        "related_spans": [spans.get((each.record_id, each.part)) for each in related],
         "version": finding.version,
         "acts": [_show_act(act) for act in list_acts(finding=finding)],
     }

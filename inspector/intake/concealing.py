@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dialects import Entry, Note, NoteKind, Reading, Span, Told, get_dialect
-from inspector.tokens import SHAPES, find_tokens, has_hint
+from inspector.tokens import SHAPES, find_tokens, has_hint, hide_tokens
 
 from .concealment import (
     NOTHING,
@@ -144,8 +144,10 @@ def conceal_around(reading: Reading, around: str) -> str:
 
 
 def hide_entry(reading: Reading, entry: Entry) -> Entry:
-    """What a record establishes, without its tokens."""
+    """What a record establishes, without its tokens and without those that it has put together with others."""
     secrets = _secrets_of(reading)
+    if isinstance(entry.value, str) and has_hint(entry.value):
+        entry = entry.replace(value=hide_tokens(entry.value))
     return (
         entry
         if secrets is NOTHING

@@ -131,3 +131,48 @@ def test_lines_that_open_and_never_close_take_linear_time() -> None:
         return time.thread_time() - start
 
     assert is_within(40 * min(measure(300) for _ in range(3)) + 0.02, lambda: measure(3_000))
+
+
+def _forward(content: str) -> str:
+    return f"(forward :sender joe :receiver hub :content {content})"
+
+
+def test_contents_are_read_down_to_a_bound() -> None:
+    """Deeper ones stay text, which a note says; the messages follow each other."""
+    wire = "(tell :sender joe :receiver ann :content open)"
+    for _ in range(8):
+        wire = _forward(wire)
+    reading = dialects.decode(wire)
+    assert [message.native_act for message in reading.messages] == ["forward"] * 5
+    assert [message.carrier_part for message in reading.messages] == [None, 1, 2, 3, 4]
+    assert "fipa.content-too-deep" in [note.code for note in reading.messages[-1].notes]
+
+
+def test_many_contents_are_read_up_to_a_bound() -> None:
+    reading = dialects.decode(_forward("(tell :sender joe :content open)") * 300)
+    assert sum(message.carrier_part is not None for message in reading.messages) == 256
+    assert [note.code for note in reading.messages[-1].notes] == ["fipa.content-too-deep"]
+
+
+def test_what_a_content_says_stands_where_its_spans_say() -> None:
+    """In a layer of its own, of the characters between the quotes; the raw text is still covered."""
+    wire = '(inform :sender joe :receiver hub :content "(tell :sender ann :receiver bob :content \\"open\\")")'
+    reading = dialects.decode(wire)
+    (outer, inner) = reading.layers
+    assert inner.text == '(tell :sender ann :receiver bob :content "open")'
+    assert inner.of is not None
+    assert wire[inner.of[1] : inner.of[2]] == '"(tell :sender ann :receiver bob :content \\"open\\")"'
+    (said,) = [segment for segment in reading.messages[1].english if segment.text == "open"]
+    ((layer, start, end),) = said.spans
+    assert (layer, inner.text[start:end]) == (inner.id, ':content "open"')
+    assert outer.text == wire
+
+
+def test_a_message_with_a_content_is_written_as_one() -> None:
+    wire = '(inform :sender joe :receiver hub :content "(tell :sender ann :receiver bob :content open)")'
+    reading = dialects.decode(wire)
+    written = dialects.get_dialect("fipa").encode(reading.messages)
+    again = dialects.decode(written.wire)
+    assert [(each.native_act, each.sender, each.content) for each in again.messages] == [
+        (each.native_act, each.sender, each.content) for each in reading.messages
+    ]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import join_words, quote, say_name
+from .._json import write
 from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
 from .._record import NoteKind
 from .calls import draft_message
@@ -60,7 +61,8 @@ def draft_object(spot: Spot, call: Call | None = None) -> Draft:
 
 def _begin(draft: Draft, spot: Spot, call: Call | None) -> Draft:
     """Who speaks, and to which request where it answers one."""
-    draft.say_sender("The agent", spot.path).say(" says" if call is None else " answers")
+    asked = ("a2a-asked", call.id) if call is not None and call.id is not None else ("", "")
+    draft.say_sender("The agent", spot.path, asked=asked).say(" says" if call is None else " answers")
     if call is not None and call.id is not None:
         own = (*call.path, "id")
         draft.say(f" (request {say_name(call.id)}, ", own)
@@ -153,8 +155,14 @@ def _draft_piece(spot: Spot, call: Call | None) -> Draft:
     _say_artifact(draft, artifact, words)
     if task.text:
         draft.say(f"; it is of the task {say_name(task.text)}", task.path)
+    name = f"{task.text or ''}/{artifact.find('artifactId') or write(artifact.at('index').value)}"
+    texts = [item.at("text").text for item in artifact.at("parts").items]
+    whole = "".join(text for text in texts if text)
+    draft.gather("a2a-artifact", name, whole, is_first=not is_added)
     if is_last:
         draft.say("; the artifact is complete", spot.path)
+        if is_added:
+            draft.say_gathered("a2a-artifact", name, artifact.path)
     return draft.say(".")
 
 

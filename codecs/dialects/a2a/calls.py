@@ -35,6 +35,7 @@ def draft_call(call: Call) -> Draft:
     draft = draft_sending(at.at("params"), call) if call.method in SENDING else _draft_question(at, call)
     if call.id is not None:
         draft.establish("a2a-call", call.id, _name_call(call))
+        draft.asked = ("a2a-asked", call.id)
     return draft
 
 

@@ -4,7 +4,8 @@ Specification: OpenAI's Chat Completions, Responses and Agents SDK traces, Anthr
 Claude Code and Codex, ShareGPT and LangChain are not specified anywhere and are read as they are found. A role is no
 sender: who speaks is for a `name`, for an agent's span or for the log to say. A call of a tool is a request by its
 id, its result the answer to it. What the record cannot hold: images, sounds and files, which stay in the text and are
-named by kind and size, and counts of tokens.
+named by kind and size, and counts of tokens. A streamed text is put together in the sentence of its last piece, and no
+further dialect is looked for in it.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from .._record import Message
 from .messages import draft_file, draft_message, score_file, score_message
 from .responses import draft_item, draft_response, score_item, score_response
 from .sessions import draft_line, score_line
+from .streams import draft_stream, score_stream
 from .tables import GLOSSARY, LABELS, NOT_OFFERED, NOTES, SPECIFICATION
 from .traces import draft_trace, score_trace
 
 _HINT = re.compile(
-    r'"(?:role|type|messages|conversations|choices|object|input|lc|sessionId|session_id|payload|system)"\s*+:'
+    r'"(?:role|type|messages|conversations|choices|object|input|lc|sessionId|session_id|payload|system|event)"\s*+:'
 )
 Score = tuple[float, str] | None
 # Each family by what says that an object is its own, and what makes drafts of it; the first that knows it reads it.
 _FAMILIES: Final[tuple[tuple[Callable[[Any], Score], Callable[[Any], list[Draft]]], ...]] = (
     (score_trace, draft_trace),
     (score_line, draft_line),
+    (score_stream, draft_stream),
     (score_response, draft_response),
     (score_file, draft_file),
 )

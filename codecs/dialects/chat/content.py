@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import say_name
+from .._failing import says_failure
 from .._json import JsonError, Rules, load, write
 from .._jsonrpc import list_values
 from .._positions import Path
@@ -165,13 +166,17 @@ class Turn:
         *,
         where: str = "",
         says: str = "calls",
+        is_free: bool = False,
     ) -> Draft:
-        """Make a draft of a call of a tool; `keys` lead to its name, its id and its arguments, as `function.name`."""
+        """Make a draft of a call of a tool; `keys` lead to its name, its id and its arguments, as `function.name`.
+
+        Its arguments need be no JSON where they are `is_free`.
+        """
         steps = [key.split(".") for key in keys]
         name, own, given = (find_value(data, *each) for each in steps)
         name_at, id_at, input_at = ((*path, *each) for each in steps)
         topic, correlation = read_text(name), read_text(own)
-        arguments, is_read = _read_arguments(given)
+        arguments, is_read = (given or None, True) if is_free else _read_arguments(given)
         draft = self.begin(
             "request",
             kind,
@@ -205,7 +210,7 @@ class Turn:
     ) -> Draft:
         """Make a draft of what a tool gave back; `failed_at` is the path of what says that it failed."""
         parent = read_text(call_id)
-        failed_at = failed_at or (path if _says_error(content) else None)
+        failed_at = failed_at or (path if says_failure(content) else None)
         error = Failure(message=_first_text(content)) if failed_at is not None else None
         draft = self.begin(
             "failure" if error else "done",
@@ -272,18 +277,9 @@ def _say_arguments(draft: Draft, given: Any, arguments: Any, path: Path, *, is_r
 
 def _first_text(content: Any) -> str | None:
     if isinstance(content, dict):
-        return read_text(content.get("message")) or read_text(content.get("error"))
+        said = (content.get("message"), content.get("error"), find_value(content, "error", "message"))
+        return next(filter(None, map(read_text, said)), None)
     if isinstance(content, str):
         return content
     texts = (find_value(block, "text") for block in content) if isinstance(content, list) else ()
     return next((text for text in texts if isinstance(text, str)), None)
-
-
-def _says_error(content: Any) -> bool:
-    """Whether a result is an object, or a text of one, whose `error` is a text."""
-    if isinstance(content, str) and content[:1] == "{" and '"error"' in content:
-        try:
-            content = read_json(content)
-        except JsonError:
-            return False
-    return read_text(find_value(content, "error")) is not None

@@ -130,7 +130,7 @@ def _read_calls(turn: Turn, calls: Any, path: Path) -> None:
             keys = _CALL
         elif isinstance(call.get("custom"), dict):
             keys = ("custom.name", "id", "custom.input")
-        turn.call(call, (*path, index), "tool_call", keys)
+        turn.call(call, (*path, index), "tool_call", keys, is_free=keys[2] == "custom.input")
 
 
 def say_stop(draft: Draft, reason: Any, path: Path) -> None:
@@ -148,10 +148,17 @@ def score_file(data: dict[str, Any]) -> tuple[float, str] | None:
     if isinstance(said, list) and said and all(map(_is_said, said)):
         return 0.9, "a conversation as ShareGPT writes it"
     choices = data.get("choices")
-    if isinstance(choices, list) and choices and all(score_message(find_value(each, "message")) for each in choices):
+    is_named = data.get("object") == "chat.completion"
+    if isinstance(choices, list) and choices and all(_is_chosen(each, is_named=is_named) for each in choices):
         return 0.9, "a completion of a chat"
     is_message = data.get("type") == "message" and data.get("role") == "assistant" and "stop_reason" in data
     return (0.95, "a message of Anthropic") if is_message and is_content(data.get("content")) else None
+
+
+def _is_chosen(choice: Any, *, is_named: bool) -> bool:
+    """Whether a choice holds a message; one that says nothing is one where the object says what it is."""
+    message = find_value(choice, "message")
+    return score_message(message) is not None or (is_named and read_text(find_value(message, "role")) in ROLES)
 
 
 def _is_said(item: Any) -> bool:

@@ -21,7 +21,7 @@ _ITEMS: Final[dict[str, tuple[str, ...]]] = {
     "mcp_approval_request": ("server_label", "name", "arguments"),
     "mcp_approval_response": ("approval_request_id", "approve"),
     "mcp_list_tools": ("server_label", "tools"),
-    "function_call_output": ("call_id", "output"),
+    "function_call_output": ("output",),
     "custom_tool_call_output": ("call_id", "output"),
     "local_shell_call_output": ("output",),
     "shell_call_output": ("call_id", "output"),
@@ -29,12 +29,17 @@ _ITEMS: Final[dict[str, tuple[str, ...]]] = {
     "apply_patch_call_output": ("call_id", "status"),
     "local_shell_call": ("call_id", "action"),
     "shell_call": ("call_id", "action"),
-    "computer_call": ("call_id", "action"),
+    "computer_call": ("call_id", "status"),
     "apply_patch_call": ("call_id", "operation"),
     "web_search_call": ("status",),
     "file_search_call": ("queries",),
-    "code_interpreter_call": ("code",),
-    "image_generation_call": ("result",),
+    "code_interpreter_call": ("container_id",),
+    "image_generation_call": ("id", "status"),
+    "tool_search_call": ("arguments",),
+    "tool_search_output": ("tools",),
+    "additional_tools": ("tools", "role"),
+    "program": ("call_id", "code"),
+    "program_output": ("call_id", "result"),
     "compaction": ("encrypted_content",),
 }
 # Of the calls of tools that OpenAI itself runs: what they are given, and what comes back in the same item.
@@ -47,7 +52,11 @@ _BUILT_IN: Final = {
     "shell_call": ("action", None),
     "computer_call": ("action", None),
     "apply_patch_call": ("operation", None),
+    "tool_search_call": ("arguments", None),
+    "program": ("code", None),
 }
+# Under what key the result of a call of a tool stands.
+_RESULTS: Final = ("output", "result")
 
 
 def score_item(item: Any) -> tuple[float, str] | None:
@@ -80,13 +89,16 @@ def draft_item(item: dict[str, Any], path: Path = (), around: dict[str, Any] | N
         draft = turn.begin("inform", "compaction")
         draft.say(" sums up what came before, in what is encrypted", path)
     elif kind in ("function_call", "custom_tool_call"):
-        turn.call(item, path, kind, ("name", "call_id", "arguments" if kind == "function_call" else "input"))
-    elif str(kind).startswith("mcp_"):
+        keys = ("name", "call_id", "arguments" if kind == "function_call" else "input")
+        turn.call(item, path, str(kind), keys, is_free=kind == "custom_tool_call")
+    elif kind in ("additional_tools", "tool_search_output") or str(kind).startswith("mcp_"):
         _read_mcp(turn, str(kind), item, path)
     elif str(kind).endswith("_output"):
-        key = "call_id" if "call_id" in item else "id"
+        # The id of any other is its own.
+        key = "id" if kind == "local_shell_call_output" and "call_id" not in item else "call_id"
         failed_at = (*path, "status") if item.get("status") == "failed" else None
-        turn.answer(item.get(key), (*path, key), item.get("output"), (*path, "output"), str(kind), failed_at=failed_at)
+        held = next((each for each in _RESULTS if each in item), "output")
+        turn.answer(item.get(key), (*path, key), item.get(held), (*path, held), str(kind), failed_at=failed_at)
     else:
         _read_built_in(turn, str(kind), item, path)
     return turn.drafts

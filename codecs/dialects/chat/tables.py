@@ -57,6 +57,7 @@ TEXTS: Final = {
     "summary_text": "text",
     "reasoning_text": "text",
     "refusal": "refusal",
+    "logs": "logs",
 }
 # A block that is no text, as it is named.
 MEDIA: Final = {
@@ -69,12 +70,17 @@ MEDIA: Final = {
     "file": "a file",
     "input_file": "a file",
     "document": "a document",
+    "container_upload": "a file",
     "video_url": "a video",
 }
 THOUGHTS: Final = {"thinking": "thinking", "reasoning": "reasoning", "redacted_thinking": "data"}
 CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 RESULTS: Final = frozenset(
-    {"tool_result", "mcp_tool_result", "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result"}
+    (
+        *("tool_result", "mcp_tool_result", "web_search_tool_result", "web_fetch_tool_result"),
+        *("code_execution_tool_result", "bash_code_execution_tool_result"),
+        *("text_editor_code_execution_tool_result", "tool_search_tool_result"),
+    )
 )
 BLOCKS: Final = frozenset({*TEXTS, *MEDIA, *THOUGHTS, *CALLS, *RESULTS, "tool_reference", "search_result"})
 
@@ -86,6 +92,14 @@ STOPS: Final = {
     "content_filter": "cut off by a filter of contents",
     "refusal": "ended by a refusal",
 }
+
+# What Anthropic calls its errors.
+ERROR_TYPES: Final = frozenset(
+    (
+        *("invalid_request_error", "authentication_error", "permission_error", "not_found_error", "request_too_large"),
+        *("rate_limit_error", "api_error", "overloaded_error", "timeout_error", "billing_error"),
+    )
+)
 
 ARGUMENTS_INVALID: Final = NoteKind(
     code="chat.arguments-invalid",

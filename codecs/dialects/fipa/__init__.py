@@ -6,12 +6,13 @@ Finin proposed it in 1997. The act says which vocabulary is spoken; what both ha
 The id of a message is its `reply-with`: there is no other, and by this one an answer cites it in `in-reply-to`. An
 inform in a protocol about work, or whose content says that an action is done, is the end of that work. The record
 cannot hold a second parameter of a name, which only a note shows, how a text was quoted, and which addresses an agent
-had where, if it is named twice. The content is a text: its language is not read.
+had where, if it is named twice. A content that is in a dialect is read in turn, and its messages follow; of any other
+the language is not read.
 """
 
 from __future__ import annotations
 
-from .._dialect import Dialect, never
+from .._dialect import Dialect
 from .detection import opens, sniff
 from .glossary import GLOSSARY
 from .notes import NOTES
@@ -32,8 +33,6 @@ DIALECT = Dialect(
     tell=tell,
     encode=encode,
     opens=opens,
-    masks=never,
-    packs=never,
     notes=NOTES,
     glossary=GLOSSARY,
 )

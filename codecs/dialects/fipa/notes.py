@@ -38,6 +38,9 @@ LOCAL_TIME = _kind("local-time", "notice", "assumption", "A time names no zone: 
 TOO_DEEP = _kind(
     "too-deep", "warning", "undecoded", f"Lists are taken apart {MAX_DEPTH} levels deep; what is deeper is text."
 )
+CONTENT_TOO_DEEP = _kind(
+    "content-too-deep", "warning", "security", "Contents inside contents, deeper or more of them than are read in turn."
+)
 TOO_MANY_PARAMETERS = _kind(
     "too-many-parameters", "warning", "undecoded", f"Only the first {MAX_PARAMETERS} parameters of a message are read."
 )
@@ -61,6 +64,7 @@ NOTES = (
     TIME,
     LOCAL_TIME,
     TOO_DEEP,
+    CONTENT_TOO_DEEP,
     TOO_MANY_PARAMETERS,
     TOO_MANY_MESSAGES,
 )

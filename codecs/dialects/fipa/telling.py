@@ -7,9 +7,12 @@ from datetime import datetime
 
 from .._context import Context, Keys
 from .._english import Sentence, enclose, quote, say_instant, say_name, say_seconds
+from .._inner import Contents, say_inner
 from .._record import Basis, Message, Reading, Segment, Span, Told
+from .._veil import hide
 from .parsing import Call, Parameter, Prose, parse_record, span_of
 from .placing import is_end
+from .reading import Opened
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -19,20 +22,34 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
     if record.error:
         call = record.calls[0] if len(record.calls) == 1 else None
         messages = tuple(_tell_malformed(message, call, wire, record.error.text) for message in reading.messages)
-    else:
-        pairs = zip(reading.messages, record.parts, strict=True)
-        messages = tuple(_tell_part(message, part, record.calls, wire) for message, part in pairs)
-    return Told(reading=reading, messages=messages)
+        return Told(reading=reading, messages=messages)
+    opened: Opened = reading.parsed
+    contents = Contents(reading, context, keys)
+    waiting, told = iter(reading.messages), []
+    for index, part in enumerate(record.parts):
+        message, inner = next(waiting), opened.inner.get(index)
+        said = [] if inner is None else contents.tell(inner, message, [next(waiting) for _ in inner.reading.messages])
+        own = _tell_part(message, part, record.calls, wire, said)
+        told += [hide(own, opened.hidden) if opened.hidden else own, *said]
+    return Told(
+        reading=reading,
+        messages=tuple(told),
+        layers=tuple(contents.layers),
+        fields=tuple(contents.fields),
+        entries=tuple(contents.entries),
+    )
 
 
-def _tell_part(message: Message, part: Prose | Call, calls: Sequence[Call], wire: str) -> Message:
+def _tell_part(
+    message: Message, part: Prose | Call, calls: Sequence[Call], wire: str, said: Sequence[Message]
+) -> Message:
     if isinstance(part, Prose):
         before, text, after = enclose(wire[part.start : part.end])
-        said = Segment(text=text, spans=((0, part.start, part.end),))
-        english = (Segment(text=f"{_say_where(part, calls)}: {before}"), said, Segment(text=f"{after}."))
-        return message.replace(english=english, gloss=(Segment(text=before), said, Segment(text=after)))
+        own = Segment(text=text, spans=((0, part.start, part.end),))
+        english = (Segment(text=f"{_say_where(part, calls)}: {before}"), own, Segment(text=f"{after}."))
+        return message.replace(english=english, gloss=(Segment(text=before), own, Segment(text=after)))
     also = tuple(_tell_rest(message, part, wire))
-    return message.replace(english=_tell_call(message, part), also=also, gloss=_gloss(part, wire))
+    return message.replace(english=_tell_call(message, part, said), also=also, gloss=_gloss(part, wire))
 
 
 def _say_where(part: Prose, calls: Sequence[Call]) -> str:
@@ -66,7 +83,7 @@ def _say_parties(message: Message, before: str, after: str, used: dict[str, Para
     return sentence.say(after, act)
 
 
-def _tell_call(message: Message, call: Call) -> tuple[Segment, ...]:
+def _tell_call(message: Message, call: Call, said: Sequence[Message]) -> tuple[Segment, ...]:
     used = call.used()
     unknown = f"sends {{whom}} {quote(call.name)} (an act that neither FIPA-ACL nor KQML has)"
     before, _, after = (call.act.verb if call.act else unknown.partition("{whom}")[0]).partition("{whom}")
@@ -74,7 +91,9 @@ def _tell_call(message: Message, call: Call) -> tuple[Segment, ...]:
         before, after = "sends ", unknown.partition("{whom}")[2]
     sentence = _say_parties(message, before, after, used, call.act_span)
     content = used.get("content")
-    if content and isinstance(message.content, str):
+    if content and said:
+        sentence.say(": ").add([*say_inner(said, message.part, span_of(content))]).say("”")
+    elif content and isinstance(message.content, str):
         opening, text, closing = enclose(message.content)
         sentence.say(f": {opening}").say(text, span_of(content)).say(closing)
     elif content is None:
@@ -87,7 +106,10 @@ def _tell_call(message: Message, call: Call) -> tuple[Segment, ...]:
     if message.parent_id is not None:
         cited = used.get("in-reply-to")
         sentence.say(f", in reply to message {say_name(message.parent_id)}", cited and span_of(cited))
-    return sentence.say(".").segments()
+    told = sentence.segments()
+    # What is told inside the marks ends the sentence.
+    is_ended = bool(said) and told[-1].text == "”" and told[-2].text.endswith(".")
+    return told if is_ended else sentence.say(".").segments()
 
 
 def _say_deadline(sentence: Sentence, message: Message, read: Parameter | None) -> None:

@@ -40,6 +40,8 @@ def encode(messages: Sequence[Message]) -> Encoded:
     Raises:
         EncodeError: where a message has an act that neither vocabulary has, or there is no message.
     """
+    # What a content says in turn is written with the message that carries it.
+    messages = [message for message in messages if message.carrier_part is None] or messages
     if all(_is_prose(message) for message in messages):
         raise EncodeError("fipa", "there is no act to write; text alone is no FIPA-ACL")
     losses: list[Loss] = []

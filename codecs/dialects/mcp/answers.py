@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._english import join_words, say_name
+from .._failing import says_failure
 from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
 from .._positions import Path
 from .._record import Failure, NoteKind
@@ -16,7 +17,7 @@ ANSWERED: Final = NoteKind(
     code="mcp.tool-failed",
     severity="notice",
     group="protocol",
-    about="A tool ran and failed: the result says isError.",
+    about="A tool ran and failed: the result says isError, or what it holds says so.",
     cites="MCP, tools, error handling",
 )
 
@@ -119,13 +120,14 @@ def _draft_error(call: Call, parent: str | None) -> Draft:
 def _draft_result(call: Call, result: Any, parent: str | None) -> Draft:
     """What a tool gave back."""
     at = (*call.path, "result")
-    is_failure = result.get("isError") is True
+    failed_at = (*at, "isError") if result.get("isError") is True else _find_failure(result, at)
+    is_failure = failed_at is not None
     error = Failure(message=_first_text(result.get("content"))) if is_failure else None
     draft = Draft("failure" if is_failure else "done", "result", parent_id=parent, content=result, error=error)
     draft.say_sender("The server", at)
     draft.say(
         " says that it failed to do what was asked" if is_failure else " answers",
-        (*at, "isError") if is_failure else at,
+        failed_at or at,
     )
     _say_request(draft, call, parent)
     draft.say(": ")
@@ -133,9 +135,17 @@ def _draft_result(call: Call, result: Any, parent: str | None) -> Draft:
         say_content(draft, result.get("content"), (*at, "content"))
     else:
         draft.carry((*at, "structuredContent"))
-    if is_failure:
-        draft.note(ANSWERED, "the tool ran and failed (isError)", (*at, "isError"))
+    if failed_at is not None:
+        is_said = failed_at[-1] == "isError"
+        draft.note(ANSWERED, f"the tool ran and failed{' (isError)' if is_said else ': its result says so'}", failed_at)
     return draft.say(".")
+
+
+def _find_failure(result: dict[str, Any], at: Path) -> Path | None:
+    """Where a result that is not marked as an error says that it is one: in its data, or in its only text."""
+    if says_failure(result.get("structuredContent")):
+        return (*at, "structuredContent")
+    return (*at, "content", 0, "text") if says_failure(result.get("content")) else None
 
 
 def _first_text(content: Any) -> str | None:

@@ -193,7 +193,7 @@ def _make(
     conversation: Conversation, rule: Rule, hit: Hit, messages: Mapping[uuid.UUID, Cited], settings: Settings
 ) -> Found:
     message = messages[hit.message]
-    related = [messages[each] for each in hit.related if each in messages]
+    related = [(messages[each], hit.related_spans.get(each)) for each in hit.related if each in messages]
     # The record stands by its content, so that a finding is the same one in every store.
     said = [rule.code, bytes(message.identity).hex(), message.part, hit.detail]
     return Found(
@@ -204,7 +204,9 @@ def _make(
         text=make_storable(hit.text)[:MAX_TEXT_LENGTH],
         cites=make_storable(hit.cites or rule.cites)[:MAX_TEXT_LENGTH],
         span=json.dumps(list(hit.span)) if hit.span else "",
-        related=json.dumps([[each.record_id.hex, each.part] for each in related]) if related else "",
+        related=json.dumps([[each.record_id.hex, each.part, *([span] if span else [])] for each, span in related])
+        if related
+        else "",
         record_id=message.record_id,
         part=message.part,
         sender=message.sender,

@@ -13,9 +13,10 @@ import json
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -35,7 +36,6 @@ from django.db.models import (
     When,
 )
 
-from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
@@ -50,7 +50,8 @@ from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import write_task_id
 
-from .scene import Body, Noted, Scene, Seen, SeenTask, Skewed, read_body, read_value
+from .after_results import MAX_RESULTS, TOOL_FAILURES, load_after_results
+from .scene import Body, Noted, Said, Scene, Seen, SeenTask, Skewed, read_body, read_value
 
 COLUMNS: Final = (
     *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),
@@ -62,15 +63,6 @@ ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", 
 JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
 # The events of a task that give its result.
 RESULTS: Final = frozenset({"done", "gave-result", "answered"})
-# By which notes a decoder says that a tool failed.
-TOOL_FAILURES: Final = frozenset(
-    note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
-)
-# Of so many failed tools of a conversation it is asked what their callers said next, among so many messages.
-_MAX_ERRORS: Final = 100
-_MAX_LATER: Final = 10
-# Who speaks in a transcript without names, and calls no tools.
-_NOT_CALLERS: Final = ("user", "system", "developer", "tool", "tool_result")
 _IS_SEALED: Final = HasAnyBit("sights", RuleFlag.SEALED.value)
 # The level at which a session is agreed to be encrypted.
 _ENCRYPTED: Final = "E"
@@ -125,7 +117,7 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
         _load_judged(scenes, ordered.filter(IsAny("id", suspects.judging)))
     if suspects.strange:
         _load_strangers(scenes, ordered.filter(IsAny("id", suspects.strange)))
-    _load_after_errors(scenes, messages)
+    load_after_results(scenes, messages, partial(_read_said, messages))
     _load_sealed(scenes, messages)
 
 
@@ -180,28 +172,11 @@ def _load_judged(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message])
             scenes[message.conversation].judged.append((message, own[-1]))
 
 
-def _load_after_errors(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message]) -> None:
-    """What the caller of a tool that failed said next, within some messages."""
-    failed: dict[uuid.UUID, Seen] = {}
-    for scene in scenes.values():
-        of_tools = [each.message for each in scene.noted if any(note["code"] in TOOL_FAILURES for note in each.notes)]
-        failed |= {message.id: message for message in of_tools[:_MAX_ERRORS]}
-    if not failed:
-        return
-    caller = Message.objects.filter(pk=OuterRef("parent")).values("sender")[:1]
-    later = messages.filter(conversation=OuterRef("conversation"), place__gt=OuterRef("place")).order_by("place")
-    rows = messages.filter(IsAny("id", failed)).annotate(
-        caller=Subquery(caller), later=ArraySubquery(later.values("pk")[:_MAX_LATER])
-    )
-    found = {pk: (whose, after) for pk, whose, after in rows.values_list("pk", "caller", "later") if whose is not None}
-    wanted = {pk for _, after in found.values() for pk in after}
-    callers = messages.filter(IsAny("id", wanted)).exclude(sender="", native_act__in=_NOT_CALLERS)
-    said = {row[0]: (see(row), row[-1]) for row in callers.values_list(*COLUMNS, "english")}
-    for pk, message in failed.items():
-        whose, after = found.get(pk, ("", ()))
-        own = next((said[each] for each in after if each in said and said[each][0].sender == whose), None)
-        if own is not None:
-            scenes[message.conversation].after_errors.append((message, *own))
+def _read_said(messages: QuerySet[Message], ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Said]:
+    """The messages of these ids with the texts of their sentences."""
+    rows = messages.filter(IsAny("id", ids)).values_list(*COLUMNS, "body").iterator(chunk_size=_BODIES_AT_ONCE)
+    bodies = ((see(row), read_body(row[-1])) for row in rows)
+    return {message.id: Said(message, body.list_texts(), body.find_tool()) for message, body in bodies}
 
 
 def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:
@@ -271,7 +246,7 @@ _WRITTEN: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\w+")
 # Of these the body says what there is to see, as it does of those that are placed oddly.
-_IN_BODY: Final = RuleFlag.NOTED | RuleFlag.LEANING | RuleFlag.FAILED
+_IN_BODY: Final = RuleFlag.NOTED | RuleFlag.LEANING | RuleFlag.FAILED | RuleFlag.ORDERING | RuleFlag.STATING
 
 
 class _Shown(NamedTuple):
@@ -324,6 +299,8 @@ def _take(scene: Scene, message: Seen, row: _Shown) -> None:
     body = read_body(row.body)
     if row.sights & RuleFlag.NOTED:
         scene.noted.append(Noted(message, body.list_notes(part=message.part)))
+    if _is_result(row.sights, body, part=message.part) and len(scene.results) < MAX_RESULTS:
+        scene.results.append(Said(message, body.list_texts(), body.find_tool()))
     if row.is_odd:
         scene.odd.append(message)
         scene.cited_ids[message.id] = _find_cited(message, body)
@@ -339,6 +316,12 @@ def _take(scene: Scene, message: Seen, row: _Shown) -> None:
         _take_text(scene, message, row.english)
     if row.sights & RuleFlag.FUTURE:
         scene.skewed.append(Skewed(message, None, (message.at - row.received_at).total_seconds()))
+
+
+def _is_result(sights: int, body: Body, *, part: int) -> bool:
+    """Whether a message is what a tool gave back, and worth looking at."""
+    is_noted = sights & RuleFlag.NOTED and any(note["code"] in TOOL_FAILURES for note in body.list_notes(part=part))
+    return bool(sights & (RuleFlag.ORDERING | RuleFlag.STATING) or is_noted)
 
 
 def _find_cited(message: Seen, body: Body) -> str:

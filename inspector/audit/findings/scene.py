@@ -8,6 +8,7 @@ A scene depends on what settling stored and on the keys of nothing else, and so 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +18,24 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from inspector.threads.models import Conversation
+from inspector.tokens import MARKS
 
 Notes = list[dict[str, Any]]
+Span = tuple[int, int, int]
+_MASKED: Final = re.compile(re.escape(MARKS) + "[0-9a-f]*")
+
+
+def _hide(masked: re.Match[str]) -> str:
+    return MARKS[0] * len(masked[0])
+
+
+# So many characters of a sentence are compared with others.
+MAX_TEXT: Final = 20_000
 NO_BYTES: Final = msgspec.Raw(b"null")
 
 
 class OfMessage(msgspec.Struct):
-    """What is read of the message; `references`, `condition` and `error` as they stand, for `read_value`."""
+    """What is read of the message; what is no note and no id as it stands, for `read_value`."""
 
     notes: Notes = []
     parent_id: Any = None
@@ -33,6 +45,8 @@ class OfMessage(msgspec.Struct):
     references: msgspec.Raw = NO_BYTES
     condition: msgspec.Raw = NO_BYTES
     error: msgspec.Raw = NO_BYTES
+    attributes: msgspec.Raw = NO_BYTES
+    english: msgspec.Raw = NO_BYTES
 
 
 class OfRecord(msgspec.Struct):
@@ -56,6 +70,29 @@ class Body(msgspec.Struct):
         said = (self.message.parent_id, self.message.correlation_id, self.message.task_id, self.message.object_id)
         return tuple(name for name in said if name)
 
+    def find_tool(self) -> str:
+        """The tool that it calls; empty where it calls none."""
+        name = (read_value(self.message.attributes) or {}).get("tool")
+        return name if isinstance(name, str) else ""
+
+    def list_texts(self) -> Sequence[tuple[str, Span]]:
+        """The pieces of its sentence that come from one stretch of its raw text, with that; the first ones.
+
+        What is masked is dots: nothing is to be compared with it.
+        """
+        found: list[tuple[str, Span]] = []
+        left = MAX_TEXT
+        for piece in read_value(self.message.english) or ():
+            spans: Sequence[Span] = piece.get("spans") or ()
+            text = piece["text"][:left]
+            if len(spans) == 1:
+                layer, start, end = spans[0]
+                found.append((_MASKED.sub(_hide, text), (layer, start, end)))
+                left -= len(text)
+            if left <= 0:
+                break
+        return found
+
 
 _read = msgspec.json.Decoder(Body).decode
 
@@ -78,7 +115,7 @@ def _to_raw(said: dict[str, Any]) -> dict[str, Any]:
     return {**said, "message": {**message, **kept}}
 
 
-_KEPT: Final = ("references", "condition", "error")
+_KEPT: Final = ("references", "condition", "error", "attributes", "english")
 
 
 def read_value(said: msgspec.Raw) -> Any:
@@ -126,6 +163,37 @@ class SeenTask(NamedTuple):
     steps: str
 
 
+class Said(NamedTuple):
+    """A message with the texts of its sentence, each with where it comes from, and the tool that it calls."""
+
+    message: Seen
+    texts: Sequence[tuple[str, Span]]
+    tool: str = ""
+
+
+class AfterResult(NamedTuple):
+    """What a tool gave back, and what its caller did next.
+
+    Args:
+        result: what it gave back.
+        failure: the stretch that says that it failed; None also where it did not.
+        has_failed: whether it did.
+        call: the call that it answers.
+        next: what its caller said next, be it words or a call; None where it said nothing soon.
+        next_call: the tool that its caller called next.
+        known: of the values and tools that the result's orders name and this call has, those that somebody else said
+            before the call.
+    """
+
+    result: Said
+    failure: Span | None
+    has_failed: bool
+    call: Said
+    next: Said | None
+    next_call: Said | None
+    known: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A message with the notes that its decoder made of it, each as the record's JSON has it."""
@@ -154,8 +222,8 @@ class Scene:
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
     be seen, `mixed` words that look Latin and are not. `judged` accept or evaluate a message of their own sender, which
-    stands beside each. `after_errors` are what the callers of tools that failed said next, with the failure and their
-    English. `strangers` came by a key whose agents have other names, each
+    stands beside each. `results` are what tools gave back and failed, gives orders or states a value; `after_results`
+    what their callers did next. `strangers` came by a key whose agents have other names, each
     with what the key is called.
     """
 
@@ -176,6 +244,7 @@ class Scene:
     hidden: list[tuple[Seen, str]] = field(default_factory=list)
     mixed: list[tuple[Seen, Sequence[str]]] = field(default_factory=list)
     judged: list[tuple[Seen, Seen]] = field(default_factory=list)
-    after_errors: list[tuple[Seen, Seen, str]] = field(default_factory=list)
+    results: list[Said] = field(default_factory=list)
+    after_results: list[AfterResult] = field(default_factory=list)
     strangers: list[tuple[Seen, str]] = field(default_factory=list)
     first: Seen | None = None

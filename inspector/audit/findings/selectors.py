@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -459,8 +458,7 @@ def find_messages(findings: Sequence[Finding]) -> dict[uuid.UUID, Message]:
 
 def find_related(*, finding: Finding) -> list[Message]:
     """The other messages that a finding is about, in the order of time, without those that are hidden or gone."""
-    places = {(uuid.UUID(record), part) for record, part in json.loads(finding.related or "[]")}
-    return sorted(_find_places(places).values(), key=lambda message: (message.order_time, message.pk))
+    return sorted(_find_places(finding.list_related()).values(), key=lambda message: (message.order_time, message.pk))
 
 
 def _find_places(places: Collection[tuple[uuid.UUID, int]]) -> dict[tuple[uuid.UUID, int], Message]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import ClassVar
 
 from django.db import models
@@ -44,7 +45,7 @@ class Finding(models.Model):
     cites = models.TextField(blank=True)
     # The characters of the wire it is about, as JSON text [layer, start, end]; empty where it is about the message.
     span = models.TextField(blank=True)
-    # The other messages it is about, as JSON text: [record, part] of each.
+    # The other messages it is about, as JSON text: [record, part] of each, and its span where it is about a stretch.
     related = models.TextField(blank=True)
     # Who sent the message; findings are suppressed by it.
     sender = models.TextField(blank=True)
@@ -113,6 +114,11 @@ class Finding(models.Model):
     def place(self) -> list[int] | None:
         """The characters of the wire it is about: layer, start, end; None where it is about the whole."""
         return json.loads(self.span) if self.span else None
+
+    def list_related(self) -> dict[tuple[uuid.UUID, int], list[int] | None]:
+        """The other messages it is about, by record and part, each with the characters it is about, if it says so."""
+        rows = json.loads(self.related or "[]")
+        return {(uuid.UUID(record), part): next(iter(span), None) for record, part, *span in rows}
 
 
 class FindingAct(models.Model):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import approval, decoding, grounds, meaning, placing, seals, senders, texts, work
+from . import approval, claims, decoding, grounds, meaning, placing, seals, senders, texts, tools, work
 from .rule import Hit, Rule
 
 __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 15
+VERSION: Final = 16
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule
-    for module in (seals, texts, senders, placing, grounds, work, approval, meaning, decoding)
+    for module in (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
     for rule in module.RULES
 }
 # Within one severity these come first, in this order, and what could not be read comes last.

@@ -7,7 +7,7 @@ from typing import Final
 
 from dialects import all_dialects
 
-from ..findings.loading import TOOL_FAILURES
+from ..findings.after_results import TOOL_FAILURES
 from .rule import FOOT, Rule, clowl, pack, say, select_notes
 
 _TWICE: Final = frozenset(

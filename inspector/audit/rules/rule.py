@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +67,7 @@ class Hit:
         span: the characters of the wire it is about.
         detail: what tells it from other hits of the same rule on the same message. Nothing that chance decides.
         related: the other messages it is about.
+        related_spans: of some of these, the characters it is about.
         due_at: from when on it holds, where that is a matter of time.
     """
 
@@ -76,6 +77,7 @@ class Hit:
     span: Span | None = None
     detail: str = ""
     related: tuple[uuid.UUID, ...] = ()
+    related_spans: Mapping[uuid.UUID, Span] = field(default_factory=dict)
     due_at: datetime | None = None
 
 

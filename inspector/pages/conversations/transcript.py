@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -338,7 +337,7 @@ class _Builder:
         sources = (piece.get("source") for piece in body["message"].get("english") or ())
         cited = {(str(source[0]), source[1]) for source in sources if source}
         for finding in self._findings.get(message.pk, ()):
-            cited |= {(record, part) for record, part in json.loads(finding.related or "[]")}
+            cited |= {(str(record), part) for record, part in finding.list_related()}
         numbers = {each.number for each in self._here.values() if (str(each.record_id), each.part) in cited}
         numbers |= {int(found) for text in texts for found in _NUMBERED.findall(_QUOTED.sub("", text))}
         numbers = {each for each in numbers - {message.number} if 0 < each <= self._conversation.message_count}

@@ -77,7 +77,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "cites": shorten_name(finding.cites, 1000),
         "conversation": _describe_conversation(finding, workspace.slug),
         "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
-        "related": _list_related(related, cast, workspace.slug) if cast else [],
+        "related": _list_related(finding, related, cast, workspace.slug) if cast else [],
         "waits_in": waits_in,
         "settled_in": list_settled(conversation=finding.conversation),
         "fillable": fillable if membership.is_auditor else [],
@@ -123,10 +123,10 @@ def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str)
     }
 
 
-def _list_related(related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
+def _list_related(finding: Finding, related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
     return [
         {
-            "url": reverse("pages:message", args=[slug, each.pk]),
+            "url": write_place(finding, each, slug),
             "name": name_message(each),
             "line": make_line(each, cast),
             "sentence": shorten_name(shorten(each.english, 160), 400),

@@ -164,9 +164,11 @@ def name_state(finding: Finding) -> str:
 
 
 def write_place(finding: Finding, message: Message, slug: str) -> str:
-    """The address of the message with the characters lit that the finding is about."""
+    """The address of the message, its own or another that it is about, with the characters lit that it is about."""
     address = reverse("pages:message", args=[slug, message.pk])
-    layer, start, end = finding.place or (0, 0, 0)
+    place = (message.record_id, message.part)
+    is_own = place == (finding.record_id, finding.part)
+    layer, start, end = (finding.place if is_own else finding.list_related().get(place)) or (0, 0, 0)
     return f"{address}?span={name_spans([(layer, start, end)])}" if end > start else address
 
 

@@ -22,6 +22,7 @@ from inspector.intake.models import Record
 
 from . import terms
 from .hidden_characters import has_deceptive, has_unseen
+from .tool_words import find_orders, is_result, may_state
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)
@@ -59,6 +60,10 @@ class RuleFlag(IntFlag):
     STRANGE = 1 << 10
     # It accepts or evaluates something.
     JUDGING = 1 << 11
+    # It is what a tool gave back, and tells its reader what to do.
+    ORDERING = 1 << 12
+    # It is what a tool gave back, and states a value that a claim may contradict.
+    STATING = 1 << 13
 
 
 # The acts that judge what somebody did or proposed.
@@ -96,6 +101,11 @@ def decide_flags(*, record: Record, read: Message, severity: int, english: str =
         flags |= RuleFlag.SEALED.value
     if has_deceptive(english) or has_unseen(read.sender or ""):
         flags |= RuleFlag.WRITTEN.value
+    if english and is_result(read.performative, read.native_act):
+        if next(find_orders(english), None) is not None:
+            flags |= RuleFlag.ORDERING.value
+        if may_state(english):
+            flags |= RuleFlag.STATING.value
     if record.order_basis != "receipt" and record.order_time > record.created_at + CLOCK_SKEW:
         flags |= RuleFlag.FUTURE.value
     return flags

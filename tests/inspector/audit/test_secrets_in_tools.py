@@ -139,3 +139,23 @@ def test_what_only_looks_like_a_secret_is_let_pass(cast: Cast) -> None:
     settle_all()
     found = Finding.objects.filter(rule="token-in-clear").values_list("channel__name", "text")
     assert list(found) == []
+
+
+def _write_piece(number: int, text: str, *, is_last: bool) -> bytes:
+    artifact = {"artifactId": "a1", "parts": [{"text": text}], "metadata": {"number": number}}
+    update = {"taskId": "t1", "artifact": artifact, "append": number > 0, "lastChunk": is_last}
+    return json.dumps({"artifactUpdate": update}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("size", [5, 17, 400])
+def test_a_secret_that_comes_in_pieces_is_in_nothing_that_is_made_of_them(cast: Cast, size: int) -> None:
+    """Neither in what they were put together to nor in what they establish, however they were cut."""
+    text, secret = f"{'Count on. ' * 60}{SECRETS['query'][0]} and go on", SECRETS["query"][1]
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    deliver(cast, *(_write_piece(at, each, is_last=at == len(pieces) - 1) for at, each in enumerate(pieces)))
+    settle_all()
+    rows = list(Message.objects.order_by("place").values_list("english", "established", "body"))
+    assert "its pieces put together: “Count on. Count on." in rows[-1][0]
+    assert rows[-1][0].endswith(" and go on”.")
+    assert [row for row in rows if any(secret in text for text in row)] == []
+    assert not Finding.objects.filter(text__contains=secret).exists()

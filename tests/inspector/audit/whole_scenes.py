@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.db.models import Case, Exists, Expression, F, OuterRef, Q, SmallIntegerField, Subquery, Value, When
 
@@ -23,13 +23,14 @@ from inspector.audit.findings.loading import (
     see,
     see_all,
 )
-from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
+from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import has_term
+from inspector.threads.rendering.tool_words import VALUE, is_result
 from inspector.threads.tasks.rows import read_steps
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
@@ -80,7 +81,7 @@ def _load(conversation: Conversation) -> Scene:
     _load_doubles(scene)
     _load_early(scene)
     _load_judged(scene)
-    _load_after_errors(scene)
+    _load_after_results(scene)
     _load_strangers(scene)
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
@@ -126,18 +127,49 @@ def _load_judged(scene: Scene) -> None:
             scene.judged.append((message, own[-1]))
 
 
-def _load_after_errors(scene: Scene) -> None:
+def _load_after_results(scene: Scene) -> None:
+    """Row by row, of everything that a tool gave back, whatever it says."""
     rows = list(Message.objects.shown().filter(conversation=scene.conversation).order_by("place"))
-    messages = {row[0]: see(row) for row in Message.objects.shown().values_list(*COLUMNS)}
-    senders = dict(Message.objects.values_list("pk", "sender"))
-    failed = [each.message for each in scene.noted if any(note["code"].endswith(".tool-failed") for note in each.notes)]
-    for message in failed:
-        at = next(number for number, row in enumerate(rows) if row.pk == message.id)
-        for row in rows[at + 1 : at + 11] if message.parent in senders else ():
-            is_caller = row.sender or row.native_act not in ("user", "system", "developer", "tool", "tool_result")
-            if row.sender == senders[message.parent] and is_caller:
-                scene.after_errors.append((message, messages[row.pk], row.english))
-                break
+    by_id = {row.pk: row for row in rows}
+    seen = {row[0]: see(row) for row in Message.objects.shown().values_list(*COLUMNS)}
+    failures = {each.message.id: note for each in scene.noted for note in each.notes if "tool-failed" in note["code"]}
+    for row in rows:
+        call = by_id.get(row.parent)
+        if call is None or not (row.pk in failures or is_result(row.performative, row.native_act)):
+            continue
+        later = rows[rows.index(row) + 1 :][:10]
+        own = [each for each in later if each.sender == call.sender and (each.sender or is_caller(each))]
+        texts = [
+            Said(seen[each.pk], read_body(each.body).list_texts(), read_body(each.body).find_tool()) for each in own
+        ]
+        calls = [said for each, said in zip(own, texts, strict=True) if each.performative == "request"]
+        note = failures.get(row.pk)
+        scene.after_results.append(
+            AfterResult(
+                result=Said(seen[row.pk], read_body(row.body).list_texts()),
+                failure=tuple(note["span"]) if note and note.get("span") else None,
+                has_failed=note is not None,
+                call=Said(seen[call.pk], read_body(call.body).list_texts()),
+                next=next(iter(texts), None),
+                next_call=next(iter(calls), None),
+                known=frozenset(_list_known(rows, row, call, calls[0])) if calls else frozenset(),
+            )
+        )
+
+
+def is_caller(row: Message) -> bool:
+    """Whether who has no name may be one who calls tools."""
+    return row.native_act not in ("user", "system", "developer", "tool", "tool_result")
+
+
+def _list_known(rows: Sequence[Message], result: Message, call: Message, next_call: Said) -> Iterator[str]:
+    """Of the words of a call, those that somebody else said before it."""
+    words = {next_call.tool, *(word for text, _ in next_call.texts for word in VALUE.findall(text))}
+    at = next(number for number, row in enumerate(rows) if row.pk == next_call.message.id)
+    for number, row in enumerate(rows[:at]):
+        is_own = number > rows.index(result) and row.sender == call.sender and is_caller(row)
+        if not is_own and not is_result(row.performative, row.native_act):
+            yield from (word for word in words if word.lower() in row.english.lower())
 
 
 def _load_strangers(scene: Scene) -> None:

@@ -1,0 +1,283 @@
+"""Rule over claims: what an agent says right after a tool's result, where that states another value of the same key.
+
+A suspicion, over plain sentences in English alone: few false alarms count for more than many hits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from inspector.threads.rendering.tool_words import (
+    DONE_WORDS,
+    FAILED_WORDS,
+    OPEN_WORDS,
+    STANDING_KEYS,
+    Statement,
+    find_statements,
+)
+
+from ..findings.after_results import narrow_span
+from ..findings.scene import Said, Scene, Span
+from .rule import Hit, Rule
+from .tools import CALL_AGAIN, GOES_ON, TROUBLE, Line, answer_by_mcp, talk
+
+
+class _Claim(NamedTuple):
+    """The words of a claim that say something else than a result, and where they stand."""
+
+    words: str
+    span: Span
+
+
+def _find_contradictions(scene: Scene) -> Iterator[Hit]:
+    """A claim right after a result that states the same key with another value."""
+    stated: dict[str, set[str]] = {}
+    seen, compared = set(), 0
+    for after in scene.after_results:
+        statements = [(each, text, span) for text, span in after.result.texts for each in find_statements(text)]
+        for each, *_ in statements:
+            stated.setdefault(_name_key(each.key), set()).add(each.value)
+        said = after.next
+        if said is None or said.message.performative not in GOES_ON or after.has_failed or said.message.id in seen:
+            continue
+        for each, text, span in statements[: max(_MAX_COMPARED - compared, 0)]:
+            compared += 1
+            claim = _find_claim(each, said)
+            if claim is None or _is_stated(claim.words, each, stated):
+                continue
+            seen.add(said.message.id)
+            key = _name_key(each.key)
+            yield Hit(
+                message=said.message.id,
+                text=f"It says {claim.words[:_SHOWN]!r}, where the tool's result right before states "
+                f"{each.value!r} for {key!r}.",
+                span=claim.span,
+                related=(after.result.message.id,),
+                related_spans={after.result.message.id: narrow_span(text, span, each.start, each.end)},
+            )
+            break
+
+
+_SHOWN: Final = 80
+# Claims are short; of a long one the beginning is compared.
+_MAX_CLAIM: Final = 2000
+# So many values that results state are compared with claims in one conversation, the first ones.
+_MAX_COMPARED: Final = 2000
+_NUMBER: Final = r"(?:[$€£]\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,12})?)(?![\w%]|\s?°|[.,:/-]\d)"
+_IS: Final = (
+    r"(?:\s{0,3}(?:[:=]|\bis\b|\bwas\b|\bare\b|\bwere\b|\bequals\b|\bstands\s+at\b|\bcomes\s+to\b)){1,2}\s{0,3}"
+)
+_MARKS: Final = r"[*_`\"'“”]{0,3}"
+# Keys that identify, date or page, and do not say how much there is of something.
+_NOT_COUNTED: Final = frozenset(
+    (
+        *("id", "ids", "uuid", "key", "time", "timestamp", "date", "year", "month", "day", "days", "hour", "hours"),
+        *(
+            "minute",
+            "minutes",
+            "second",
+            "seconds",
+            "ms",
+            "version",
+            "page",
+            "limit",
+            "offset",
+            "index",
+            "line",
+            "port",
+        ),
+        *("code", "lat", "lon", "latitude", "longitude", "zip", "phone", "number", "at", "ts", "seed", "ttl", "level"),
+    )
+)
+# What makes a number of another one: rounding, another unit, a share, a part.
+_UNITS: Final = (60, 100, 1000, 1024, 3600, 86_400, 1_000_000, 1_048_576, 1_000_000_000, 12, 7, 24, 30, 365)
+_TOLERANCE: Final = 0.05
+# Where a sentence has one of these, it does not simply state how things stand.
+_HEDGES: Final = re.compile(
+    r"(?i)\b(?:if|when|whether|unless|until|once|would|could|should|can|may|might|will|shall|expect\w*|before|previous\w*"
+    r"|earlier|former\w*|old|from|instead|than|between|about|around|approx\w*|nearly|almost|roughly|over|under|least|most"
+    r"|more|less|first|last|next|top|only|other|remaining|additional|another|each|per|every|target|goal|please|try|soon"
+    r"|shortly|now\s+set|change[ds]?|updat\w*|but|while|whereas|however|although|though|convert\w*|rais\w*|reduc\w*|increas\w*|decreas\w*|total\s+of)\b|\?|~|≈"
+)
+_NEGATION: Final = re.compile(r"(?i)n['’]t\b|\b(?:not|no|never|none|nor|neither|without|fail\w*|unable|cannot)\b")
+_SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?=\S)){1,600}[.!?]?")
+
+
+def _name_key(key: str) -> str:
+    """A key as words: `totalPrice`, `total_price` and `total-price` are one."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[_\-\s]+", " ", key).strip().lower()
+    return words.removeprefix("is ").removeprefix("has been ").removeprefix("was ")
+
+
+def _find_claim(statement: Statement, said: Said) -> _Claim | None:
+    """What a message says of a key that cannot be so if the statement holds; None where it says no such thing."""
+    key = _name_key(statement.key)
+    for text, span in said.texts:
+        looked_at = text[:_MAX_CLAIM]
+        # Sentences are looked at only where one of them names the key, or says how something stands.
+        if key.split(" ")[-1].rstrip("s") not in looked_at.lower() and statement.value not in _STANDINGS:
+            continue
+        found = _look_for(statement, key, looked_at)
+        if found is not None:
+            return _Claim(looked_at[found[0] : found[1]], narrow_span(text, span, *found))
+    return None
+
+
+def _look_for(statement: Statement, key: str, text: str) -> tuple[int, int] | None:
+    if statement.value in ("true", "false"):
+        return _look_for_opposite(key, text, is_so=statement.value == "true")
+    if statement.value in _STANDINGS:
+        return _look_for_end(statement, key, text) if key in STANDING_KEYS else None
+    return _look_for_number(float(statement.value), key, text)
+
+
+def _look_for_number(stated: float, key: str, text: str) -> tuple[int, int] | None:
+    words = key.split(" ")
+    if words[-1] in _NOT_COUNTED or words[0] in _NOT_COUNTED or len(key) < 4:
+        return None
+    if any(_agree(stated, _read_number(each[0])) for each in re.finditer(r"\d[\d,]{0,18}(?:\.\d{1,12})?", text)):
+        return None
+    named = r"[\s_-]{1,3}".join(map(re.escape, words))
+    pattern = (
+        rf"(?i)(?:\A|[.!?:;,(*\n“\"]\s{{0,3}}|\b(?:the|its|your|a|and)\s){_MARKS}{named}{_MARKS}{_IS}{_MARKS}{_NUMBER}"
+    )
+    counted = words[:-1] if words[-1] in ("count", "total") else words
+    if counted and counted[-1].endswith("s") and len(" ".join(counted)) >= 4:
+        noun = r"\s".join(map(re.escape, counted))
+        number = _NUMBER.replace("number", "count")
+        pattern += rf"|(?i:\b(?:are|is|found|have|has|returned)\s){_MARKS}{number}{_MARKS}\s{noun}\b"
+    return _search_plainly(pattern, text)
+
+
+def _read_number(written: str) -> float:
+    return float(written.replace(",", "") or "0")
+
+
+def _agree(stated: float, claimed: float) -> bool:
+    """Whether two numbers may be the same: rounded, as a share, in another unit, or for several of a thing."""
+    first, second = sorted((abs(stated), abs(claimed)))
+    if first == 0:
+        return second < 1 - _TOLERANCE
+    ratio = second / first
+    is_multiple = 2 <= round(ratio) < 10 and abs(ratio / round(ratio) - 1) <= _TOLERANCE / 50
+    return ratio <= 1 + _TOLERANCE or is_multiple or any(abs(ratio / unit - 1) <= _TOLERANCE for unit in _UNITS)
+
+
+def _look_for_opposite(key: str, text: str, *, is_so: bool) -> tuple[int, int] | None:
+    """A quality that a result has and a claim denies, or the other way round: `available`, `booked`."""
+    if not re.fullmatch(r"[a-z]{5,24}", key) or not key.endswith(("ed", "able", "ible", "ful", "active", "valid")):
+        return None
+    if is_so:
+        pattern = rf"(?i)\b(?:is|are|was|were)(?:n['’]t|\s(?:not|no\s+longer))\s(?:been\s)?{key}\b"
+        return _search_plainly(pattern, text, may_be_negative=True)
+    pattern = rf"(?i)\b(?:is|are|was|were|been)\s(?:now\s|already\s|successfully\s)?{key}\b"
+    return _search_plainly(pattern, text)
+
+
+_STANDINGS: Final = DONE_WORDS | FAILED_WORDS | OPEN_WORDS
+_SAYS_DONE: Final = (
+    r"(?i)\b(?:successfully\s\w{2,24}ed|(?:was|were|is|are|has\sbeen|have\sbeen)\s(?:successfully\s\w{2,24}|successful"
+    r"|completed?|finished|delivered|paid|approved)|succeeded)\b"
+)
+
+
+def _look_for_end(statement: Statement, key: str, text: str) -> tuple[int, int] | None:
+    """That something is done, where the result says that it has failed or goes on; or another word for its status."""
+    kinds = (DONE_WORDS, FAILED_WORDS, OPEN_WORDS)
+    own = next(kind for kind in kinds if statement.value in kind)
+    others = "|".join(
+        sorted((re.escape(word) for kind in kinds if kind is not own for word in kind), key=len, reverse=True)
+    )
+    found = _search_plainly(rf"(?i)\b{key}{_MARKS}{_IS}{_MARKS}(?:{others})\b", text)
+    if found is None and own is not DONE_WORDS and not re.search(_ANY_STANDING[own is OPEN_WORDS], text):
+        found = _search_plainly(_SAYS_DONE, text)
+    return found
+
+
+# Who says one of these of what failed, or goes on, has said so.
+_ANY_STANDING: Final = {
+    False: TROUBLE,
+    True: re.compile(
+        r"(?i)\b(?:pending|queue\w*|process\w*|progress|schedul\w*|wait\w*|submit\w*|initiat\w*|start\w*|creat\w*|running"
+        r"|still|not|yet)\b"
+    ),
+}
+
+
+def _search_plainly(pattern: str, text: str, *, may_be_negative: bool = False) -> tuple[int, int] | None:
+    """The first match in a sentence that states how things stand, without conditions, comparisons or negations."""
+    for sentence in _SENTENCE.finditer(text):
+        words = sentence[0]
+        found = re.search(pattern, words)
+        if found is None or _HEDGES.search(words) or (not may_be_negative and _NEGATION.search(words)):
+            continue
+        start, end = found.span()
+        start += len(words[start:end]) - len(words[start:end].lstrip(' .!?:;,(*\n“"'))
+        return sentence.start() + start, sentence.start() + end
+    return None
+
+
+def _is_stated(words: str, statement: Statement, stated: dict[str, set[str]]) -> bool:
+    """Whether another result before the claim states what it says."""
+    key = _name_key(statement.key)
+    if statement.value in _STANDINGS or statement.value in ("true", "false"):
+        return len(stated[key]) > 1
+    numbers = [_read_number(each) for each in re.findall(r"\d[\d,]{0,18}(?:\.\d{1,12})?", words)]
+    others = (value for values in stated.values() for value in values if value[-1:].isdigit())
+    return any(_agree(float(other), number) for other in others for number in numbers)
+
+
+def _state(result: Line | str, claim: str) -> str:
+    return talk(result if isinstance(result, str) else json.dumps(result), claim)
+
+
+RULES: Final = (
+    Rule(
+        code="tool-result-contradicted",
+        title="Claim contradicts the tool result",
+        why="The reader of the claim was told something else than the agent was. That is for you to judge: only its "
+        "next message is compared, for plain sentences in English about a key that the result states once.",
+        severity="notice",
+        group="sequence",
+        cites="no specification: a transcript does not say what a claim rests on",
+        look=_find_contradictions,
+        triggers=(
+            _state({"price": 30, "currency": "EUR"}, "The price is 45 EUR."),
+            _state({"free_rooms": 2}, "There are 5 free rooms."),
+            _state({"booked": False, "room": 7}, "Room 7 is booked."),
+            _state({"available": True}, "Room 7 is not available."),
+            _state({"id": "x", "status": "failed"}, "Room 7 was successfully booked."),
+            _state({"status": "pending"}, "The status is **completed**."),
+            _state("room: 7\nbalance: 120.50\n", "Your balance is $1,205.50."),
+            answer_by_mcp({"content": [], "structuredContent": {"price": 30}}, "The price is 45."),
+        ),
+        passes=(
+            _state({"price": 30}, "The price is 30 EUR."),
+            _state({"price": 29.97}, "The price is $30."),
+            _state({"ratio": 0.25}, "The ratio is 25."),
+            _state({"size": 2048}, "The size is 2 KB."),
+            _state({"price": 30, "vat": 6}, "The price is 36 with VAT: 30 and 6."),
+            _state({"price": 30}, "The total price is 60 for two nights."),
+            _state({"price": 30}, "The price was 45 before."),
+            _state({"price": 19.99}, "For three nights the price is 59.97."),
+            _state({"temperature": 21.4}, "The temperature is 70.5 °F."),
+            _state({"available": False}, "Room 7 is taken, but room 8 is available."),
+            _state({"rooms": [{"price": 30}, {"price": 45}]}, "The price is 45."),
+            _state({"booked": False}, "Room 7 is not booked."),
+            _state({"booked": False}, "Shall I see whether it is booked?"),
+            _state({"available": True}, "Room 8 is not in the list; room 7 is available."),
+            _state({"status": "pending"}, "It was successfully submitted and is pending."),
+            _state({"status": "ok", "rows": []}, "I could not find such a room."),
+            _state({"room_id": 7}, "The room id is 9."),
+            talk(
+                '{"price": 30}',
+                CALL_AGAIN,
+                {"role": "tool", "tool_call_id": "c2", "content": '{"price": 45}'},
+                "The price is 45.",
+            ),
+        ),
+    ),
+)
