@@ -44,8 +44,7 @@ class Days:
 
 
 def count_days(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Message, tuple[int, int]]:
-    """The messages of the latest 24 hours and of the 24 before them, in one row or none; to be fetched within a
-    reader's patience."""
+    """The messages of the latest 24 hours and of the 24 before them: one row, or none."""
     latest, before = split_days("order_time", find_newest(workspace=workspace, channel=channel))
     rows = Message.objects.shown().filter(latest | before, workspace=workspace)
     if channel is not None:

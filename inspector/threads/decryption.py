@@ -1,9 +1,9 @@
 """Decryption: sealed messages opened with the keys that a workspace holds, apart from resolving, in the background.
 
-A message is told without keys like every other; that is stored, indexed and signed. Beside it stands, for each key that
-opens it, what telling says otherwise with the key: sealed under that key, read by those who may. Which keys open a
-message depends on the message, the keys, and the public keys that the handshakes of its conversation show, never on
-what was opened before. Nothing that was opened is part of a context, so that no other message can say it.
+A message is told without keys; that is stored, indexed and signed. Beside it stands, for each key that opens it, what
+telling says otherwise with the key, sealed under that key. Which keys open a message depends on the message, the keys,
+and the public keys that the handshakes of its conversation show. Nothing that was opened is part of a context, so that
+no other message can say it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,8 @@ _MAX_PEERS = 256
 
 
 def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
-    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked.
-
-    Call inside the transaction that resolves them, or that adds a key. Without a key nothing is asked.
-    """
+    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked. Without a key
+    nothing is. Call inside the transaction that resolves them, or that adds a key."""
     sealed = MessageRow.objects.filter(workspace_id=workspace_id, is_sealed=True)
     if conversation_ids is not None:
         sealed = sealed.filter(conversation_id__in=list(conversation_ids))

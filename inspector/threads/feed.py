@@ -1,12 +1,8 @@
 """The feed: what has been announced in a workspace since a place in it, in one order, and nothing left out.
 
-Transactions end in another order than they began in, so that a reader who remembers the largest number passes over what
-a slower writer commits later. Reading therefore stops at the oldest transaction that still runs; those of other
-databases of the same server write nothing here and are not waited for. A page shows what is committed, also above that:
-its place remembers the snapshot it was taken in, and what that saw is not news to it.
-
-An announcement is written by the transaction that tells its messages for the first time. It names many, for whoever
-follows counts them by the hundred, and it is kept for a day. Nothing that resolving decides asks for it.
+Transactions end in another order than they began in. So reading stops at the oldest that still runs in this database:
+else what a slower writer commits later would be passed over. A page shows what is committed, also above that: its place
+remembers the snapshot it was taken in, and what that saw is not news to it. Announcements are kept for a day.
 """
 
 from __future__ import annotations
@@ -40,11 +36,9 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS seen
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row.
-
-    `known` is a snapshot in PostgreSQL's own form, such as "795:799:797": what it saw is known already. It is empty
-    where that makes no difference any more.
-    """
+    """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row. `known`
+    is a snapshot as PostgreSQL writes it, such as "795:799:797": what it saw is no news. It is empty where that makes
+    no difference."""
 
     transaction: int
     number: int = 0
@@ -95,11 +89,8 @@ def _keep_known(snapshot: str, oldest: int) -> str:
 
 
 def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
-    """What was announced in a workspace after a place, up to `most` messages and to the oldest running transaction.
-
-    Raises:
-        LostPlaceError: for a place in the future.
-    """
+    """What was announced in a workspace after a place, up to `most` messages and to the oldest running transaction; a
+    LostPlaceError for a place in the future."""
     oldest, snapshot = _look()
     if place.transaction > int(snapshot.split(":")[1]):
         raise LostPlaceError

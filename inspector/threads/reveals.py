@@ -52,10 +52,8 @@ class Opening:
 
 
 def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]:
-    """What was opened of these messages, by their ids; what cannot be unsealed now is left out.
-
-    Only for readers who may see it; `disclose` notes that they did.
-    """
+    """What was opened of these messages, by their ids; what cannot be unsealed now is left out. Only for readers who
+    may see it; `disclose` notes that they did."""
     sealed = [message.pk for message in messages if message.is_sealed]
     rows = list(OpenedMessage.objects.select_related("key").filter(message_id__in=sealed)) if sealed else []
     held = {key.row.pk: key for key in unseal_keys(list({row.key_id: row.key for row in rows}.values())).keys}

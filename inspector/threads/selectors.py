@@ -53,13 +53,9 @@ def select_conversations(
     grade: int | None = None,
     **filters: str,
 ) -> QuerySet[Conversation]:
-    """What `filter_conversations` gives, latest activity first, by keyset.
-
-    Args:
-        before: (last_at, id) of the last one seen.
-        order: `worst` for the gravest open finding first, and among equals the latest activity.
-        grade: where it is `worst`, the `open_severity` of the last one seen.
-    """
+    """What `filter_conversations` gives, latest activity first, by keyset; `before` is (last_at, id) of the last one
+    seen. `order` is `worst` for the gravest open finding first, and `grade` then the `open_severity` of the last one
+    seen."""
     rows = filter_conversations(workspace=workspace, **filters)
     if before:
         last_at, conversation_id = before
@@ -80,10 +76,8 @@ def filter_conversations(
     delivery: str = "",
     channel: str = "",
 ) -> QuerySet[Any]:
-    """Conversations with at least one resolved message, in no order, each with its channel and how it `stands`.
-
-    `fault` is `errors` in what was read, or messages that are `missing`; `delivery` an id, `channel` a name.
-    """
+    """Conversations with at least one resolved message, in no order, each with its channel and how it `stands`. `fault`
+    is `errors` in what was read, or messages that are `missing`; `delivery` an id, `channel` a name."""
     held = Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
     rows = annotate_stands(held)
     if dialect:
@@ -122,13 +116,10 @@ class TreeWindow:
 
 
 def read_tree(*, conversation: Conversation, at: Place | int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from a place on, in display order, with their messages and told bodies, without records.
-
-    Args:
-        at: the place; or the position in the timeline of the message that the window begins with, 0 for the beginning.
-            Where the tree has it no more, the window is empty.
-        limit: how many rows at most. A ghost at the end, of which nothing would be shown, is left to the next window.
-    """
+    """The tree's rows from a place on, in display order, with their messages and told bodies, without records; at most
+    `limit`. `at` may be the position in the timeline of the message that the window begins with, 0 for the beginning;
+    where the tree has it no more, the window is empty. A ghost at the end, of which nothing would be shown, is left to
+    the next window."""
     tree = load_tree(conversation)
     if tree is None:
         return TreeWindow(())
@@ -210,10 +201,8 @@ def opening_of() -> Subquery:
 
 
 def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
-    """The conversations that the delivery's first thousand records reached, the busiest first.
-
-    Each has `reached`, how many messages of these records it holds, and `opening`, the English that it opens with.
-    """
+    """The conversations that the delivery's first thousand records reached, the busiest first: each with `reached`, how
+    many messages of these records it holds, and `opening`, the English that it opens with."""
     first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
     reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
     return reached.annotate(reached=Count("messages"), opening=opening_of()).order_by("-reached", "pk")[:limit]

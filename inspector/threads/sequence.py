@@ -1,7 +1,4 @@
-"""A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing.
-
-Windows laid end to end hold every message once, whatever is added or withdrawn meanwhile (`timeline`).
-"""
+"""A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing."""
 
 from __future__ import annotations
 
@@ -40,11 +37,9 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Step(NamedTuple):
-    """A message of the sequence: who, to whom, which act, about what, and how it is linked.
-
-    `topic` and `english` are their beginnings; `english_length` is the length of the whole. `missing` is the digest of
-    a cited id that stands for no message here, `missing_name` that id, where the message says it in so many words.
-    """
+    """A message of the sequence: who, to whom, which act, about what, and how it is linked. `topic` and `english` are
+    their beginnings; `english_length` is the length of the whole. `missing` is the digest of a cited id that stands for
+    no message here, `missing_name` that id, where the message says it in so many words."""
 
     id: uuid.UUID
     record_id: uuid.UUID
@@ -152,10 +147,8 @@ def read_sequence(
     opened: Collection[int] = (),
     is_all_opened: bool = False,
 ) -> tuple[list[Arrow], Window[Step]]:
-    """A window of the sequence as arrows and as it is, in two statements at most.
-
-    `opened` are positions: the bucket that begins at one of them is drawn message by message, or every one.
-    """
+    """A window of the sequence as arrows and as it is, in two statements at most. `opened` are positions: the bucket
+    that begins at one of them is drawn message by message, or every one."""
     places = load_places(conversation)
     window = read_window(
         conversation=conversation, start=start, size=size, read=lambda rows: _read_steps(rows, places), mark=_mark

@@ -79,10 +79,8 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window(Generic[Row]):
-    """A stretch of a timeline; `earlier` and `later` are its edges, None at an end of the timeline.
-
-    `first` and `last` are the numbers of the rows at its ends, 0 of none; `previous` is the row before it.
-    """
+    """A stretch of a timeline; `earlier` and `later` are its edges, None at an end of the timeline. `first` and `last`
+    are the numbers of the rows at its ends, 0 of none; `previous` is the row before it."""
 
     rows: Sequence[Row]
     previous: Row | None
@@ -100,12 +98,8 @@ def read_window(
     read: Callable[[QuerySet[Message]], list[Row]],
     mark: Callable[[Row], Mark],
 ) -> Window[Row]:
-    """The window of the shown messages that are placed, at most `size`; one statement.
-
-    Args:
-        read: makes rows of messages.
-        mark: tells what places a row.
-    """
+    """The window of the shown messages that are placed, at most `size`; one statement. `read` makes rows of messages,
+    `mark` tells what places a row."""
     shown = Message.objects.shown().filter(conversation=conversation, place__isnull=False)
     if start.before is not None:
         rows = shown.filter(place__lt=_find_place(shown, start.before, is_after=False)).order_by("-place")

@@ -1,8 +1,5 @@
-"""A stored conversation as English alone: the lines that the copy as text, the API and reports print.
-
-The lines are those of the shell (`dialects.Transcript`); who answers whom is what resolving found. Text of what was
-opened with a key is in none of them.
-"""
+"""A stored conversation as English alone: the lines (`dialects.Transcript`) that the copy as text, the API and reports
+print; text of what was opened with a key is in none of them."""
 
 from __future__ import annotations
 
@@ -47,13 +44,8 @@ def tell_lines(
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most two statements.
-
-    Args:
-        workspace: whose they are.
-        messages: of one conversation, in the order of time, with their numbers and bodies.
-        bodies: of those whose body is read already.
-        known: all that are answered, numbered, where they are loaded; then no statement is made.
-    """
+    They are in the order of time, with their numbers and bodies (`bodies`: those read already). `known` are all that
+    are answered, numbered, where they are loaded; then no statement is made."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
     parents = dict(known or {})

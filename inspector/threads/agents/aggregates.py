@@ -1,9 +1,7 @@
 """Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared.
 
-A block counts its messages by who said them to whom; a conversation's rows are the sum of its blocks, and the totals of
-pairs and of agents are sums of the rows of all conversations. So the same records give the same counts in whatever
-order they came, and only rows that came out otherwise are written. A first or last time that a conversation takes back
-is looked up among the rows that are left.
+A conversation's rows are the sum of its blocks, the totals those of the rows of all conversations. A first or last time
+that a conversation takes back is looked up among the rows that are left.
 """
 
 from __future__ import annotations
@@ -91,10 +89,8 @@ def _count(sums: Sums, key: Row, counts: Sequence[int], first_at: datetime | Non
 
 
 def gather_exchanges(conversation: Conversation, nodes: Iterable[StoredNode]) -> Exchanges:
-    """The rows of a conversation from its nodes in any order: a message counts with each that it names.
-
-    Among what its sender `sent` it counts once, with the first of them.
-    """
+    """The rows of a conversation from its nodes in any order. A message counts with each agent that it names, and among
+    what its sender `sent` once, with the first of them."""
     ids: dict[str, uuid.UUID] = {}
     pairs: Sums = {}
     declared: set[Row] = set()

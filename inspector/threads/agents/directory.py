@@ -108,14 +108,10 @@ def list_agents(
     since: int | None = None,
     only: Sequence[uuid.UUID] | None = None,
 ) -> list[AgentSum]:
-    """Agents by how much they say and are told, the busiest first, by keyset; four statements at most.
-
-    Args:
-        after: (total, id) of the last one seen.
-        is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
-        since: only those of which a total was written since this transaction, see `WrittenSince`.
-        only: the ids of the agents that are wanted, each by which it is known.
-    """
+    """Agents by how much they say and are told, the busiest first, by keyset; four statements at most. `after` is
+    (total, id) of the last one seen. `is_by_id`: in the order of their ids, in which none moves; of `after` the id
+    alone counts then. `since`: only those of which a total was written since this transaction (`WrittenSince`). `only`:
+    the ids wanted, each by which an agent is known."""
     # A row for each agent: of the dialect that is chosen, else of all.
     rows: QuerySet[Any] = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
     if choice.channel:
@@ -146,10 +142,8 @@ def count_agents(*, workspace: Workspace, most: int) -> int:
 def sum_agents(
     *, workspace: Workspace, agent_ids: Sequence[uuid.UUID], choice: Choice = EVERYTHING
 ) -> dict[uuid.UUID, AgentSum]:
-    """The agents of these ids, each with those that are one with it, summed up; one statement.
-
-    How many conversations several names share is not among the totals: here each counts for itself.
-    """
+    """The agents of these ids, each summed up with those that are one with it; one statement. A conversation of several
+    of its names counts for each of them here."""
     rows = Agent.objects.select_related("channel", "same_as", "same_as__channel").annotate(
         of_dialect=F("totals__dialect"), **{f"of_{name}": F(f"totals__{name}") for name in _SUMMED}
     )
@@ -293,9 +287,7 @@ def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
 
 def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
     """The conversations that name one of these agents, latest activity first, with their `opening`; one statement.
-
-    Those of several agents say in `of_all` how many there are: one that holds two of them counts once.
-    """
+    Those of several agents say in `of_all` how many there are: one that holds two of them counts once."""
     ids = list(agent_ids)
     named = Exchange.objects.filter(Q(sender__in=ids) | Q(receiver__in=ids), conversation=OuterRef("pk"))
     rows: Any = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
@@ -341,15 +333,10 @@ def list_pairs(
     limit: int = 50,
     since: int | None = None,
 ) -> list[PairSum]:
-    """Pairs by how much was said, the most first, by keyset.
-
-    Args:
-        choice: its name narrows to pairs one side of which bears it.
-        agent: only the pairs of this agent, and of all who are one with it.
-        after: the key of the last one seen.
-        since: only those of which a total was written since this transaction, see `WrittenSince`, in the order of
-            their ids, in which none moves; of `after` the ids alone count then.
-    """
+    """Pairs by how much was said, the most first, by keyset. The name of the choice narrows to pairs one side of which
+    bears it, `agent` to those of this agent and of all who are one with it. `since`: only those of which a total was
+    written since this transaction (`WrittenSince`), in the order of their ids, in which none moves; of `after` the ids
+    alone count then."""
     own = None if agent is None else [agent.pk, *agent.aliases.values_list("pk", flat=True)]
     pairs = _sum_pairs(workspace, choice, own)
     if since is not None:

@@ -1,9 +1,9 @@
 """Names of agents: what people call one, whom a name means, and by which names an agent is found.
 
 An agent is called by the name that an auditor gave it, else by that of the agent it is one with, else by the convention
-of its dialect. A label is for display alone: what the wire says stands beside it, and nothing stored depends on it. A
-name means, in any letter case, who bears it on the wire, whom an auditor calls so, who is one with either, and who is
-called so by convention wherever no auditor says otherwise. What auditors say is recorded with who and when, and undone.
+of its dialect. That is for display and search alone: nothing stored depends on it. A name means, in any letter case,
+who bears it on the wire, whom an auditor calls so, who is one with either, and who is called so by convention wherever
+no auditor says otherwise.
 """
 
 from __future__ import annotations
@@ -246,12 +246,8 @@ MAX_REASON = 2000
 
 @transaction.atomic
 def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reason: str = "") -> AgentWord:
-    """Call an agent by a name that people know it by, in its channel. An earlier name is undone by it.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: for a name that cannot be given; it says why.
-    """
+    """Call an agent by a name that people know it by, in its channel; an earlier name is undone by it. A
+    PermissionDenied for anyone but an auditor, a ValidationError says why a name cannot be given."""
     _require_auditor(membership, agent)
     agent = _hold(agent.pk)[agent.pk]
     text = " ".join(make_storable(friendly_name).split())
@@ -279,12 +275,8 @@ def _check_name(agent: Agent, text: str) -> None:
 
 @transaction.atomic
 def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason: str) -> AgentWord:
-    """Say that an agent is one with another, by whose name it is known from now on. Any channel of the workspace.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: where they cannot be joined; it says why.
-    """
+    """Say that an agent is one with another, by whose name it is known from now on, in any channel of the workspace. It
+    raises as `name_agent` does."""
     _require_auditor(membership, agent)
     if same_as.workspace_id != agent.workspace_id:
         raise PermissionDenied("both agents belong to one workspace")

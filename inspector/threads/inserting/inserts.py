@@ -1,7 +1,4 @@
-"""Records become rows: the messages of each, their conversations found or made, and who cites them.
-
-What can be told without a conversation is told here already; a record that is read anew keeps the ids of its parts.
-"""
+"""Records become rows: the messages of each, their conversations found or made, and who cites them."""
 
 from __future__ import annotations
 
@@ -93,12 +90,8 @@ class NewMessage:
 
 
 def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Guess | None = None) -> list[NewMessage]:
-    """The messages of a record that is to be inserted, each with an id of its own.
-
-    Args:
-        conversation_ids: of each of its messages.
-        guess: that its dialect is, where it is not read in the likeliest.
-    """
+    """The messages of a record that is to be inserted, each with an id of its own and in one of these conversations.
+    `guess`: that its dialect is one, where it is not read in the likeliest."""
     found, guess = [], guess or guess_of(arrival.reading)
     for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
         links = links_of(
@@ -147,12 +140,8 @@ def _list_own(arrival: Arrival, message: Message, conversation_id: uuid.UUID, li
 def make_unplaced(
     arrival: Arrival, messages: Sequence[NewMessage], before: Mapping[int, Shown], *, at: datetime
 ) -> Iterator[tuple[object, ...]]:
-    """The rows of a record's messages that are to be placed later; told already where no context makes a difference.
-
-    Args:
-        before: what stood there before, by part: it is shown until the message is told.
-        at: since when what is told is told so.
-    """
+    """The rows of a record's messages that are to be placed later; told already, since `at`, where no context makes a
+    difference. Any other shows what stood there `before`, by part, until it is told."""
     telling = tell_without_context(arrival.record, arrival.reading)
     for new in messages:
         message = new.message
@@ -193,10 +182,8 @@ _MASKED_COLUMNS = ("record_id", "workspace_id", "dialect", "text")
 
 
 def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
-    """Lock the records of these arrivals until the transaction ends, and follow those that have moved meanwhile.
-
-    Without it a worker that read a record before an earlier sighting moved it would put its messages back.
-    """
+    """Lock the records of these arrivals, and follow those that have moved meanwhile: a worker that read a record
+    before an earlier sighting moved it would put its messages back."""
     ids = [arrival.record.pk for arrival in arrivals]
     rows = hold_rows("intake_record", ids, columns=("id", *_MOVED), order_by="identity")
     held = {pk: place for pk, *place in rows}
@@ -227,13 +214,9 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
-    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
-
-    What cannot be told yet shows what it was told as until it is: nobody sees a blank message meanwhile.
-
-    Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
-    resolving that does so.
-    """
+    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id,
+    and shows what it was told as until it is told anew. Call inside a transaction that holds the conversation and those
+    that cite it (`find_keys`), at the time of the resolving that does so."""
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     before = take_out(old, conversation.workspace_id).get(arrival.record.pk, {})
     # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
@@ -273,17 +256,10 @@ def insert_conversations(conversations: Iterable[Conversation]) -> bool:
 def find_citing(
     borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
 ) -> dict[uuid.UUID, set[bytes]]:
-    """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone.
-
-    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
-
-    Args:
-        borne: by channel, the keys of the ids that messages bear, each with the conversations that these came into:
-            one that alone cites and bears an id sees it when it is resolved, and is left out.
-
-    Returns:
-        of each the slots of the citing messages.
-    """
+    """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone, each with
+    the slots of the citing messages. `borne` has by channel the keys of the ids that messages bear, each with the
+    conversations that these came into: one that alone cites and bears an id sees it when it is resolved, and is left
+    out."""
     found: dict[uuid.UUID, set[bytes]] = {}
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
     for channel_id, arrived in borne.items():

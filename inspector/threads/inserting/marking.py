@@ -1,7 +1,5 @@
-"""Marking: conversations and traces that something has reached are locked, counted up, and jobs asked for.
-
-What arriving, resolving and looking up lock until their transaction ends, each in one order, is locked here.
-"""
+"""Marking: conversations and traces that something has reached are locked, each in one order, counted up, and jobs
+asked for."""
 
 from __future__ import annotations
 
@@ -43,22 +41,15 @@ def mark_conversations(
     workspace_id: uuid.UUID,
     added_to: Set[uuid.UUID] = frozenset(),
 ) -> None:
-    """Count conversations up and ask for them to be resolved.
-
-    Args:
-        conversation_ids: those that something has reached.
-        added_to: those of them to which messages were added, and nothing else: what is resolved of them still holds.
-    """
+    """Count conversations up and ask for them to be resolved. Of those in `added_to` nothing has changed but that
+    messages were added."""
     count_up(conversation_ids, changed=conversation_ids - added_to)
     ask_to_resolve(conversation_ids, workspace_id=workspace_id)
 
 
 def count_up(conversation_ids: Set[uuid.UUID], *, changed: Set[uuid.UUID]) -> dict[uuid.UUID, int]:
-    """Lock conversations until the transaction ends, and count them up; their generations.
-
-    Args:
-        changed: those of which something else has changed than that messages were added.
-    """
+    """Lock conversations until the transaction ends, and count them up; their generations. Of the `changed` ones
+    something else has changed than that messages were added."""
     if not conversation_ids:
         return {}
     held = hold_rows("threads_conversation", conversation_ids, columns=("id", "generation"))
@@ -86,11 +77,8 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
 
     A trace id that only the wire says has a trace in its channel. One from the envelope has one there too, and one
     across channels, and so has all of that channel then: which of the two holds the messages is decided when they are
-    drawn, from all that is there.
-
-    Args:
-        is_whole: whether messages come or go that were resolved before, or change their time or their trace: then
-            everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
+    drawn. `is_whole`: messages come or go that were resolved before, or change their time or trace, so that everything
+    of their traces is read anew; else only the parts of long traces that these messages are in.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()
     found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id").distinct()
@@ -206,11 +194,9 @@ def hold_traces(traces: Iterable[Trace]) -> None:
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
-    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels.
-
-    Else a message that arrives and a conversation that cites it could pass each other unseen, each before the other
-    is committed, and the ghost would stay.
-    """
+    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels. Else
+    a message and one that cites it could pass each other unseen, each before the other is committed, and the ghost
+    would stay."""
     function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
         for channel_id in sorted(channel_ids):

@@ -1,7 +1,6 @@
 """Agents, what settling knows of them by each conversation, and what auditors said of them.
 
-An agent is a name within a channel: "0" in two channels is two agents until an auditor says that they are one. Settling
-writes small rows by conversation, which the directory and the graph add up; no message is gone through for them.
+An agent is a name within a channel: "0" in two channels is two agents until an auditor says that they are one.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ def key_of_name(name: str) -> bytes:
 
 
 class Agent(models.Model):
-    """A name that was seen in a channel, and what auditors say of it now; who said so is in `AgentWord`.
-
-    A row is made when a conversation first names the agent, and stays when its last message is withdrawn.
-    """
+    """A name that was seen in a channel, and what auditors say of it now; who said so is in `AgentWord`. A row is made
+    when a conversation first names the agent, and stays when its last message is withdrawn."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
@@ -127,7 +124,6 @@ class _OfPair(models.Model):
 
 class Exchange(_OfPair):
     """How much one agent said to another in one conversation in one dialect; a message to three counts with each.
-
     `sender` is null where nobody is named, `receiver` where it went to everyone (`is_broadcast`) or to nobody by name.
     Each message is among the `sent` of one exchange alone; `failed` are those of them that say that something failed.
     """

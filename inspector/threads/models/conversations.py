@@ -32,10 +32,8 @@ class OfChannel(models.Model):
 
 
 class Conversation(models.Model):
-    """Messages that share a conversation id in a channel, or a source where none is carried.
-
-    `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
-    """
+    """Messages that share a conversation id in a channel, or a source where none is carried. `generation` counts what
+    changed; the conversation is settled when `settled_generation` has caught up."""
 
     State = Standing
 
@@ -96,11 +94,8 @@ class Conversation(models.Model):
 
 
 class Trace(models.Model):
-    """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
-
-    `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. One without messages (`last_at` None) is not shown.
-    """
+    """The messages that carry one trace id, across conversations; `channel` is None for what joins across channels.
+    `generation` counts what changed, as for a conversation. One without messages (`last_at` None) is not shown."""
 
     State = Standing
 
@@ -148,12 +143,10 @@ class Trace(models.Model):
 
 
 class TreeGroup(models.Model):
-    """Messages that a tree, or the sums of a trace, take together.
-
-    A ghost stands for a message that was cited and not received, a heading for a conversation in a trace: what cites
-    the one, or answers nothing in the trace, stands below it. Both have the order key of the first line below them. A
-    part is a stretch of time of a long trace, from its `order_time` on; `data` is what its messages add up to.
-    """
+    """Messages that a tree, or the sums of a trace, take together. A ghost stands for a message that was cited and not
+    received, a heading for a conversation in a trace: what cites the one, or answers nothing in the trace, stands below
+    it. Both have the order key of the first line below them. A part is a stretch of time of a long trace, from its
+    `order_time` on; `data` is what its messages add up to."""
 
     class Kind(models.IntegerChoices):
         """What a group is."""

@@ -1,9 +1,4 @@
-"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what only several messages show.
-
-Several messages show one that bears the id of another record, one that answers what is later than itself, and one that
-came by a key whose agents have other names. Each is looked up for the messages that are written, by index, so that a
-conversation costs what comes to it and not what it holds.
-"""
+"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what only several messages show."""
 
 from __future__ import annotations
 
@@ -33,10 +28,8 @@ class Citation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What bears a cited id in other conversations: the one message that can be meant, else only how many do.
-
-    `content` stands for that message whatever its id is. `count` is not exact above `MAX_BEARERS`.
-    """
+    """What bears a cited id in other conversations: the one message that can be meant, which `content` stands for
+    whatever its id is, else only how many do. `count` is not exact above `MAX_BEARERS`."""
 
     id: uuid.UUID | None
     content: bytes = b""
@@ -92,17 +85,8 @@ CROSS JOIN LATERAL (
 def find_bearers(
     workspace_id: uuid.UUID, channel_id: uuid.UUID, citations: Iterable[Citation]
 ) -> Mapping[Citation, Elsewhere]:
-    """Who bears each cited id in the channel: among the messages of the citing one's trace, else among all.
-
-    What comes meanwhile is missed unless the channel is held (`hold_channels`).
-
-    Args:
-        channel_id: the channel; ids mean nothing outside it.
-        citations: ids that no message of the citing conversation bears.
-
-    Returns:
-        what was found, without those that nobody bears.
-    """
+    """Who bears each cited id in the channel, among the messages of the citing one's trace, else among all; without
+    those that nobody bears. What comes meanwhile is missed unless the channel is held (`hold_channels`)."""
     every = sorted(set(citations))
     if not every:
         return {}
@@ -203,12 +187,8 @@ def look_across(*, messages: Sequence[uuid.UUID]) -> None:
 
 
 def suspect_answers(*, moved: QuerySet[Message], among: Collection[uuid.UUID]) -> None:
-    """Have the answers to messages looked at that are about to be moved: they may be earlier than these by then.
-
-    Args:
-        moved: the messages, as they still stand.
-        among: the conversations that are held, theirs among them.
-    """
+    """Have the answers to messages looked at that are about to be moved, as they may be earlier than these by then,
+    among the conversations that are held."""
     rows = list(moved.values_list("id", "conversation_id", "workspace_id", "channel_id", "id_key"))
     beside = Q(conversation_id__in={row[1] for row in rows})
     elsewhere = Q(

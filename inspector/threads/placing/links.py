@@ -1,7 +1,5 @@
-"""What placing needs of a message beyond its columns: stored beside it, so that placing reads no record again.
-
-Ids stand as digests, so that a link is small however long an id is, and ids are told apart by every character.
-"""
+"""What placing needs of a message beyond its columns, stored beside it; ids as digests, so that it is small however
+long they are."""
 
 from __future__ import annotations
 
@@ -42,12 +40,9 @@ class Declared(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a message says of the work it is about: see `tasks.replay`.
-
-    `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
-    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody;
-    `is_retry` whether it says that it asks again.
-    """
+    """What a message says of the work it is about. `deadline` is as written, with its instant (ISO 8601) or its seconds
+    from then on; `mode` is that of a delegation; `within` the id of the task that it is part of; `is_public` whether it
+    is put up in a place, and so asks nobody; `is_retry` whether it says that it asks again."""
 
     deadline: str = ""
     instant: str | None = None
@@ -71,12 +66,10 @@ class Guess(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What a message says of its place among others.
-
-    `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
-    the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
-    dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used again.
-    """
+    """What a message says of its place among others. `key` is the digest of its id; `correlation` are those of the ids
+    by which an answer may name it. `declared` is what its sender says of itself. `said` is a digest of its bytes where
+    its dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used
+    again."""
 
     key: bytes | None = None
     correlation: tuple[bytes, ...] = ()
@@ -92,11 +85,8 @@ class Links(NamedTuple):
 def links_of(
     message: Message, *, dialect: str, wire: str = "", guess: Guess | None = None, size_bytes: int = 0
 ) -> Links:
-    """The links of a message as read, its envelope applied.
-
-    Args:
-        guess: of its record, where its dialect may be decided otherwise.
-    """
+    """The links of a message as read, its envelope applied; `guess` is its record's, where the dialect may be decided
+    otherwise."""
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
     return Links(
@@ -146,11 +136,8 @@ def _is_public(message: Message) -> bool:
 
 
 def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
-    """What the sender of a message says it can do, and the keys it shows, as the message is read.
-
-    Of one message no more than `MAX_DECLARED` are kept; where there are more, a last one of the kind "more" says how
-    many. A longer value is cut; the message has it in full.
-    """
+    """What the sender of a message says it can do, and the keys it shows. Values are cut; of more than `MAX_DECLARED`
+    things a last one of the kind "more" says how many are not kept. The message has them in full."""
     if not message.sender:
         return ()
     found = [Declared("ability", make_storable(value)[:MAX_DECLARED_LENGTH]) for value in message.capabilities if value]

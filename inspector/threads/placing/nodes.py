@@ -162,11 +162,9 @@ SAID_TIMES = frozenset({"wire", "envelope"})
 
 @dataclass(slots=True)
 class StoredNode:
-    """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already.
-
-    `key`, `correlation` and the keys of the ways are digests of ids, and `said` is one of its bytes (`Links`).
-    `is_statement` is False of what nobody answers: text beside a dialect's own words.
-    """
+    """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already. `key`,
+    `correlation`, the keys of the ways and `said` are digests (`Links`). `is_statement` is False of what nobody
+    answers: text beside a dialect's own words."""
 
     id: uuid.UUID
     record: uuid.UUID
@@ -292,16 +290,9 @@ def load_chunk(
     *,
     limit: int,
 ) -> tuple[list[StoredNode], bool]:
-    """The first nodes of a conversation between two order keys, in order key, without those that a withdrawal hides.
-
-    Args:
-        start: where they begin; None at its beginning.
-        end: what they do not reach; None at its end.
-        limit: so many are loaded at most, but for those of one order key, which stay together.
-
-    Returns:
-        the nodes, and whether there are no more of them.
-    """
+    """The first shown nodes of a conversation from `start` (None: its beginning) up to and without `end` (None: its
+    end), in order key, and whether these are all. At most `limit` are loaded, but for those of one order key, which
+    stay together."""
     rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
     compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
     for sign, key in ((">=", start), ("<", end)):
@@ -414,18 +405,9 @@ def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
 def find_misread(
     nodes: Iterable[StoredNode], spoken: dict[str, None]
 ) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
-    """The records that must be read again: in another dialect than they stand in, or because a decoder has changed.
-
-    A record whose dialect was a guess takes the likeliest that has been spoken before it, by order key.
-
-    Args:
-        nodes: of one conversation, in order key.
-        spoken: the dialects that were spoken before them, in order; those that they speak are added.
-
-    Yields:
-        (id of the record, its dialect, its guess); the last two None where a decoder has changed, which may see it
-        otherwise than before.
-    """
+    """The records of these nodes of a conversation, in order key, that must be read again: (id, dialect, guess). One
+    whose dialect was a guess takes the likeliest that has been spoken before it; the last two are None where a decoder
+    has changed. The dialects that these nodes speak are added to `spoken`."""
     for record, same in groupby(nodes, key=lambda node: node.record):
         run = list(same)
         first = run[0]

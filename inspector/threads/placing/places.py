@@ -1,8 +1,7 @@
 """Places: where a message stands in its timeline, said so that one that comes in late moves its neighbours alone. Pure.
 
 A place is the key of the block that a message stands in (`resolving.blocks`), which the order key of the block's first
-message gives, and the rank within it: places sort as the timeline does. How many messages each block holds turns places
-into numbers and back. Times are counted in microseconds since 1970.
+message gives, and the rank within it: places sort as the timeline does. Times are in microseconds since 1970.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
 """Dependencies: what a telling asked of its conversation, as questions and answers, and what messages established.
 
-A told message says in one line of text what its telling asked and was answered (`told_in`), and in JSON what it
-established (`established`). It is told again only where an answer would be another one now: re-telling stops where
-contexts agree, and passes over what has nothing to do with what changed.
+A message says in one line what its telling asked and was answered (`told_in`), and in JSON what its record established.
+It is told again only where an answer would be another one now.
 
     2.3 clowl 5d1c0b7f,90aa41e2=<digest>+
 
 After the version of the decoders and the dialect: what was asked, each name as a short digest, and a digest of all
-answers. A line ends in `+` where the record established something: then that is kept with it, and is gone through
-again in the place of telling.
-
-An entry (kind, name, value) stands with the message that established it and holds from that message's order key on,
-until a later one of its name, or a reset of its kind. Which of them a telling asked for is known by their digests
-(their questions).
+answers. `+` says that the record established something. An entry (kind, name, value) holds from its message on, until a
+later one of its name, or a reset of its kind.
 """
 
 from __future__ import annotations
@@ -111,10 +106,8 @@ MAX_VALUE_LENGTH: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """An entry that was asked for: what it says, who said it in which message (`number` in its conversation).
-
-    `is_told` is whether a piece of the English itself comes from it.
-    """
+    """An entry that was asked for: what it says, who said it in which message (`number` in its conversation), and
+    whether a piece of the English itself comes from it (`is_told`)."""
 
     kind: str
     name: str

@@ -38,11 +38,8 @@ _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 @dataclass(frozen=True, slots=True)
 class ToldRow:
-    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have.
-
-    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array. `sights` is what the row
-    shows by itself.
-    """
+    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have. `words`
+    and `atoms` are literals of PostgreSQL, of a tsvector and of an array. `sights` is what the row shows by itself."""
 
     severity: int
     is_sealed: bool
@@ -87,11 +84,9 @@ def make_body(given: Mapping[str, Any], reading: Reading, told: Told) -> dict[st
 
 
 def shorten_body(whole: Mapping[str, Any]) -> str:
-    """The JSON text of a told body that is over the budget: with the beginnings of its texts and lists.
-
-    What was left out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The raw
-    text is whole, and so is what the digest of the message is made of.
-    """
+    """The JSON text of a told body that is over the budget, with the beginnings of its texts and lists. What was left
+    out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The digest of the
+    message is made of the whole."""
     shown: dict[str, Any] = fit_answer(whole, MAX_BODY_BYTES)
     segments, told = shown["message"].get("english", []), whole["message"].get("english", ())
     left = sum(len(each.text) for each in told) - sum(len(each["text"]) for each in segments)
@@ -109,16 +104,8 @@ def shorten_sentence(sentence: str) -> str:
 def make_row(
     *, message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
 ) -> ToldRow:
-    """The row of a told message.
-
-    Args:
-        message: the message as told.
-        read: the message as read.
-        record: its record.
-        reading: that as read.
-        told: the telling of its record.
-        identities: what stands for each record that a definition may have come from.
-    """
+    """The row of a message as told and as read; `identities` are what stands for each record that a definition may come
+    from."""
     notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
     sentence = message.sentence
     also = [segment.text for segment in message.also]
@@ -157,14 +144,8 @@ NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 
 
 def tell_record(record: Record, reading: Reading, context: Established, *, position: int) -> Telling:
-    """Tell a record in its context, and add to that what it establishes.
-
-    Args:
-        record: the record.
-        reading: it as read, in the dialect that its conversation settles for it.
-        context: what holds before it.
-        position: the one-based place of its first message.
-    """
+    """Tell a record, read in the dialect that its conversation settles for it, in the context of what holds before it,
+    and add to that what it establishes; `position` is the one-based place of its first message."""
     told = _tell(record, reading, context, position)
     return _end(record, reading, told, context)
 

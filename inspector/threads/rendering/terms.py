@@ -1,14 +1,9 @@
 """What search finds a message by: words with their places, exact terms, and the spans of time in which it lies.
 
 PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
-rules, and handed over as a finished tsvector.
-
-Terms are exact. What is text for people (English, gloss, content) is found by words instead, except for short values
-in content.
-
-The index of search has the messages of a word in the order in which they were stored. By the spans beside the words it
-finds the newest of them among many without looking at the others, and by the sample it tells when to look for them. It
-makes these entries itself, of the columns of the row: whatever changes the time of a message changes them.
+rules, and handed over as a finished tsvector. Terms are exact; text for people (English, gloss, content) is found by
+words, and short values in content by both. By the spans beside the words the index finds the newest messages of a word
+without looking at the others, and by the sample it tells when to look for them.
 """
 
 from __future__ import annotations
@@ -54,11 +49,8 @@ def fold(word: str) -> str:
 
 
 def split_words(text: str) -> list[tuple[str, ...]]:
-    """The words of a text in order; each place holds every form that is found there.
-
-    A word of several humps or underscored parts is found whole and by each part: `("refactorauth", "refactor",
-    "auth")`. A phrase is a phrase of whole words, or of parts.
-    """
+    """The words of a text in order; each place holds every form that is found there: a word of several humps or
+    underscored parts whole and by each part, as `("refactorauth", "refactor", "auth")`."""
     return [find_forms(word) if len(word) < _LONG_WORD else cut_forms(word) for word in find_words(text)]
 
 
@@ -198,10 +190,8 @@ MARK_CHARACTERS: Final = 4
 
 
 def mark_workspace(workspace_id: uuid.UUID) -> str:
-    """The last three bytes of a workspace's id in base 64.
-
-    Two workspaces may have the same; what is found is then still that of one of them, by the query set's own filter.
-    """
+    """The last three bytes of a workspace's id in base 64. Two workspaces may have the same: the query set's own filter
+    decides."""
     return base64.b64encode(workspace_id.bytes[13:]).decode()
 
 
@@ -238,14 +228,8 @@ PRESENT: Final = (
 
 
 def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]) -> list[str]:
-    """The exact terms of a message, in order.
-
-    Args:
-        reading: its record.
-        message: as told.
-        texts: what its words are taken from; their glyphs are terms too.
-        given: the message's names that are not absent.
-    """
+    """The exact terms of a message as told, in order. `texts` are what its words are taken from, whose glyphs are terms
+    too, `given` its names that are not absent."""
     found = {term("dialect", message.dialect or reading.dialect)}
     if message.dialect:
         found.add(term("carrier", reading.dialect))

@@ -1,12 +1,8 @@
 """Wordings: messages told again where they no longer stand as told, and what each was told as before, and why.
 
-An earlier wording is one that stood. A conversation comes to rest when it is resolved, nothing more is asked for, and
-no delivery of its workspace is half read; what it was told as until then stood. So loading a log in slices leaves no
-history of its own making. Where a workspace never rests, what has been shown for ten minutes stood as well. What is
-kept is bounded: the first wording of a message and its latest ones.
-
-Times of re-telling are the wall clock's. They belong to this history alone: nothing that resolving decides asks for
-them.
+An earlier wording is one that stood: until its conversation came to rest (resolved, nothing more asked for, and no
+delivery of its workspace half read), or for ten minutes. So loading a log in slices leaves no history. Times of
+re-telling are the wall clock's and belong to this history alone: nothing that resolving decides asks for them.
 """
 
 from __future__ import annotations
@@ -138,17 +134,9 @@ def read_words(body: str) -> tuple[str, list[str]]:
 def keep_wordings(
     *, changes: Mapping[uuid.UUID, Change], told: Mapping[uuid.UUID, str], at: datetime
 ) -> Mapping[uuid.UUID, datetime]:
-    """Keep what these messages are told as in their rows; call in the transaction that is about to replace it.
-
-    Args:
-        changes: why, by message id.
-        told: the new bodies by message id: of what comes out in the same words nothing is kept. A message that is not
-            among them is kept in any case.
-        at: until when it stood.
-
-    Returns:
-        of those that come out in the same words, since when they are told in them.
-    """
+    """Keep what these messages are told as in their rows, until `at`; call in the transaction that is about to replace
+    it. Of those that come out in the same words (`told` has new bodies by message id) nothing is kept; returned is
+    since when they are told in them."""
     if not changes:
         return {}
     same: dict[uuid.UUID, datetime] = {}
@@ -187,10 +175,8 @@ def keep_wordings(
 
 
 def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
-    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction.
-
-    What comes out in the same words after all is passed over by `list_wordings`.
-    """
+    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction. What
+    comes out in the same words after all is passed over by `list_wordings`."""
     rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
     stood = [row.pk for row in rows if _has_stood(row.told_at, rested_at=row.conversation.stood_at, now=at)]
     keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
@@ -212,11 +198,8 @@ def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
 
 
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
-    """Note which of these conversations come to rest; call at the end of the transaction that resolves them.
-
-    Args:
-        reader: a job that has read its delivery to the end, and says so right after.
-    """
+    """Note which of these conversations come to rest; call at the end of the transaction that resolves them. `reader`
+    is a job that has read its delivery to the end, and says so right after."""
     if not histories or is_half_read(workspace_id=histories[0].conversation.workspace_id, reader=reader):
         return
     # One that was marked meanwhile has another generation.
@@ -225,10 +208,8 @@ def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) 
 
 
 def list_wordings(*, message: Message) -> list[Wording]:
-    """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them.
-
-    Each says in `skipped` how many before it are no longer kept. Of a message that was found with the word that it has
-    none, the database is not asked again.
+    """The earlier wordings of a message, oldest first, without those followed by the same words. Each says in `skipped`
+    how many before it are no longer kept. Of a message found with the word that it has none the database is not asked.
     """
     if not getattr(message, "is_reworded", True):
         return []
@@ -249,10 +230,7 @@ Run = list[StoredNode]
 
 class Texts:
     """What the records of a few conversations established, loaded as it is asked for: much of it at once, not too much.
-
-    Args:
-        nodes: their messages, in the order in which they are gone through.
-    """
+    Their nodes are given in the order in which they are gone through."""
 
     def __init__(self, nodes: Iterable[StoredNode]) -> None:
         self._nodes = [node for node in nodes if node.is_established]
@@ -261,11 +239,8 @@ class Texts:
         self._held: dict[uuid.UUID, str] = {}
 
     def take(self, node: StoredNode, context: Established) -> str | None:
-        """What a record established, by the first of its nodes; None where it is not told now.
-
-        Args:
-            context: is about to be asked for what is loaded.
-        """
+        """What a record established, by the first of its nodes; None where it is not told now. The context is about to
+        be asked for it."""
         at = self._places[node.id]
         if at >= self._until:
             ids = [each.id for each in _within_bounds(islice(self._nodes, at, at + _AHEAD))]
@@ -277,14 +252,9 @@ class Texts:
 
 
 class Retelling:
-    """Messages of one block being told.
-
-    Args:
-        nodes: the messages, placed, in the order of the timeline.
-        context: what holds before the first of them; it holds what they establish as well, once they are gone through.
-        texts: what their records established when they were told.
-        fence: called between loads, as a sign of life.
-    """
+    """The messages of one block, placed and in order, being told, in the context of what holds before them, which takes
+    what they establish. `texts` are what their records established when they were told; `fence` is called between
+    loads."""
 
     def __init__(
         self, nodes: Sequence[StoredNode], context: Established, texts: Texts, fence: Callable[[], None]
@@ -299,10 +269,8 @@ class Retelling:
         self._spoken: set[str] = set()
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
-        """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
-
-        A record whose parts stand together is told once.
-        """
+        """Each node in the timeline, what it is told anew (None where it stands), and what its record established. A
+        record whose parts stand together is told once."""
         for at, run in enumerate(self._runs):
             if self._stands(run):
                 self._skip(run[0])

@@ -1,9 +1,8 @@
 """Arrivals: the messages of records that were read are inserted, and their conversations resolved or marked.
 
-A conversation that is small and at rest is resolved with what is new in it before anything is held (`prepare`): its
-messages are linked and told, and then written once, by the transaction that inserts them (`insert_arrivals`). That
-proves that nothing has changed meanwhile: neither the conversation nor who bears the ids that it cites. Any other
-conversation is marked and has a job of its own, which finds its new messages as rows that are not placed yet.
+A conversation that is small and at rest is resolved with what is new in it before anything is held (`prepare`), and
+written once, by the transaction that inserts its messages (`insert_arrivals`) and proves that neither the conversation
+nor who bears the ids that it cites has changed meanwhile. Any other conversation is marked and has a job of its own.
 """
 
 from __future__ import annotations
@@ -69,10 +68,8 @@ Name = tuple[uuid.UUID, bytes]
 
 @dataclass(slots=True)
 class Ready:
-    """A conversation that was gone through with what is new in it, before it was held.
-
-    `cited` are the ids that nobody in it bears, each with who bears it elsewhere, or None.
-    """
+    """A conversation that was gone through with what is new in it, before it was held. `cited` are the ids that nobody
+    in it bears, each with who bears it elsewhere, or None."""
 
     timeline: Timeline
     passed: Pass
@@ -87,7 +84,6 @@ class Ready:
 @dataclass(slots=True)
 class Prepared:
     """What was made of records before they are held: their messages by record, conversations, and those resolved.
-
     `borne` are by channel the keys of the ids that the messages bear, each with the conversations that these come into.
     """
 
@@ -101,15 +97,8 @@ class Prepared:
 
 
 def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
-    """Resolve what can be resolved with what these records bring; nothing is held or written.
-
-    Most of the time that it takes to read a log is spent here: nobody has to wait meanwhile.
-
-    Args:
-        arrivals: records of one workspace.
-        workspace_id: that workspace.
-        has_more: whether more of their delivery follows.
-    """
+    """Resolve what can be resolved with what these records of one workspace bring; nothing is held or written, so that
+    nobody has to wait meanwhile. `has_more`: more of their delivery follows."""
     prepared = _make(arrivals, workspace_id)
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for conversation, nodes in _choose(prepared, has_more=has_more):
@@ -187,19 +176,11 @@ def insert_arrivals(
     resolve_after_seconds: float = 0,
     reader: uuid.UUID | None = None,
 ) -> None:
-    """Insert the messages of these records, and write or mark their conversations; call inside a transaction.
-
-    Args:
-        arrivals: records of one workspace, held.
-        workspace_id: that workspace.
-        prepared: what was made of them; without it all of their conversations are marked.
-        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
-            with the id that it had, so that its address holds.
-        also_stale: conversations to be marked together with theirs, all in one order, each with the slots at which
-            something else has changed.
-        resolve_after_seconds: how long the resolving of those that are marked may wait for more.
-        reader: the job that reads the last of a delivery with them.
-    """
+    """Insert the messages of these held records of one workspace, and write or mark their conversations, all of which
+    are marked without `prepared`; call inside a transaction. `moved` are the ids of records whose order key or facts
+    changed: their messages are inserted anew, each with the id that it had. `also_stale` are conversations to be marked
+    in the same order of locks, each with the slots at which something else has changed. `reader` is the job that reads
+    the last of a delivery with them."""
     # A record may have moved since, or somebody else may have made a conversation of theirs: nothing of it holds then.
     if prepared is None or any(prepared.arrivals[each.record.pk] is not each for each in arrivals):
         prepared = _make(arrivals, workspace_id)
@@ -258,11 +239,8 @@ def insert_arrivals(
 
 
 def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) -> list[Ready]:
-    """Those that stand as they were resolved: their records are shown, and who bears what they cite is the same.
-
-    Args:
-        ready: those that nothing has reached meanwhile.
-    """
+    """Those of the ones that nothing has reached meanwhile that stand as they were resolved: their records are shown,
+    and who bears what they cite is the same."""
     if not ready:
         return []
     hidden = set(HiddenRecord.objects.filter(record_id__in=prepared.arrivals).values_list("record_id", flat=True))
@@ -279,10 +257,8 @@ def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) 
 
 
 def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
-    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them.
-
-    A record with another place or other facts is read again, for it may belong to another conversation now.
-    """
+    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them. A
+    record with another place or other facts is read again, for it may belong to another conversation now."""
     rows = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
     order = ("order_time", "order_source", "order_index")
     turned = list(rows.values_list("conversation_id", "channel_id", "id_key", "links", *order))

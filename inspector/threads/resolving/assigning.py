@@ -2,8 +2,7 @@
 
 In this order: its task id (and run) says so; it asks for something, and so is a task itself; it answers, however far
 above, a message that belongs to one; it answers what was not received. What no link of the wire says is inferred, and
-says by which rule (`events.LINKS`). A message that answers one which stands later than itself belongs to the task
-that the other one names or is.
+says by which rule (`events.LINKS`). An answer to what stands later belongs to the task that the other one names or is.
 """
 
 from __future__ import annotations
@@ -74,12 +73,7 @@ def _take_latest(found: Iterable[Asking | None]) -> Asking | None:
 
 
 class Assigner:
-    """Assigns the messages of a block to their tasks, in the order of the timeline.
-
-    Args:
-        nodes: linked, in that order.
-        tasks: those that they may belong to.
-    """
+    """Assigns the messages of a block, linked, to their tasks, in the order of the timeline."""
 
     def __init__(self, conversation: Conversation, nodes: Sequence[StoredNode], view: View, tasks: Tasks) -> None:
         self._conversation_id = conversation.pk

@@ -1,8 +1,6 @@
 """The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
 
-Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first and in
-whatever file: about one message in 256 begins one; and where none does for long, the thousandth. A conversation that is
-not longer than that is one block, of which nothing is stored but that it is resolved.
+Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first.
 """
 
 from __future__ import annotations
@@ -42,12 +40,8 @@ def begins_block(node: StoredNode) -> bool:
 
 
 class Timeline:
-    """The blocks of one conversation that is being resolved, in order, and which of them are dirty.
-
-    Args:
-        history: of its wordings.
-        nodes: all of its messages, where they are one block.
-    """
+    """The blocks of one conversation that is being resolved, in order, and which of them are dirty; `nodes` are all of
+    its messages, where they are one block."""
 
     def __init__(self, history: History, nodes: list[StoredNode] | None = None) -> None:
         self.history = history

@@ -1,9 +1,8 @@
 """What a conversation has established, as one block finds it: each name is looked up when it is asked for.
 
-It notes what each telling asked, and what its record changed (`dependencies`). The answers are kept as digests,
-so that to compare them with those of another time costs no more than asking anew; they are made under a secret, so that
-nobody can write a log in which two contexts look alike. A fact stands under the question for it, so that whether a
-message still stands as it was told is answered by looking up what its telling asked.
+It notes what each telling asked, and what its record changed (`dependencies`). The answers are kept as digests under a
+secret, so that nobody can write a log in which two contexts look alike. A fact stands under the question for it, so
+that whether a message still stands as it was told is answered by looking up what its telling asked.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ _write_plain: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Established(Context):
-    """The context of the messages of a block.
-
-    Args:
-        count_before: how many messages come before the block.
-    """
+    """The context of the messages of a block, before which so many come."""
 
     def __init__(self, view: View, count_before: int = 0) -> None:
         self._view = view
@@ -220,13 +215,9 @@ class Established(Context):
     # One record at a time.
 
     def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:
-        """Begin to tell a record: nothing has been asked and nothing changed.
-
-        Args:
-            identity: what stands for it by content.
-            position: the one-based place of its first message in the block.
-            hide: takes the record's tokens out of what it establishes.
-        """
+        """Begin to tell a record: nothing has been asked and nothing changed. `identity` stands for it by content,
+        `position` is the one-based place of its first message in the block, `hide` takes its tokens out of what it
+        establishes."""
         self.record, self._position, self._hide = record, position, hide
         self.identities[record] = identity
         self._changes, self._asked, self._forgotten = [], {}, set()
@@ -247,12 +238,8 @@ class Established(Context):
         return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
     def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
-        """Whether what was told then would be told alike now.
-
-        Args:
-            dialect: the dialect that the record is placed in now.
-            position: the one-based place of its first message in the block now.
-        """
+        """Whether what was told then would be told alike now, in this dialect and with the first message of its record
+        at this one-based place in the block."""
         start = f"{DECODER_VERSION} {dialect} "
         if not told_in.startswith(start):
             return False

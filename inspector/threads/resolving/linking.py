@@ -1,13 +1,9 @@
 """Links: which message each one answers, by the reply rules of the dialects; and the runs of an id that starts over.
 
-A sender's turn that is said again after a later turn, in other bytes, opens a new run; the same bytes are repeated.
-Within a run its messages stand in the order of their turns, as far as they stand in one block; what comes later than
-that stands by its time, and says so.
-
-A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
-latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
-earlier messages. Whoever says to whom it speaks means those; else anyone else who spoke to its sender, or to
-nobody by name.
+A sender's turn that is said again after a later turn, in other bytes, opens a new run. Within a run messages stand in
+the order of their turns, as far as they stand in one block. A dialect names the ways to a parent (`dialects.Reply`),
+tried in order. An id is looked up in the whole conversation, then in the channel; everything else among earlier
+messages: those of whom it speaks to, else of anyone else who spoke to its sender, or to nobody by name.
 """
 
 from __future__ import annotations
@@ -103,12 +99,9 @@ def is_answer(node: StoredNode) -> bool:
 
 
 class Linker:
-    """Finds what the messages of a block answer, one after the other.
-
-    Args:
-        outside: messages of other blocks that bear the ids which they cite.
-        elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
-    """
+    """Finds what the messages of a block answer, one after the other. `outside` are messages of other blocks that bear
+    the ids which they cite, `elsewhere` is who bears those in other conversations of the channel that nobody in this
+    one bears."""
 
     def __init__(
         self,
@@ -378,11 +371,9 @@ class Linker:
     # Circles.
 
     def _closes_circle(self, node: StoredNode, target: Ref | StoredNode) -> bool:
-        """Whether the parents of a message lead back to the one that is to answer it.
-
-        What stands later than a message is asked by the ids alone that it names, for its turn has not come; so what the
-        wire says is cut at the first of a circle, and otherwise where it is closed by what is inferred.
-        """
+        """Whether the parents of a message lead back to the one that is to answer it. Of what stands later only the ids
+        that it names are known; so what the wire says is cut at the first of a circle, and what is inferred where it
+        closes one."""
         above = target.node if isinstance(target, Ref) else target
         is_ahead = above is not None and above.position > node.position
         if not (is_ahead or self._has_ahead or self._view.get(("ahead",))):

@@ -36,13 +36,8 @@ def read_again(history: History, record_id: uuid.UUID, dialect: str | None, gues
 
 
 def read_misread(history: History, nodes: Sequence[StoredNode], view: View, fence: Fence) -> bool:
-    """Read again what is to be read otherwise; whether there was anything. Its messages have to be loaded again then.
-
-    Args:
-        nodes: messages of a conversation, in order key.
-        view: what holds before them.
-        fence: called before each; raises when another worker has taken over.
-    """
+    """Read again what is to be read otherwise of these nodes of a conversation, in order key; whether there was
+    anything. Its messages have to be loaded again then. `view` is what holds before them."""
     guessed = {slug for node in nodes if node.guess is not None for slug in node.guess.scores}
     spoken = {slug: None for slug in sorted(guessed) if view.get(("spoken", slug))}
     misread = list(find_misread(nodes, spoken))

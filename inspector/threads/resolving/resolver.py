@@ -1,19 +1,14 @@
 """Resolving: each message of a conversation linked, assigned to its task and told; one loop, block by block.
 
-A conversation is cut by order key into blocks of some hundred messages (`blocks`). To resolve it:
+1. Take the first block that is dirty: messages came into it, or something that it read has changed (`blocks`). 2. Go
+through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`), which
+task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`). 3. Write the rows that
+came out otherwise, and what the block adds up to (`summaries`). 4. Compare the facts that the block gives with those
+that it gave before: whoever read one of them is dirty now. 5. Until none is dirty. Then the conversation's row is the
+sum of its blocks.
 
-1. take the first block that is dirty: messages came into it, or something that it read has changed;
-2. go through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`),
-   which task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`);
-3. write the rows that came out otherwise, and what the block adds up to (`summaries`);
-4. compare the facts that the block gives with those that it gave before: whoever read one of them is dirty now;
-5. until none is dirty. Then the conversation's row is the sum of its blocks.
-
-Nothing is carried from block to block, so one message more costs the blocks that it changes, wherever it comes in. The
-same set of records gives the same rows in whatever order and batches they came: a block is a function of its messages
-and of what it reads. Each block is written in one transaction, so that a worker killed at any point leaves blocks that
-are resolved and blocks that are dirty. Most conversations are one block: those are gone through and written together,
-and keep no facts.
+A block is a function of its messages and of what it reads, and is written in one transaction: a worker killed at any
+point leaves blocks that are resolved and blocks that are dirty. Conversations of one block keep no facts.
 """
 
 from __future__ import annotations
@@ -56,16 +51,10 @@ def resolve(
     finish: Callable[[set[uuid.UUID]], None],
     others: Sequence[Conversation] = (),
 ) -> None:
-    """Link, assign and tell what is dirty of a conversation, and note up to which generation it is resolved.
-
-    Args:
-        conversation: the row; its generation as loaded is what this run resolves.
-        fence: called inside every writing transaction, and as the sign of life between them; raises when another
-            worker has taken over.
-        finish: called inside the last one, so that the job ends together with its work; with the ids of those of the
-            others that it has resolved.
-        others: more conversations of the same workspace, of which nobody else works on one: those of them that are
-            one block are resolved with it, as far as they are not too much together.
+    """Link, assign and tell what is dirty of a conversation, up to its generation as loaded. `fence` is called inside
+    every writing transaction, and as the sign of life between them; it raises when another worker has taken over.
+    `finish` is called inside the last one, so that the job ends together with its work, with the ids of those of the
+    `others` that are resolved with it: conversations of the workspace that are one block, on which nobody else works.
     """
     timelines = _begin(conversation, others, fence)
     held = [each.conversation.pk for each in timelines]
@@ -138,13 +127,9 @@ def go_through(
     fence: Fence,
     write_window: Callable[[], None] | None = None,
 ) -> None:
-    """Link, assign and tell the messages of these blocks, each of another conversation.
-
-    Args:
-        elsewhere: by channel, who bears in other conversations the ids that nobody bears in the citing one.
-        fence: called between loads, as a sign of life.
-        write_window: writes what has changed as soon as that is much; without it nothing is written.
-    """
+    """Link, assign and tell the messages of these blocks, each of another conversation. `elsewhere` is by channel who
+    bears in other conversations the ids that nobody bears in the citing one. `write_window` writes what has changed as
+    soon as that is much."""
     for each in passes:
         each.link(elsewhere.get(each.conversation.channel_id, {}))
     texts = Texts(node for each in passes for node in each.nodes)
@@ -175,12 +160,8 @@ def _write(passed: Pass) -> set[bytes]:
 
 
 def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader: uuid.UUID | None = None) -> None:
-    """Write what the blocks of conversations come to; call inside the transaction that holds them.
-
-    Args:
-        timelines: of conversations of one workspace.
-        passes: the last ones over their blocks.
-        reader: the job that reads the last of a delivery and resolves them, where it does.
+    """Write what the blocks of conversations of one workspace come to, by the last passes over them; call inside the
+    transaction that holds them. `reader` is the job that reads the last of a delivery and resolves them, where it does.
     """
     conversations = [each.conversation for each in timelines]
     only = [each for each in passes if each.view.is_only]

@@ -51,10 +51,8 @@ _Rows = dict[tuple[bytes, bytes], tuple[Any, ...]]
 @dataclass(slots=True)
 class Changed:
     """Which keys have changed, by the border of the block that gave them: for those behind it, and for all others.
-
-    `names` are ids that messages bear which were not there before: a block that was resolved since they arrived has
-    seen them. `tasks` are the ids of those that a block that is gone said something of.
-    """
+    `names` are ids of new messages: a block that was resolved since they arrived has seen them. `tasks` are the ids of
+    those that a block that is gone said something of."""
 
     behind: list[tuple[bytes, bytes]] = field(default_factory=list)
     everywhere: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -110,11 +108,7 @@ def _replace_rows(
     passed: Pass,
     rows: _Rows,
 ) -> _Rows:
-    """Put these rows, by border and key, in the place of those of a block and of those that it stands for.
-
-    Returns:
-        what was stored before.
-    """
+    """Put these rows in the place of those of a block and of those that it stands for; what was stored before."""
     table, pk = model._meta.db_table, passed.conversation.pk
     with connection.cursor() as cursor:
         cursor.execute(
@@ -137,10 +131,8 @@ def _replace_rows(
 
 
 def write_block(passed: Pass, *, is_quiet: bool) -> None:
-    """Put the row of a block, and of those that are cut beside it, in the place of those that were there.
-
-    Unless it is quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked.
-    """
+    """Put the row of a block, and of those that are cut beside it, in the place of those that were there. Unless it is
+    quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked."""
     conversation, block, recut = passed.conversation, passed.block, passed.recut
     held = Block.objects.filter(conversation=conversation, border__in=[block.start, *recut.gone])
     changed = 0 if is_quiet else held.aggregate(latest=Max("changed_generation"))["latest"] or 0
@@ -163,14 +155,9 @@ def break_off(passes: Iterable[Pass]) -> None:
 
 
 def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:
-    """Mark blocks as dirty: those that messages stand in, and those that have looked for an id that a message bears.
-
-    Call it inside the transaction that holds their conversations and counts them up.
-
-    Args:
-        slots: of the messages, by conversation, as far as the borders of blocks are long: see `places`.
-        names: conversations, and the keys of ids that are no longer borne in them, or are borne again.
-    """
+    """Mark blocks as dirty: those that messages stand in, by conversation and `slots`, and those that have looked for
+    `names`: keys of ids that are no longer borne, or are borne again. Call it inside the transaction that holds their
+    conversations and counts them up."""
     pairs = [(pk, slot) for pk, each in slots.items() for slot in each]
     read = [(pk, digest_everywhere(digest_key(("id", key.hex())))) for pk, key in names]
     with connection.cursor() as cursor:
@@ -197,11 +184,8 @@ UPDATE threads_block AS block SET changed_generation = conversation.generation
 
 
 def mark_readers(passed: Pass, changed: Changed, *, is_quiet: bool) -> set[bytes]:
-    """Mark the blocks that have read what has changed by a pass over one; their borders.
-
-    Args:
-        is_quiet: whether nothing has arrived since the blocks of the present generation were gone through.
-    """
+    """Mark the blocks that have read what has changed by a pass over one; their borders. It `is_quiet` where nothing
+    has arrived since the blocks of the present generation were gone through."""
     found: set[bytes] = set()
     not_itself = "read.border <> asked.border"
     unseen = " AND block.generation < %(generation)s" if is_quiet else ""

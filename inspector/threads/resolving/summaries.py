@@ -1,10 +1,8 @@
 """Summaries: what the messages of a block add up to, and what those of all blocks come to for their conversation.
 
-A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
-
-Its digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
+The digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
 stands, by its time and how many of that time come before it. So nothing in an element moves when another message comes
-in before it. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
+in. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
 """
 
 from __future__ import annotations
@@ -43,13 +41,11 @@ MAX_SENDERS = 50
 
 
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
-    """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal.
-
-    `agents` and `dialects` stand in the order in which they appear, with how many messages each sent, or is in.
-    `asks` is the place of the first that asks for something, `asked` and `named` the ids of the messages that may name
-    the conversation: the first that asks for something by name, the first with a name that is no greeting. `latest`
-    counts the messages of the last time.
-    """
+    """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal. `agents` and
+    `dialects` stand in the order in which they appear, with how many messages each sent, or is in. `asks` is the place
+    of the first that asks for something, `asked` and `named` the ids of those that may name the conversation: the first
+    that asks for something by name, the first with a name that is no greeting. `latest` counts the messages of the last
+    time."""
 
     count: int = 0
     first_at: int | None = None
@@ -84,11 +80,8 @@ def read_summary(text: str) -> Summary:
 
 
 def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
-    """What these nodes add up to, placed and told, in the order of the timeline.
-
-    Args:
-        before: the latest time before the block, and how many messages have it, where one of the block has it too.
-    """
+    """What these nodes add up to, placed and told, in the order of the timeline. `before` is the latest time before the
+    block, and how many messages have it, where one of the block has it too."""
     instants = [node.instant for node in nodes]
     about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
@@ -135,12 +128,8 @@ ADDED_UP: Final = (
 
 
 def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
-    """What the summaries of all blocks of a conversation come to: the message that names it, and `ADDED_UP`.
-
-    Args:
-        every: in the order of the blocks.
-        hidden: how many messages a withdrawal hides.
-    """
+    """What the summaries of all blocks of a conversation, in their order, come to: the message that names it, and
+    `ADDED_UP`. `hidden` counts the messages that a withdrawal hides."""
     dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
     severities = Counter[int]()
     for each in every:
@@ -180,12 +169,9 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of a conversation's messages.
-
-    `asked` is the place, in hexadecimal, of the first that asks for something. `severities` counts messages by their
-    gravest note (0 is none), `senders` by who sent them, for the agents that appear first. `gravest` are places.
-    `hidden` counts those that a withdrawal hides; nothing else here counts them.
-    """
+    """Counts of a conversation's messages. `asked` is the place, in hexadecimal, of the first that asks for something.
+    `severities` counts messages by their gravest note (0 is none), `senders` by who sent them, for the agents that
+    appear first. `gravest` are places. `hidden` counts those that a withdrawal hides; nothing else here counts them."""
 
     asked: str | None
     asked_count: int
@@ -223,12 +209,8 @@ class Moment(NamedTuple):
 
 
 def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> Iterator[bytes]:
-    """The elements of these placed and told messages of a conversation, in the order of its timeline.
-
-    Args:
-        nodes: the messages; none of the others that come later has the time of one of them.
-        before: of those that come before them, the latest time. None has another time of theirs.
-    """
+    """The elements of these placed and told messages of a conversation, in the order of its timeline. `before` is the
+    latest time before them, where one of them has it too."""
     held: dict[int, int] = {} if before is None else {before.instant: before.messages}
     for node in nodes:
         instant, above, cited = node.instant, node.above, node.cited or b""

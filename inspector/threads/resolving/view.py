@@ -1,17 +1,9 @@
 """What holds where a block begins, as it is asked for; and what the block makes of it.
 
-A conversation is resolved block by block (`resolver`). Going through a block asks for keys: the latest message to an
-agent, the run of a dialect, the meaning of a word. A key is answered by what the block itself has said of it, else by
-the latest earlier block that did, found by one look-up. What was asked is noted with how far back its answer came
-from, so that a change of an earlier block marks those later ones that would be answered otherwise now, and no others.
-Nothing is copied from block to block, so nothing can go stale.
-
-    view.get(("to", "bob"))            the value that holds now
-    view.put(("to", "bob"), value)     from here on it is this one
-    view.walk(("asked", "bob"))        the values of one key, the latest first: of this block, then of earlier ones
-    view.list_everywhere([("asks", …)])  the values of keys in all other blocks, earlier and later, in order
-
-Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving comes to an end.
+A key is answered by what the block itself has said of it, else by the latest earlier block that did. What was asked is
+noted with how far back its answer came from, so that a change of an earlier block marks those later ones that would be
+answered otherwise now. Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving
+comes to an end.
 """
 
 from __future__ import annotations
@@ -117,12 +109,8 @@ def _keep(value: Any) -> Any:
 
 @dataclass(slots=True)
 class View:
-    """What one block asks and says.
-
-    Args:
-        conversation_id: None where it is the only block, so that nothing has to be noted.
-        border: where it begins; no block comes before the first, so that nothing earlier has to be asked.
-    """
+    """What one block asks and says. `conversation_id` is None where it is the only block, so that nothing has to be
+    noted; no block comes before the first border, so that nothing earlier has to be asked."""
 
     conversation_id: uuid.UUID | None
     border: bytes
@@ -144,11 +132,7 @@ class View:
         return cls(None, FIRST)
 
     def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
-        """The value that holds for a key; None where there is none.
-
-        Args:
-            read: makes a value of what is stored of one.
-        """
+        """The value that holds for a key, which `read` makes of what is stored; None where there is none."""
         if key in self.own:
             return self.own[key]
         if self.is_first:

@@ -53,11 +53,7 @@ class Changes:
         return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
 
     def take(self, history: History, node: StoredNode, row: ToldRow | None, established: str) -> None:
-        """Add what has changed of a node's row; nothing where it came out as it stands.
-
-        Args:
-            history: of the wordings of its conversation.
-        """
+        """Add what has changed of a node's row; nothing where it came out as it stands."""
         is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
         if history.pass_by(node, is_changed=is_changed):
             self.reworded[history.conversation.pk] = history
@@ -100,10 +96,8 @@ class Changes:
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
-    """Write the rows of these conversations, mark their traces and announce what is new in them.
-
-    Call inside a transaction that holds them.
-    """
+    """Write the rows of these conversations, mark their traces and announce what is new; inside a transaction that
+    holds them."""
     for each in changes:
         each.keep_wordings()
     fresh = [message_id for each in changes for message_id in each.fresh]

@@ -1,7 +1,4 @@
-"""Events of tasks: what a message is to its task. The first of `EVENT_RULES` that fits it decides; `states` follows.
-
-Which acts answer, end or repeat a task, and by which rule a message that names none belongs to it, is said here too.
-"""
+"""Events of tasks: what a message is to its task. The first of `EVENT_RULES` that fits it decides; `states` follows."""
 
 from __future__ import annotations
 
@@ -78,11 +75,9 @@ FAILURES: Final = frozenset({"failed", "failed-for-now", "not-understood", "dele
 
 
 class EventRule(NamedTuple):
-    """One row: a message that fits all of it is this event. None fits anything.
-
-    `by` is the requester, or any other (also where the wire does not say who spoke). `status` is what its status word
-    means. `wish` is what the task wants, `answers` the act of the message answered.
-    """
+    """One row: a message that fits all of it is this event; None fits anything. `by` is the requester, or any other
+    (also where the wire does not say who spoke), `status` what its status word means, `wish` what the task wants,
+    `answers` the act of the message answered."""
 
     event: str
     acts: frozenset[str]

@@ -27,9 +27,7 @@ _MAX_OPEN: Final = 10_000
 
 class Outcome(NamedTuple):
     """How many things were asked, and how many of them are done, failed and open (cancelled ones are none of these).
-
-    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`.
-    """
+    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`."""
 
     asked: int = 0
     done: int = 0

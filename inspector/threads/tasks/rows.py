@@ -1,8 +1,8 @@
 """The tasks of blocks and the rows of tasks: how each stands after its messages, gone on with from earlier blocks.
 
-A task is known by its key. How it stands is a fact that later blocks read; what it adds up to (how many messages, its
-changes, its first and last time) is kept beside that fact by each block, so that one more message on a task marks no
-later block unless the task stands otherwise. A task's row is the latest fact and the sum of what stands beside all.
+How a task stands is a fact that later blocks read; what it adds up to (how many messages, its changes, its first and
+last time) is kept beside that fact, so that one more message on a task marks no later block unless it stands otherwise.
+A task's row is the latest fact and the sum of what stands beside all.
 """
 
 from __future__ import annotations
@@ -191,12 +191,8 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
 
 
 def write_tasks(rows: Iterable[TaskRow], *, known: QuerySet[Task]) -> None:
-    """Write the rows that are new or came out otherwise, and drop the others; call where their conversations are held.
-
-    Args:
-        rows: as `make_row` gives them.
-        known: the stored tasks that these are all of.
-    """
+    """Write the rows that are new or came out otherwise, and drop others of the `known` tasks, which these are all of;
+    call where their conversations are held."""
     given = {row[0]: row for row in rows}
     stored = {
         row[0]: tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)

@@ -1,8 +1,5 @@
-"""States of tasks: one table of where each event leads. Advisory, never what a wire claims.
-
-`events.EVENT_RULES` says what a message is to a task, and `TRANSITIONS` where that leads from each state; an event that
-has no row for a state changes nothing. docs/lifecycle.md is written from both.
-"""
+"""States of tasks: one table of where each event leads. Advisory, never what a wire claims. An event that has no row
+for a state changes nothing. docs/lifecycle.md is written from this and `events.EVENT_RULES`."""
 
 from __future__ import annotations
 
@@ -149,14 +146,12 @@ class Step(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class TaskState:
-    """A task as its messages leave it, those that were gone through so far.
-
-    `request` is the id of the message that asked, `requester` and `act` what it says; the first is None where no
-    message of the conversation did. `ends` counts how often it has ended by its acts, `ending` how it stands by them.
-    `part_of` is the key of the task that it is part of as the wire says, `within` the one that it goes on within, None
-    where that had ended. It was passed on in the `mode`, and itself passed on in the mode `delegation`. `left_out`
-    counts its changes that are not among `steps`: between the first and the latest of many.
-    """
+    """A task as its messages leave it, those that were gone through so far. `request` is the id of the message that
+    asked, `requester` and `act` what it says; the first is None where no message of the conversation did. `ends` counts
+    how often it has ended by its acts, `ending` how it stands by them. `part_of` is the key of the task that it is part
+    of as the wire says, `within` the one that it goes on within, None where that had ended. It was passed on in the
+    `mode`, and itself passed on in the mode `delegation`. `left_out` counts its changes between the first and the
+    latest of many."""
 
     key: bytes
     id: uuid.UUID

@@ -65,10 +65,8 @@ def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
 
 
 def select_trace() -> Case:
-    """`id` and `name` of the trace of the message in a row, or nothing.
-
-    What a trace of its channel does not hold is in the one across channels, as is an id that is random by its form.
-    """
+    """`id` and `name` of the trace of the message in a row, or nothing. What a trace of its channel does not hold is in
+    the one across channels, as is an id that is random by its form."""
     held = Trace.objects.filter(workspace=OuterRef("workspace_id"), key=OuterRef("trace_key"), last_at__isnull=False)
     said = held.values(said=JSONObject(id="pk", name="native_id"))
     across = Subquery(said.filter(channel=None))

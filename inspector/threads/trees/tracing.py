@@ -2,9 +2,7 @@
 
 A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
 message marks the part that it is in (`inserting.marking`), which is read anew, and the sums of all parts are added up.
-So a late message costs one part, and what adding up costs. Resolving has given new messages the line
-that they stand below; those that moved get theirs here, where circles through several conversations are cut at their
-smallest order key.
+Messages that moved get the line that they stand below here, where circles through several conversations are cut.
 """
 
 from __future__ import annotations
@@ -51,11 +49,9 @@ def draw_traces(
     finish: Callable[[set[uuid.UUID]], None],
     others: Sequence[Trace] = (),
 ) -> None:
-    """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
-
-    `fence` is called inside every writing transaction and raises when another worker has taken over, `finish` inside
-    the last one, with the ids of those of the `others` that are small and so were drawn together with it.
-    """
+    """Sum a trace up and draw its headings and ghosts, up to its generation as loaded. `fence` is called inside every
+    writing transaction and raises when another worker has taken over, `finish` inside the last one, with the ids of
+    those of the `others` that are small and so were drawn together with it."""
     if trace.message_count > MAX_PART or len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART:
         while _read_stale(trace, fence, lambda: finish(set())):
             pass

@@ -1,8 +1,7 @@
 """Walking: a tree in display order from parent links alone, by one recursive statement over one index.
 
 From a line the walk goes to the first line below it, where it is open; else to the next beside it; else it climbs until
-there is one. The lines below one are ordered by their order key, messages, ghosts and headings together. A window that
-crosses the end of a deep chain would climb for long: the climb is bounded, and the walk stops there to be gone on with.
+there is one. The climb is bounded, for a window that crosses the end of a deep chain, and the walk stops there.
 """
 
 from __future__ import annotations
@@ -57,15 +56,9 @@ def walk(
     is_back: bool = False,
     is_after: bool = False,
 ) -> list[Step]:
-    """The lines from one on, itself first, or back from it without it; at most `limit`.
-
-    Args:
-        start: the line, taken for shown; or the tree itself by the id of its owner, which is never among the lines.
-        is_after: whether to begin behind everything below the start, without it.
-
-    Returns:
-        the lines; the last one is of the kind `STOP` where a climb was stopped at it.
-    """
+    """The lines from one on, itself first, or back from it without it; at most `limit`. `start` is taken for shown, or
+    is the tree itself by the id of its owner, which is never among the lines. `is_after`: begin behind everything below
+    the start, without it. The last line is of the kind `STOP` where a climb was stopped at it."""
     is_left_out = is_back or is_after or start.kind == ROOT
     given: dict[str, Any] = {
         "start": start.id,
@@ -173,10 +166,8 @@ def _write_nothing(order: Sequence[str]) -> str:
 
 
 class Climbed(NamedTuple):
-    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree.
-
-    `at` is the time of a message.
-    """
+    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree. `at`
+    is the time of a message."""
 
     id: uuid.UUID
     kind: int

@@ -1,8 +1,7 @@
 """Windows: what a reader sees of a tree at once, folded as the reader wants it.
 
-A row is open or closed by its depth (`level`), and the other way round where it is `toggled`. A window begins at a row
-and holds what is shown from there on; nothing before or after it is read, so that it costs the same in a tree of any
-size. Where in the tree it stands is said by time.
+A row is open or closed by its depth (`level`), and the other way round where it is `toggled`. Nothing before or after a
+window is read, so that it costs the same in a tree of any size.
 """
 
 from __future__ import annotations
@@ -41,10 +40,8 @@ _MAX_PLOTTED: Final = 2000
 
 
 class Place(NamedTuple):
-    """Where a window begins: at a line; or, where one has to be climbed out of for long, after all below it.
-
-    `depth` is how deep the line stands, None where that is to be found out.
-    """
+    """Where a window begins: at a line of this `depth` (None: to be found out); or, where one has to be climbed out of
+    for long, after all below it."""
 
     line: uuid.UUID
     depth: int | None = None
@@ -71,10 +68,8 @@ def read_place(text: str) -> Place | None:
 
 @dataclass(frozen=True, slots=True)
 class WindowRow:
-    """A row of a window: what it is known by in the tree, its line, and what is below it.
-
-    `hidden` is how many rows below are not shown, at least so many where `is_more`.
-    """
+    """A row of a window: what it is known by in the tree, its line, and what is below it: `hidden` rows are not shown,
+    at least so many where `is_more`."""
 
     place: uuid.UUID
     depth: int
@@ -88,10 +83,8 @@ class WindowRow:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends.
-
-    `critical` is how many messages the critical path of the tree has, and how long it takes; None where it is longer
-    than is climbed.
+    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends. `critical` is
+    how many messages the critical path of the tree has, and how long it takes; None where it is longer than is climbed.
     """
 
     rows: Sequence[WindowRow]
@@ -140,10 +133,8 @@ class Tree:
         return self.owner.message_count + self._groups.exclude(kind=TreeGroup.Kind.PART).count()
 
     def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = OPEN) -> Window:
-        """The rows from a place on, at most `limit` of them; without one from the beginning.
-
-        A place that is no row of the tree gives the beginning, one that is hidden the row that hides it.
-        """
+        """The rows from a place on, at most `limit` of them; without one from the beginning. A place that is no row of
+        the tree gives the beginning, one that is hidden the row that hides it."""
         start = self._find_start(at, fold) if at is not None else None
         is_after = start is not None and at is not None and at.is_after
         root = Step(self.owner.pk, ROOT, -1)
@@ -175,10 +166,8 @@ class Tree:
         return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
     def read_path(self, line: uuid.UUID) -> list[Step]:
-        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not.
-
-        Of one deeper than `MAX_DEPTH` these are the nearest, as if it stood so deep.
-        """
+        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not. Of one
+        deeper than `MAX_DEPTH` these are the nearest, as if it stood so deep."""
         climbed = climb(self.column, line)
         depth = len(climbed) - 1
         if not climbed or (depth < MAX_DEPTH and climbed[-1].above != self.owner.pk):
