@@ -45,6 +45,7 @@ BESIDE = {
     "budget",
     "confusables",
     "effort",
+    "hidden_characters",
     "settings",
     "celery",
     "logs",

@@ -1,4 +1,4 @@
-"""A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing."""
+"""A conversation as a sequence: a window of its timeline, messages alike in a row together, and what is missing."""
 
 from __future__ import annotations
 

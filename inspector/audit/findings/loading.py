@@ -37,6 +37,7 @@ from django.db.models import (
 
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
+from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Conversation, Message, Task
@@ -44,7 +45,6 @@ from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from inspector.audit.findings.selectors import OpenRule
+from inspector.hidden_characters import HIDDEN, spell_hidden
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line
@@ -26,7 +27,6 @@ from inspector.threads.trees.windows import WindowRow
 from ..agents.marks import AgentMark, Cast
 from ..shown.filling import escape_text
 from ..shown.ghosts import say_fate
-from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
 from ..shown.told import name_conversation, shorten, strip_names
 from ..templatetags.marks import TO, act, icon, severity, tile

@@ -75,7 +75,7 @@ def pack_text(text: str) -> bytes:
 
 
 def unpack_text(packed: bytes | memoryview, *, max_bytes: int | None = None) -> str:
-    """The text that was packed, or "" where it is longer than `max_bytes` of UTF-8; a ValueError for an unknown form."""
+    """The text that was packed, or "" where it is longer than `max_bytes` of UTF-8; a ValueError for another form."""
     form, data = bytes(packed[:1]), bytes(packed[1:])
     if form == bytes([_FORM]):
         if max_bytes is not None and zstandard.frame_content_size(data) > max_bytes:

@@ -1,4 +1,4 @@
-"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what only several messages show."""
+"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what several messages show."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from typing import Final
 from django.db.models import Q
 
 from dialects import Message
+from inspector.hidden_characters import has_deceptive, has_unseen
 from inspector.intake.models import Record
 
 from . import terms
-from .hidden_characters import has_deceptive, has_unseen
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)

@@ -24,10 +24,10 @@ from inspector.audit.findings.loading import (
     see_all,
 )
 from inspector.audit.findings.scene import Scene, Seen, SeenTask, Skewed
+from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps

@@ -14,8 +14,7 @@ from dialects import Context, LogRecord, Message, Reading, choose_dialect, ident
 from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.facts import facts_at, read_with_facts
 from inspector.intake.identity import find_time, write_envelope
-
-from .placing.keys import key_of_conversation
+from inspector.threads.placing.keys import key_of_conversation
 
 # A longer one takes too long to tell while somebody waits for it.
 MAX_WIRE = 100_000
