@@ -17,17 +17,8 @@ from django.db import connection, models
 
 from inspector.intake.bulk import insert_rows
 
-from ..models import (
-    Agent,
-    AgentTotal,
-    Conversation,
-    Declaration,
-    Exchange,
-    Message,
-    PairTotal,
-    key_of_name,
-    make_agent_id,
-)
+from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, Message, PairTotal
+from ..models.agents import key_of_name, make_agent_id
 from ..placing.nodes import StoredNode
 from ..placing.places import count_microseconds, read_instant
 from ..tasks.events import FAILING
@@ -138,8 +129,7 @@ def add_rows(conversation: Conversation, blocks: Iterable[Iterable[Sequence[Any]
 def write_declarations(gathered: Exchanges, messages: Sequence[uuid.UUID]) -> None:
     """Write what these messages declare, in the place of what they declared before, and the agents they name."""
     _insert_agents([gathered])
-    stored = Declaration.objects.filter(conversation=gathered.conversation, message__in=messages)
-    _write_declared([gathered], stored)
+    _write_declared([gathered], gathered.conversation.declarations.filter(message__in=messages))
 
 
 def _write_declared(gathered: Sequence[Exchanges], stored: models.QuerySet[Declaration]) -> None:

@@ -8,27 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.postgres.aggregates import ArrayAgg, BoolOr
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import (
-    BigIntegerField,
-    Count,
-    Exists,
-    F,
-    Func,
-    Max,
-    Min,
-    OuterRef,
-    Q,
-    QuerySet,
-    Sum,
-    UUIDField,
-    Value,
-    Window,
-)
+from django.db.models import Count, Exists, F, Func, Max, Min, OuterRef, Q, QuerySet, Sum, UUIDField, Value, Window
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
@@ -198,15 +183,6 @@ def _count_shared(sums: Iterable[AgentSum], choice: Choice) -> dict[uuid.UUID, i
         return dict(cursor.fetchall())
 
 
-def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
-    """The rows that a choice leaves."""
-    if choice.channel:
-        rows = rows.filter(channel=choice.channel)
-    if choice.dialect:
-        rows = rows.filter(dialect=choice.dialect)
-    return rows
-
-
 def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
     """The agents in whose name or friendly name this stands, in any case: each by the id that it is known by."""
     agents = Agent.objects.filter(workspace=workspace)
@@ -240,10 +216,8 @@ def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
 def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int = 200) -> list[Declaration]:
     """What these agents declared: each different thing once, with the latest message that said it, abilities first."""
     rows = Declaration.objects.select_related("agent").filter(workspace=workspace, agent__in=list(agent_ids))
-    latest = rows.order_by("kind", "dialect", "name", "value", "-at", "-message").distinct(
-        "kind", "dialect", "name", "value"
-    )
-    return list(latest[:limit])
+    thing = ("kind", "dialect", "name", "value")
+    return list(rows.order_by(*thing, "-at", "-message").distinct(*thing)[:limit])
 
 
 def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, str]]:
@@ -271,18 +245,16 @@ class Confusables:
 def compare_names(*, workspace: Workspace) -> Confusables:
     """Compare the names of the workspace's agents, the busiest first; one statement."""
     rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect="")
-    busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
+    busiest = rows.order_by((F("sent") + F("received")).desc(), "agent")
     # Nobody takes a name of hundreds of characters for another's.
-    begun = busiest.annotate(begun=Left("agent__name", MAX_COMPARED_CHARACTERS + 1)).values_list("begun", flat=True)
-    found = list(begun[: MAX_COMPARED + 1])
+    begun = Left("agent__name", MAX_COMPARED_CHARACTERS + 1)
+    found = list(busiest.values_list(begun, flat=True)[: MAX_COMPARED + 1])
     names = frozenset(name for name in found[:MAX_COMPARED] if len(name) <= MAX_COMPARED_CHARACTERS)
     return Confusables(_find_likenesses(names), len(found) <= MAX_COMPARED, names)
 
 
-@lru_cache(maxsize=8)
-def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
-    """The names of a workspace are nearly always those of the page before."""
-    return find_likenesses(names)
+# The names of a workspace are nearly always those of the page before.
+_find_likenesses = lru_cache(maxsize=8)(find_likenesses)
 
 
 def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
@@ -371,23 +343,20 @@ def _make_pair(row: Mapping[str, Any], agents: Mapping[uuid.UUID, Agent]) -> Pai
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """How many pairs there are in all, and how many messages between them."""
 
-    pairs: int
-    messages: int
+    pairs: int = 0
+    messages: int = 0
 
 
 def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING) -> Extent:
     """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
     pairs = _sum_pairs(workspace, choice, None)
-    sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
-    return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
+    return Extent(*(int(each or 0) for each in pairs.aggregate(pairs=Count("total"), messages=Sum("total")).values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(NamedTuple):
     """The pairs of an agent that say most, the extent of all, and all who are one with a side, with their customs."""
 
     pairs: Sequence[PairSum]
@@ -400,8 +369,8 @@ def survey_pairs(*, workspace: Workspace, agents: Sequence[Agent], limit: int) -
     """The pairs of an agent, with which it and those that are one with it are named; two statements."""
     pairs = _sum_pairs(workspace, EVERYTHING, [agent.pk for agent in agents]).annotate(
         # Of the pairs that are found, also beyond the limit.
-        all_pairs=Func(Count("pk"), template="COUNT(%(expressions)s) OVER ()", output_field=BigIntegerField()),
-        all_messages=Func(Sum("messages"), template="SUM(%(expressions)s) OVER ()", output_field=BigIntegerField()),
+        all_pairs=Func(Count("pk"), template="COUNT(%(expressions)s) OVER ()"),
+        all_messages=Func(Sum("messages"), template="SUM(%(expressions)s) OVER ()"),
     )
     found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
     ids = _list_sides(found) | {agent.pk for agent in agents}
@@ -409,18 +378,18 @@ def survey_pairs(*, workspace: Workspace, agents: Sequence[Agent], limit: int) -
     rows = Agent.objects.select_related("channel", "same_as").filter(Q(pk__in=ids) | Q(same_as__in=ids))
     rows = rows.annotate(customs=ArraySubquery(spoken.order_by("dialect").values("dialect")))
     known = {agent.pk: agent for agent in rows.filter(workspace=workspace)}
-    first = found[0] if found else {"all_pairs": 0, "all_messages": 0}
-    return Survey(
-        pairs=[_make_pair(row, known) for row in found],
-        extent=Extent(int(first["all_pairs"]), int(first["all_messages"])),
-        agents=list(known.values()),
-        customs={pk: vars(agent)["customs"] for pk, agent in known.items()},
-    )
+    extent = Extent(int(found[0]["all_pairs"]), int(found[0]["all_messages"])) if found else Extent()
+    customs = {pk: vars(agent)["customs"] for pk, agent in known.items()}
+    return Survey([_make_pair(row, known) for row in found], extent, list(known.values()), customs)
 
 
 def _sum_pairs(workspace: Workspace, choice: Choice, own: Sequence[uuid.UUID] | None) -> QuerySet[Any]:
     nobody = Value(NOBODY, output_field=UUIDField())
-    rows = choose_rows(PairTotal.objects.filter(workspace=workspace, messages__gt=0), choice)
+    rows = PairTotal.objects.filter(workspace=workspace, messages__gt=0)
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
+    if choice.dialect:
+        rows = rows.filter(dialect=choice.dialect)
     if own is not None:
         rows = rows.filter(Q(sender__in=own) | Q(receiver__in=own))
     pairs: QuerySet[Any] = rows.values(

@@ -11,8 +11,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
@@ -36,8 +35,7 @@ CONVENTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """What an agent is called, and who says so: an auditor (given, joined) or a dialect (convention)."""
 
     text: str
@@ -56,11 +54,8 @@ def label_agent(agent: Agent, dialects: Iterable[str]) -> Label | None:
 
 def label_by_convention(name: str, dialects: Iterable[str]) -> Label | None:
     """The name that a dialect's convention gives, or None."""
-    for dialect in dialects:
-        text = CONVENTIONS.get(dialect, {}).get(name)
-        if text is not None:
-            return Label(text, "convention")
-    return None
+    texts = (CONVENTIONS.get(dialect, {}).get(name) for dialect in dialects)
+    return next((Label(text, "convention") for text in texts if text is not None), None)
 
 
 def list_candidates(names: Iterable[str], *, agent: Agent, label: str, limit: int = 8) -> list[str]:
@@ -83,8 +78,7 @@ def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(NamedTuple):
     """The labels of the agents of a page."""
 
     workspace_id: uuid.UUID
@@ -117,8 +111,7 @@ def load_labels(*, workspace_id: uuid.UUID) -> Labels:
     return Labels(workspace_id, agents, frozenset(agent.name for agent in (*agents.values(), *principals)))
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """Whom a name means on the wire: an agent of one channel, or of a dialect in all but some channels, or of both."""
 
     name: str
@@ -214,8 +207,7 @@ class KnownNames:
         return label.text if label else name
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(NamedTuple):
     """An agent that people call by another name than its own, and the dialect whose convention says so, if any."""
 
     text: str
@@ -316,8 +308,7 @@ def undo_word(*, membership: Membership, word: AgentWord) -> AgentWord:
 
 
 def _end(membership: Membership, agent: Agent, kind: str) -> None:
-    in_force = AgentWord.objects.filter(agent=agent, kind=kind, undone_at__isnull=True)
-    in_force.update(undone_by=membership.user, undone_at=timezone.now())
+    agent.words.filter(kind=kind, undone_at__isnull=True).update(undone_by=membership.user, undone_at=timezone.now())
 
 
 def _hold(*agent_ids: uuid.UUID) -> dict[uuid.UUID, Agent]:
@@ -335,6 +326,4 @@ def _keep_word(membership: Membership, agent: Agent, reason: str, **said: Any) -
     reason = make_storable(reason.strip())
     if len(reason) > MAX_REASON:
         raise ValidationError(f"a reason has at most {MAX_REASON:,} characters")
-    word = AgentWord(workspace_id=agent.workspace_id, agent=agent, reason=reason, by=membership.user, **said)
-    word.save(force_insert=True)
-    return word
+    return agent.words.create(workspace_id=agent.workspace_id, reason=reason, by=membership.user, **said)

@@ -39,18 +39,8 @@ _BLANK: Final = ("", b"", None, "{}")
 OWN: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part"),
     *("order_time", "order_basis", "order_source", "order_index"),
-    *(
-        "dialect",
-        "carrier",
-        "performative",
-        "native_act",
-        "topic",
-        "sender",
-        "receivers",
-        "is_broadcast",
-        "native_id",
-        "id_key",
-    ),
+    *("dialect", "carrier", "performative", "native_act", "topic", "sender", "receivers", "is_broadcast"),
+    *("native_id", "id_key"),
     *("trace_id", "trace_key", "trace_basis", "task_id", "turn", "status", "links"),
 )
 PLACED: Final = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")

@@ -8,27 +8,20 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
-from inspector.accounts.models import make_id
-from inspector.intake.bulk import insert_rows
 from inspector.intake.jobs import ask, find_end
 from inspector.intake.models import Job
+from inspector.lookups import IsAny
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 
 # What changes a trace comes in waves: it is summed up when they have gone by.
 DELAY_SECONDS = 1.0
-_TRACE_COLUMNS = (
-    *("id", "workspace_id", "channel_id", "key", "native_id", "generation", "settled_generation", "state", "subject"),
-    *("agents", "dialects", "message_count", "conversation_count", "missing_count", "open_count", "severity"),
-    *("channels", "cut", "created_at"),
-)
 # Conversations that go on are examined at the end of such spans, all of them together.
 EXAMINE_SECONDS = 10.0
 # The key of a trace, and its channel: none for one across channels.
@@ -96,44 +89,40 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
             joining[key].add(channel_id)
     if not wanted:
         return
-    _insert_traces(wanted, workspace_id)
+    # In one order, so that nobody deadlocks.
+    fresh = sorted(wanted.items(), key=lambda each: (each[0][0], str(each[0][1])))
+    Trace.objects.bulk_create(
+        (Trace(workspace_id=workspace_id, channel_id=at, key=key, native_id=name) for (key, at), name in fresh),
+        ignore_conflicts=True,
+    )
     # A trace across channels may lose or win a channel by what only the wire says there.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
-            " ORDER BY id FOR NO KEY UPDATE",
-            [workspace_id, list(keys)],
-        )
-        held = [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
-    traces = [trace for trace in held if trace.channel_id is None or (trace.key, trace.channel_id) in wanted]
+    held = Trace.objects.select_for_update(no_key=True).filter(IsAny("key", keys), workspace_id=workspace_id)
+    every = held.order_by("pk").only("key", "channel", "channels")
+    traces = [trace for trace in every if trace.channel_id is None or (bytes(trace.key), trace.channel_id) in wanted]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
+    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[bytes(trace.key)])]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, due=time.time() + DELAY_SECONDS)
 
 
-def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
+def _joins_otherwise(trace: Trace, joining: Set[uuid.UUID]) -> bool:
     """Whether the channels that join are others than a trace was read with, where it was read in parts."""
     if trace.channel_id is None:
         return not joining <= set(trace.channels)
     return trace.channel_id in joining and bool(trace.channels)
 
 
-def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
+def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
     """Mark the parts of these traces that the messages are in."""
     if not traces:
         return
-    rows = messages.filter(trace_key__in={trace.key for trace in traces})
-    times = {
-        (bytes(key or b""), channel_id, at)
-        for key, channel_id, at in rows.values_list("trace_key", "channel_id", "order_time")
-    }
+    rows = messages.filter(trace_key__in=[trace.key for trace in traces])
     marks = [
         (trace.pk, at)
+        for key, channel_id, at in set(rows.values_list("trace_key", "channel_id", "order_time"))
         for trace in traces
-        for key, channel_id, at in times
         if key == trace.key and channel_id in trace.channels
     ]
     with connection.cursor() as cursor:
@@ -151,31 +140,6 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
         )
 
 
-def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> None:
-    now = timezone.now()
-    insert_rows(
-        model=Trace,
-        columns=_TRACE_COLUMNS,
-        rows=[
-            (
-                *(make_id(), workspace_id, channel_id, key, native_id, 0, 0, Trace.State.OPEN, "", [], []),
-                *(0, 0, 0, 0, 0, [], [], now),
-            )
-            for (key, channel_id), native_id in wanted.items()
-        ],
-        order_by=("key", "channel_id"),
-    )
-
-
-class _Held(NamedTuple):
-    """A trace that is locked; `channels` are those of one that is summed up in parts."""
-
-    pk: uuid.UUID
-    key: bytes
-    channel_id: uuid.UUID | None
-    channels: Sequence[uuid.UUID]
-
-
 def hold_rows(
     table: str, ids: Iterable[uuid.UUID], *, columns: Sequence[str] = ("id",), order_by: str = "id"
 ) -> list[tuple[Any, ...]]:
@@ -186,11 +150,6 @@ def hold_rows(
             [list(ids)],
         )
         return list(cursor.fetchall())
-
-
-def hold_traces(traces: Iterable[Trace]) -> None:
-    """Lock traces until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    hold_rows("threads_trace", (trace.pk for trace in traces))
 
 
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:

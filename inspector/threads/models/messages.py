@@ -70,7 +70,7 @@ class Message(models.Model):
     # Digest of the message id within its channel: ids of any length can be looked up.
     id_key = models.BinaryField(max_length=32, null=True)
     trace_id = models.TextField(blank=True)
-    # Digest of the trace id, and how far it joins: see `keys.TRACE_BASES`.
+    # Digest of the trace id, and how far it joins: see `placing.keys`.
     trace_key = models.BinaryField(max_length=32, null=True)
     trace_basis = models.CharField(max_length=8, blank=True, db_default="")
     task_id = models.TextField(blank=True)

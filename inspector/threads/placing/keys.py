@@ -28,7 +28,6 @@ def _find_key(native_id: str) -> bytes:
 WIRE: Final = "wire"
 ENVELOPE: Final = "envelope"
 RANDOM: Final = "random"
-TRACE_BASES: Final = (WIRE, ENVELOPE, RANDOM)
 
 _HEXADECIMAL: Final = "[0-9a-f]"
 _RANDOM_FORMS: Final = re.compile(
@@ -47,7 +46,7 @@ def key_of_trace(native_id: str) -> bytes:
 
 
 def find_trace_basis(message: Message, reading: Reading) -> str:
-    """How far the trace id of a message joins: one of `TRACE_BASES`, empty where it has none."""
+    """How far the trace id of a message joins: one of the three, empty where it has none."""
     if not message.trace_id:
         return ""
     if _RANDOM_FORMS.fullmatch(message.trace_id):

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models import Q, QuerySet
 
 from dialects import get_dialect
 from inspector.intake.text import make_storable
@@ -36,6 +36,10 @@ class Ref:
     turn: int | None
     node: StoredNode | None = None
 
+    def find_moment(self) -> tuple[bool, Rank | int]:
+        """Its moment in the timeline: what stands in the block comes after all that earlier blocks gave."""
+        return (False, self.rank) if self.node is None else (True, self.node.position)
+
     def write(self) -> list[Any]:
         """It as JSON takes it."""
         return [self.id.hex, *self.rank, self.sender, self.turn]
@@ -55,23 +59,9 @@ def make_ref(node: StoredNode) -> Ref:
     return Ref(node.id, rank, node.sender, turn, node)
 
 
-def is_after(one: Ref, other: Ref) -> bool:
-    """Whether one stands later in the timeline than another."""
-    if one.node is not None and other.node is not None:
-        return one.node.position > other.node.position
-    if (one.node is None) != (other.node is None):
-        # What stands in the block comes after all that earlier blocks gave.
-        return one.node is not None
-    return one.rank > other.rank
-
-
 def take_latest(refs: Iterable[Ref | None]) -> Ref | None:
     """The latest of these."""
-    latest: Ref | None = None
-    for ref in refs:
-        if ref is not None and (latest is None or is_after(ref, latest)):
-            latest = ref
-    return latest
+    return max((ref for ref in refs if ref is not None), key=Ref.find_moment, default=None)
 
 
 # A number is given to no more statements that are told apart; one that was given to more is nobody's.
@@ -92,12 +82,6 @@ class Bearer(NamedTuple):
         """Who said it."""
         return self.ref.sender
 
-    @classmethod
-    def read(cls, written: list[Any]) -> Bearer:
-        """What JSON made of one."""
-        ref, receivers, content = written
-        return cls(Ref.read(ref), tuple(receivers), content)
-
 
 def make_bearer(node: StoredNode, ref: Ref, name: bytes) -> Bearer:
     """A statement as it bears a name; under its message's own id it is what its record is."""
@@ -107,7 +91,7 @@ def make_bearer(node: StoredNode, ref: Ref, name: bytes) -> Bearer:
 
 def read_bearers(written: list[list[Any]]) -> list[Bearer]:
     """Bearers as they were stored."""
-    return [Bearer.read(each) for each in written]
+    return [Bearer(Ref.read(ref), tuple(receivers), content) for ref, receivers, content in written]
 
 
 def add_bearer(bearers: Sequence[Bearer], bearer: Bearer) -> list[Bearer]:
@@ -323,14 +307,7 @@ def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
 
 
 def _read_rows(wanted: Q) -> MessageQuerySet:
-    return (
-        Message.objects.shown()
-        .filter(wanted)
-        .annotate(
-            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
-            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
-        )
-    )
+    return Message.objects.shown().filter(wanted).annotate(is_established=~Q(established=""), has_topic=~Q(topic=""))
 
 
 def make_new_node(new: NewMessage) -> StoredNode:
@@ -341,7 +318,6 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "receivers": [make_storable(name) for name in new.message.receivers],
         "severity": 0,
         "told_in": NOT_TOLD.told_in,
-        "is_established": False,
         "has_topic": bool(own["topic"]),
         "record__identity": record.identity,
         "run": 1,

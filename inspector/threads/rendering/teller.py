@@ -153,7 +153,7 @@ def tell_record(record: Record, reading: Reading, context: Established, *, posit
 def tell_without_context(record: Record, reading: Reading) -> Telling:
     """Tell a record before its conversation is known; `NOT_TOLD` where anything that it asks may make a difference."""
     spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
-    context = Established(View.of_nothing())
+    context = Established(View())
     context.add(spoken)
     told = _tell(record, reading, context, 1)
     if context.has_answered or told.entries:

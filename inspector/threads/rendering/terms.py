@@ -29,10 +29,6 @@ INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400
 _MAX_PLACES: Final = 16_000
 _MAX_PLACES_OF_WORD: Final = 250
-# Texts of so many characters together cannot reach these bounds, whatever folding makes of a character; of ASCII,
-# which folding leaves as long as it is, they may be more.
-_FEW_CHARACTERS: Final = 8_000
-_FEW_ASCII_CHARACTERS: Final = 30_000
 # A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
 _MAX_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
@@ -48,33 +44,17 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold()[:_MAX_WORD]
 
 
-def split_words(text: str) -> list[tuple[str, ...]]:
-    """The words of a text in order; each place holds every form that is found there: a word of several humps or
-    underscored parts whole and by each part, as `("refactorauth", "refactor", "auth")`."""
-    return [find_forms(word) if len(word) < _LONG_WORD else cut_forms(word) for word in find_words(text)]
-
-
-def cut_forms(word: str) -> tuple[str, ...]:
-    """A word as it is compared, and its parts where it has several."""
-    whole = fold(word)
-    if word.isalpha() and word.islower():
-        return (whole,)
-    parts = [fold(part) for part in _HUMPS.split(word) if part]
-    return tuple(dict.fromkeys((whole, *parts))) if len(parts) > 1 else (whole,)
-
-
-# The words of a log are few, and most of them are short.
-_LONG_WORD: Final = 40
-find_forms = lru_cache(maxsize=4096)(cut_forms)
-
-
-# The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
+# The lexemes of short words: a dictionary of our own, because a call for each word of a log is what costs.
 _lexemes: Final[dict[str, tuple[str, ...]]] = {}
 _MAX_LEXEMES: Final = 8_192
+_LONG_WORD: Final = 40
 
 
 def _find_lexemes(word: str) -> tuple[str, ...]:
-    lexemes = tuple(map(quote_lexeme, cut_forms(word)))
+    """A word as it is compared and its parts, where it has several, quoted: `refactorAuth` is found by each."""
+    parts = [] if word.isalpha() and word.islower() else [part for part in _HUMPS.split(word) if part]
+    forms = [word, *parts] if len(parts) > 1 else [word]
+    lexemes = tuple(dict.fromkeys(quote_lexeme(fold(form)) for form in forms))
     if len(word) < _LONG_WORD:
         if len(_lexemes) >= _MAX_LEXEMES:
             _lexemes.clear()
@@ -96,55 +76,24 @@ def quote_lexeme(word: str) -> str:
 
 def write_vector(texts: Iterable[str], mark: str) -> str:
     """A tsvector literal of the texts' words with their places; each word begins with the mark of the workspace."""
-    texts = list(texts)
-    size = sum(map(len, texts)) + len(texts)
-    if size <= _FEW_CHARACTERS or (size <= _FEW_ASCII_CHARACTERS and all(map(str.isascii, texts))):
-        return _write_short_vector(texts, mark)
-    places: dict[str, list[str]] = {}
-    at = size = 0
-    for text in texts:
-        for forms in split_words(text):
-            at += 1
-            for form in forms:
-                where = places.get(form)
-                if where is None:
-                    size += len(mark) + len(form.encode()) + 4
-                    if size > _MAX_VECTOR_BYTES:
-                        break
-                    where = places[form] = []
-                elif size > _MAX_VECTOR_BYTES:
-                    break
-                if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
-                    where.append(str(at))
-                    size += 2
-        at += 1  # No phrase reaches from one text into the next.
-    lexemes = []
-    for word, where in places.items():
-        lexeme = quote_lexeme(mark + word)
-        lexemes.append(f"{lexeme}:{','.join(where)}" if where else lexeme)
-    return " ".join(lexemes)
-
-
-def _write_short_vector(texts: Iterable[str], mark: str) -> str:
-    """The same for texts so short that they are within every bound but that of the places of one word."""
     places: dict[str, list[int]] = {}
     known = _lexemes
-    at = 0
+    at = size = 0
     for text in texts:
-        for word in _WORD.findall(text):
+        for word in find_words(text):
             at += 1
             for lexeme in known.get(word) or _find_lexemes(word):
-                where = places.get(lexeme)
-                if where is None:
-                    places[lexeme] = [at]
-                else:
+                if lexeme not in places:
+                    size += len(mark) + len(lexeme.encode()) + 2
+                if size > _MAX_VECTOR_BYTES:
+                    break
+                where = places.setdefault(lexeme, [])
+                if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
                     where.append(at)
-        at += 1
-    lexemes = []
-    for lexeme, where in places.items():
-        one = len(where) == 1
-        lexemes.append(f"'{mark}{lexeme[1:]}:{where[0] if one else ','.join(map(str, where[:_MAX_PLACES_OF_WORD]))}")
-    return " ".join(lexemes)
+                    size += 2
+        at += 1  # No phrase reaches from one text into the next.
+    marked = ((f"'{mark}{lexeme[1:]}", where) for lexeme, where in places.items())
+    return " ".join(f"{lexeme}:{','.join(map(str, where))}" if where else lexeme for lexeme, where in marked)
 
 
 def find_glyphs(*texts: str) -> set[str]:
@@ -168,19 +117,16 @@ def is_glyph(sign: str) -> bool:
     return category in _GLYPH_CATEGORIES or (category == "Lo" and unicodedata.east_asian_width(sign) in "WF")
 
 
-def term(name: str, value: object) -> str:
-    """An exact term: a name of the record and one of its values, folded and bounded."""
-    text = str(value)
-    return find_term(name, text) if len(text) < _LONG_WORD else make_term(name, text)
-
-
-def make_term(name: str, text: str) -> str:
-    """The same of a value that is a text."""
+# What the messages of a log say is much the same, but for their ids.
+@lru_cache(maxsize=4096)
+def _find_term(name: str, text: str) -> str:
     return f"{name}={fold(text)}".replace("\x00", "\u2400")
 
 
-# What the messages of a log say is much the same, but for their ids.
-find_term = lru_cache(maxsize=4096)(make_term)
+def term(name: str, value: object) -> str:
+    """An exact term: a name of the record and one of its values, folded and bounded."""
+    text = str(value)
+    return (_find_term if len(text) < _LONG_WORD else _find_term.__wrapped__)(name, text)
 
 
 # The characters with which each word and each exact term of a workspace begins, in the rows and in the indexes. A word

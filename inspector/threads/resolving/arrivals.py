@@ -36,13 +36,7 @@ from ..inserting.inserts import (
     read_record,
     take_out,
 )
-from ..inserting.marking import (
-    ask_to_examine,
-    ask_to_resolve,
-    count_up,
-    hold_channels,
-    mark_traces,
-)
+from ..inserting.marking import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.citations import Citation, Elsewhere, find_bearers, suspect_answers
@@ -64,6 +58,10 @@ FREE: Final = 50
 
 # A conversation by its channel and its key there.
 Name = tuple[uuid.UUID, bytes]
+
+
+def _go_on() -> None:
+    """Where nothing is written no lease is needed."""
 
 
 @dataclass(slots=True)
@@ -162,10 +160,6 @@ def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, l
     ]
 
 
-def _go_on() -> None:
-    """Nothing is asked for between loads: no lease is needed where nothing is written."""
-
-
 def insert_arrivals(
     *,
     arrivals: Sequence[Arrival],
@@ -197,17 +191,9 @@ def insert_arrivals(
     is_read_before = MessageRow.objects.filter(record_id__in=prepared.arrivals).exists()
     # Conversations before their messages: resolving locks them in the same order.
     generations = count_up(reached, changed=changed)
-    candidates = (
-        []
-        if is_read_before
-        else [
-            each
-            for each in prepared.ready
-            if each.conversation.pk not in stale
-            and generations[each.conversation.pk] == each.conversation.generation + 1
-        ]
-    )
-    ready = _prove(candidates, prepared, workspace_id)
+    untouched = {each.pk for each in prepared.conversations.values() if generations.get(each.pk) == each.generation + 1}
+    candidates = [each for each in prepared.ready if each.conversation.pk in untouched - stale.keys()]
+    ready = _prove([] if is_read_before else candidates, prepared, workspace_id)
     resolved = {each.conversation.pk for each in ready}
     ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
     ask_to_examine(resolved, workspace_id=workspace_id)
@@ -231,9 +217,9 @@ def insert_arrivals(
         insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
     else:
         copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
+    for each in ready:
+        each.conversation.generation += 1
     if ready:
-        for each in ready:
-            each.conversation.generation += 1
         write_changes([each.passed.changes for each in ready], workspace_id=workspace_id)
         finish_rows([each.timeline for each in ready], [each.passed for each in ready], reader=reader)
 

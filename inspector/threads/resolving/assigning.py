@@ -13,27 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..models import Conversation
-from ..placing.nodes import Ref, StoredNode, is_after, make_ref
-from ..tasks.events import (
-    ANSWERS,
-    ASKS,
-    ENDERS,
-    LATEST,
-    LINKED,
-    NEXT_WORD,
-    RETRIED,
-    RETRY,
-    STATES,
-    TAKEN_BACK,
-    TURN,
-    WITHDRAWN,
-    WORK,
-)
+from ..placing.nodes import Ref, StoredNode, make_ref
+from ..tasks import events
 from ..tasks.rows import Tasks, take
 from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
 from .view import Key, View
 
-_ENDS: Final = frozenset({"done", *WITHDRAWN})
+_ENDS: Final = frozenset({"done", *events.WITHDRAWN})
 # So many of what somebody asked for are looked at for what is withdrawn or asked again.
 MAX_ASKED: Final = 512
 
@@ -65,11 +51,7 @@ def _read_pairs(written: Sequence[Any]) -> list[tuple[str, Asking]]:
 
 
 def _take_latest(found: Iterable[Asking | None]) -> Asking | None:
-    latest: Asking | None = None
-    for asking in found:
-        if asking is not None and (latest is None or is_after(asking.ref, latest.ref)):
-            latest = asking
-    return latest
+    return max((each for each in found if each is not None), key=lambda each: each.ref.find_moment(), default=None)
 
 
 class Assigner:
@@ -109,10 +91,10 @@ class Assigner:
                 continue
             name = (node.run, node.task)
             work, anything = firsts.get(name, (None, None))
-            if node.performative in ASKS:
+            if node.performative in events.ASKS:
                 asks = [node.id.hex, node.sender or "", node.performative, _find_only(node), node.work.mode]
                 anything = anything or asks
-                if node.performative in WORK:
+                if node.performative in events.WORK:
                     work = work or asks
             firsts[name] = (work, anything)
             if node.work.within:
@@ -129,11 +111,9 @@ class Assigner:
             if (work or anything) and not is_known:
                 view.put(key, [work, anything])
             every = [*earlier, [work, anything], *later]
-            chosen = next((each[0] for each in every if each[0]), None) or next(
-                (each[1] for each in every if each[1]), None
-            )
-            if chosen is not None:
-                self._requests[name] = chosen
+            chosen = [asks for asks, _ in every if asks] or [asks for _, asks in every if asks]
+            if chosen:
+                self._requests[name] = chosen[0]
 
     def _find_by_id(self, run: int, native_id: str) -> TaskState:
         key = key_of_id(run, native_id)
@@ -159,13 +139,13 @@ class Assigner:
     # One message.
 
     def _assign(self, node: StoredNode) -> TaskState | None:
-        linked = node.basis in LINKED
+        linked = node.basis in events.LINKED
         above = self._find_above(node) if linked else None
         if node.task is not None:
             named = self._find_by_id(node.run, node.task)
             self._place_within(named, node, above)
             state: TaskState | None = named
-        elif node.performative in ASKS:
+        elif node.performative in events.ASKS:
             state = self._begin(node, above)
         else:
             state = self._find(node, above, is_linked=linked)
@@ -192,13 +172,14 @@ class Assigner:
         """The task of a message that stands later: what it names, or what it asks for."""
         if node.task is not None:
             return self._find_by_id(node.run, node.task)
-        if node.performative in ASKS:
-            key = make_key("request", node.id.hex)
-            state = self._tasks.make(key)
-            if state.request is None:
-                _name_request(state, node)
-            return state
-        return None
+        return self._make_request(node) if node.performative in events.ASKS else None
+
+    def _make_request(self, node: StoredNode) -> TaskState:
+        state = self._tasks.make(make_key("request", node.id.hex))
+        if state.request is None:
+            name = (node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)
+            state.name_request(*name)
+        return state
 
     def _place_within(self, state: TaskState, node: StoredNode, above: TaskState | None) -> None:
         """What a task with an id is part of: the one that is named, else that in the course of which it is asked."""
@@ -216,7 +197,7 @@ class Assigner:
 
     def _adopt(self, state: TaskState, node: StoredNode, above: TaskState) -> TaskState | None:
         """The request without an id of which whoever answers made this task: that one's end is the end of it."""
-        if node.basis == TURN or node.performative in ASKS or above.is_asked_by(node.sender):
+        if node.basis == events.TURN or node.performative in events.ASKS or above.is_asked_by(node.sender):
             return None
         state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
         return above
@@ -236,50 +217,46 @@ class Assigner:
         """A request without a task id: a task of its own, unless it asks again for what has failed."""
         if above is not None and above.is_asked_by(node.sender):
             parent = node.above
-            if parent is not None and (parent.performative in RETRIED or above.has_failed):
-                if node.basis == TURN:
-                    node.link = TURN
+            if parent is not None and (parent.performative in events.RETRIED or above.has_failed):
+                if node.basis == events.TURN:
+                    node.link = events.TURN
                 return above
             above = None
         if above is None and node.work.is_retry and not node.work.is_public:
             repeated = self._find_repeated(node)
             if repeated is not None:
                 if not node.handles:
-                    node.link = RETRY
+                    node.link = events.RETRY
                 return repeated
-        key = make_key("request", node.id.hex)
-        state = self._tasks.make(key)
-        if state.request is None:
-            _name_request(state, node)
+        state = self._make_request(node)
         if above is not None and state.part_of is None:
             self._set_within(state, above)
         return state
 
     def _find(self, node: StoredNode, above: TaskState | None, *, is_linked: bool) -> TaskState | None:
         if above is not None:
-            if node.basis != TURN:
+            if node.basis != events.TURN:
                 return above
-            is_answer = above.is_asked_by(node.sender) and node.performative in ANSWERS
+            is_answer = above.is_asked_by(node.sender) and node.performative in events.ANSWERS
             better = self._find_latest(node) if is_answer else None
-            node.link = TURN if better is None else LATEST
+            node.link = events.TURN if better is None else events.LATEST
             return above if better is None else better
-        if is_linked and node.above is None and node.cited is not None and node.performative in ENDERS:
-            key = make_key("cited", node.cited.hex())
-            state = self._tasks.make(key)
+        if is_linked and node.above is None and node.cited is not None and node.performative in events.ENDERS:
+            state = self._tasks.make(make_key("cited", node.cited.hex()))
             if node.ghost is None:
                 state.asked_elsewhere = node.parent
             return state
         if is_linked or node.performative is None:
             return None
         found = None
-        if node.performative in WITHDRAWN:
-            found, link = self._find_withdrawn(node), TAKEN_BACK
-        elif node.performative in ANSWERS:
-            found, link = self._find_latest(node), LATEST
-        elif node.performative in STATES:
-            found, link = self._find_question(node), NEXT_WORD
+        if node.performative in events.WITHDRAWN:
+            found, link = self._find_withdrawn(node), events.TAKEN_BACK
+        elif node.performative in events.ANSWERS:
+            found, link = self._find_latest(node), events.LATEST
+        elif node.performative in events.STATES:
+            found, link = self._find_question(node), events.NEXT_WORD
             if found is None and (node.meaning or node.work.has_progress or node.work.has_result):
-                found, link = self._find_latest(node), LATEST
+                found, link = self._find_latest(node), events.LATEST
         if found is not None:
             node.link = link
         return found
@@ -333,16 +310,14 @@ class Assigner:
     def _has_answered(self, question: Asking, name: str, asked: str) -> bool:
         """Whether the one asked, or anybody where none was, has said something to who asked since."""
         heard = self._view.get(("heard", name, asked), Ref.read)
-        return heard is not None and is_after(heard, question.ref)
+        return heard is not None and heard.find_moment() > question.ref.find_moment()
 
     def _find_withdrawn(self, node: StoredNode) -> TaskState | None:
         """The latest thing its sender asked of a receiver, or of anyone where it names none, that has not ended."""
-        act = WITHDRAWN[node.performative or ""]
+        act = events.WITHDRAWN[node.performative or ""]
         for asking in self._walk_asked(node.sender or ""):
-            is_meant = (
-                not node.receivers or not asking.receivers or not set(asking.receivers).isdisjoint(node.receivers)
-            )
-            if is_meant and act in ("", asking.act):
+            is_named = node.receivers and asking.receivers
+            if act in ("", asking.act) and not (is_named and set(asking.receivers).isdisjoint(node.receivers)):
                 state = self._tasks.find(asking.task)
                 if state is not None and not state.has_ended and state.ends == asking.ends:
                     return state
@@ -353,15 +328,12 @@ class Assigner:
         act = node.performative or ""
         asked = [asking for asking in self._walk_asked(node.sender or "") if asking.act == act]
         if node.handles:
-            for name in node.handles:
-                for asking in asked:
-                    if name.hex() in asking.handles:
-                        return self._tasks.find(asking.task)
-            return None
-        for asking in asked:
-            if not set(asking.receivers or ("",)).isdisjoint(node.receivers or ("",)):
-                return self._tasks.find(asking.task)
-        return None
+            alike = (each for name in node.handles for each in asked if name.hex() in each.handles)
+        else:
+            receivers = node.receivers or ("",)
+            alike = (each for each in asked if not set(each.receivers or ("",)).isdisjoint(receivers))
+        found = next(alike, None)
+        return self._tasks.find(found.task) if found is not None else None
 
     def _walk_asked(self, sender: str) -> Iterable[Asking]:
         """What somebody asked for, the latest first."""
@@ -381,24 +353,16 @@ class Assigner:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)
         question = view.own.get(("next-word",))
-        if (question is not None and question.ref.sender != node.sender) or (
-            question is None and len(self._spoken) > 1
-        ):
+        if question.ref.sender != node.sender if question is not None else len(self._spoken) > 1:
             view.own["next-word",] = None
         if state is None:
             return
         is_own = state.is_asked_by(node.sender)
         self._note_end(node, state, is_own=is_own)
-        if node.performative not in ASKS or not (state.request == node.id or is_own):
+        if node.performative not in events.ASKS or not (state.request == node.id or is_own):
             return
-        asking = Asking(
-            ref,
-            state.id,
-            state.ends,
-            node.receivers,
-            node.performative or "",
-            tuple(name.hex() for name in node.handles),
-        )
+        handles = tuple(name.hex() for name in node.handles)
+        asking = Asking(ref, state.id, state.ends, node.receivers, node.performative or "", handles)
         if sender:
             view.own.setdefault(("asked-by", sender), []).append(asking)
         for name in node.receivers or ("",):
@@ -414,19 +378,15 @@ class Assigner:
     def _note_end(self, node: StoredNode, task: TaskState, *, is_own: bool) -> None:
         """A message belongs to a task, which it may end, or begin again."""
         act = node.performative or ""
-        if act in ASKS and is_own:
+        if act in events.ASKS and is_own:
             # What was answered before it was asked, by a clock that is behind, has not begun again.
             if node.task is not None or task.request != node.id:
                 task.go_on()
-        elif act in RETRIED and not is_own:
+        elif act in events.RETRIED and not is_own:
             task.fail(is_end=not node.is_retryable)
-        elif act in _ENDS or (act in STATES and task.act == "query" and not is_own):
+        elif act in _ENDS or (act in events.STATES and task.act == "query" and not is_own):
             task.end()
 
 
 def _find_only(node: StoredNode) -> str:
     return node.receivers[0] if len(node.receivers) == 1 else ""
-
-
-def _name_request(state: TaskState, node: StoredNode) -> None:
-    state.name_request(node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)

@@ -12,6 +12,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -142,13 +143,12 @@ class Linker:
             for way in node.ways:
                 if self._follow(node, ref, way):
                     break
+            said = LATE if node.is_late else ""
             if node.opens_run:
                 said = (
                     f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
                 )
-                node.why = f"{node.why}; {said}" if node.why else said
-            elif node.is_late:
-                node.why = f"{node.why}; {LATE}" if node.why else LATE
+            node.why = "; ".join(filter(None, (node.why, said)))
             self._add(node, ref)
         self._load_distant()
 
@@ -171,30 +171,24 @@ class Linker:
 
     def _add(self, node: StoredNode, ref: Ref) -> None:
         """Let a message be earlier than those after it."""
-        view = self._view
+        own, view = self._view.own, self._view
         for receiver in node.receivers:
-            key: Key = ("to-me", receiver, node.run, node.task)
-            self._follow_turn(key, ref)
+            self._follow_turn(("to-me", receiver, node.run, node.task), ref)
         self._follow_turn(("previous", node.dialect, node.run), ref)
-        self._say(node, ref)
+        for receiver in node.receivers or (ANYONE,):
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            own["said-to", receiver] = follow(own.get(("said-to", receiver)), ref, by="sender")
+            view.put(("said-between", node.sender, receiver), ref)
         if node.correlation and not is_answer(node):
             for name in node.handles:
                 named: Key = ("named", name.hex())
                 view.put(named, add_bearer(view.get(named, read_bearers) or (), make_bearer(node, ref, name)))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
-            view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
+            own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
 
     def _follow_turn(self, key: Key, ref: Ref) -> None:
         held = self._view.get(key, read_pair) if ref.turn is not None else None
         self._view.put(key, follow(held, ref, by="turn"))
-
-    def _say(self, node: StoredNode, ref: Ref) -> None:
-        """Keep who said something to whom last."""
-        own, view = self._view.own, self._view
-        for receiver in node.receivers or (ANYONE,):
-            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
-            own["said-to", receiver] = follow(own.get(("said-to", receiver)), ref, by="sender")
-            view.put(("said-between", node.sender, receiver), ref)
 
     def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
         if way.whom == "message-id":
@@ -231,10 +225,8 @@ class Linker:
         return True
 
     def _has_handles(self, found: Ref) -> bool:
-        if found.node is not None:
-            return bool(found.node.handles)
-        loaded = self._load(found.id)
-        return loaded is not None and bool(loaded.handles)
+        node = found.node or self._load(found.id)
+        return node is not None and bool(node.handles)
 
     def _answer(self, message_id: uuid.UUID, *, is_here: bool) -> None:
         """A message is answered; one of another block is known to be so by this fact."""
@@ -294,23 +286,20 @@ class Linker:
         self._view.note_everywhere(("id", name.hex()))
         own = [each for each in self._bearers.get(name, ()) if not is_answer(each)]
         earlier = [each for each in own if each.position < node.position]
-        bearers = [*map(partial(self._make_bearer, name), earlier), *self._list_named(name)]
+        named: Key = ("named", name.hex())
+        bearers = [*map(partial(self._make_bearer, name), earlier), *(self._view.get(named, read_bearers) or ())]
         bearers.sort(key=self._rank_bearer)
         if not bearers:
             behind = (each for each in own if each.position >= len(self._nodes))
             later = {each.id: each for each in (*self._named_here.get(name, ()), *behind) if each is not node}
             bearers = [self._make_bearer(name, each) for each in reversed(later.values())]
         if not bearers:
-            named: Key = ("named", name.hex())
             stored = [each for each in self._view.list_everywhere([named])[named] if each.border > self._view.border]
             # A later block has those of all blocks before it, too.
             bearers = read_bearers(stored[-1].value)[::-1] if stored else []
         if len(bearers) > MAX_MEANT:
             return bearers
         return find_meant(bearers, sender=node.sender, receivers=node.receivers, get_content=attrgetter("content"))
-
-    def _list_named(self, name: bytes) -> Sequence[Bearer]:
-        return self._view.get(("named", name.hex()), read_bearers) or ()
 
     def _rank_bearer(self, bearer: Bearer) -> tuple[bool, Rank | int]:
         node = self._held.get(bearer.ref.id)
@@ -335,14 +324,9 @@ class Linker:
         found = of_other(self._view.own.get(key), me)
         if found is not None or self._view.is_first:
             return found
-        walked = self._view.walk(key)
-        if key in self._view.own:
-            next(walked)
-        for written in walked:
-            found = of_other(read_pair(written), me)
-            if found is not None:
-                return found
-        return None
+        walked = islice(self._view.walk(key), int(key in self._view.own), None)
+        others = (of_other(read_pair(written), me) for written in walked)
+        return next((other for other in others if other is not None), None)
 
     def _find_unanswered(self, node: StoredNode) -> Ref | None:
         """The latest statement to its sender or to nobody that waits: by one whom it speaks to, else by anyone else."""
@@ -409,8 +393,7 @@ class Linker:
     # What stands in other blocks.
 
     def _load(self, message_id: uuid.UUID) -> StoredNode | None:
-        found = self._load_where(Q(pk=message_id))
-        return found[0] if found else None
+        return next(iter(self._load_where(Q(pk=message_id))), None)
 
     def _load_where(self, wanted: Q) -> list[StoredNode]:
         return load_outside(self._conversation, wanted, self._nodes)

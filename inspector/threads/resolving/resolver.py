@@ -32,9 +32,8 @@ from ..placing.nodes import find_misread, load_timelines
 from ..rendering.wordings import History, Texts, note_rest
 from ..tasks.rows import make_row, write_tasks, write_touched
 from . import blocks
-from .blocks import Timeline, is_one_block
+from .blocks import Timeline, is_one_block, read_misread
 from .passes import Pass
-from .rereading import read_misread
 from .storing import break_off, mark_readers, write_block, write_facts, write_only_blocks
 from .summaries import add_up, read_summary, write_rows
 from .view import View, digest_key
@@ -86,7 +85,7 @@ def _begin(conversation: Conversation, others: Sequence[Conversation], fence: Fe
             chosen.append(other)
     history = History(conversation)
     nodes = load_timelines([each.pk for each in chosen])
-    while read_misread(history, nodes[conversation.pk], View.of_nothing(), fence):
+    while read_misread(history, nodes[conversation.pk], View(), fence):
         nodes |= load_timelines([conversation.pk])
     if not is_one_block(len(nodes[conversation.pk])):
         return [Timeline(History(conversation))]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from django.db import connection
 from django.db.models import Max
 
@@ -16,7 +17,6 @@ from inspector.intake.bulk import copy_rows
 from ..models.blocks import BROKEN_OFF, Block, Fact, Read
 from ..tasks.states import make_task_id
 from .passes import Pass
-from .summaries import write_summary
 from .view import digest_everywhere, digest_key, name_form
 
 
@@ -138,8 +138,8 @@ def write_block(passed: Pass, *, is_quiet: bool) -> None:
     changed = 0 if is_quiet else held.aggregate(latest=Max("changed_generation"))["latest"] or 0
     if recut.gone:
         held.exclude(border=block.start).delete()
-    block.generation, block.form, block.summary = conversation.generation, name_form(), write_summary(passed.summary)
-    block.is_stale = False
+    block.generation, block.form, block.is_stale = conversation.generation, name_form(), False
+    block.summary = msgspec.json.encode(passed.summary).decode()
     for each in recut.beside:
         each.form, each.is_stale = name_form(), True
     for each in (block, *recut.beside):

@@ -65,18 +65,9 @@ class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     elements: bytes = b""
 
 
-_encoder: Final = msgspec.json.Encoder()
-_decoder: Final = msgspec.json.Decoder(Summary)
-
-
-def write_summary(summary: Summary) -> str:
-    """The summary as JSON text."""
-    return _encoder.encode(summary).decode()
-
-
 def read_summary(text: str) -> Summary:
-    """The summary that `write_summary` wrote."""
-    return _decoder.decode(text)
+    """The summary of its JSON text."""
+    return msgspec.json.decode(text, type=Summary)
 
 
 def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
@@ -161,7 +152,7 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
         sum(each.count for each in every),
         len(set(chain.from_iterable(each.missing for each in every))),
         max(severities, default=0),
-        make_storable(write_tally(tally)),
+        make_storable(msgspec.json.encode(tally).decode()),
         None if first_at is None else read_instant(first_at),
         None if last_at is None else read_instant(last_at),
     )
@@ -183,13 +174,8 @@ class Tally:
     hidden: int = 0
 
 
-def write_tally(tally: Tally) -> str:
-    """The tally as JSON text."""
-    return msgspec.json.encode(tally).decode()
-
-
 def read_tally(text: str) -> Tally:
-    """The tally that `write_tally` wrote."""
+    """The tally of its JSON text."""
     return msgspec.json.decode(text, type=Tally)
 
 

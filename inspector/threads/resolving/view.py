@@ -78,17 +78,6 @@ def find_latest(conversation_id: uuid.UUID | None, keys: Sequence[bytes], border
         return {bytes(key): _load(at, value) for key, at, value in cursor.fetchall()}
 
 
-def walk_back(conversation_id: uuid.UUID | None, key: bytes, border: bytes) -> Iterator[Found]:
-    """The values of a key before a border, the latest first."""
-    rows = Fact.objects.filter(conversation=conversation_id, key=key).order_by("-border")
-    while True:
-        found = [_load(*row) for row in rows.filter(border__lt=border).values_list("border", "value")[:WALKED]]
-        yield from found
-        if len(found) < WALKED:
-            return
-        border = found[-1].border
-
-
 def list_everywhere(conversation_id: uuid.UUID | None, keys: Collection[bytes]) -> dict[bytes, list[Found]]:
     """All values of each key, in the order of the blocks; one statement at most."""
     found: dict[bytes, list[Found]] = {key: [] for key in keys}
@@ -103,17 +92,13 @@ def _load(border: Any, value: Any, extra: Any = None) -> Found:
     return Found(bytes(border), json.loads(bytes(value)), None if extra is None else json.loads(bytes(extra)))
 
 
-def _keep(value: Any) -> Any:
-    return value
-
-
 @dataclass(slots=True)
 class View:
     """What one block asks and says. `conversation_id` is None where it is the only block, so that nothing has to be
     noted; no block comes before the first border, so that nothing earlier has to be asked."""
 
-    conversation_id: uuid.UUID | None
-    border: bytes
+    conversation_id: uuid.UUID | None = None
+    border: bytes = FIRST
     own: dict[Key, Any] = field(default_factory=dict)
     extras: dict[Key, Any] = field(default_factory=dict)
     # By digest, the border that the answer came from.
@@ -126,12 +111,7 @@ class View:
     def __post_init__(self) -> None:
         self.is_first, self.is_only = self.border == FIRST, self.conversation_id is None
 
-    @classmethod
-    def of_nothing(cls) -> View:
-        """Of the only block of a conversation."""
-        return cls(None, FIRST)
-
-    def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
+    def get(self, key: Key, read: Callable[[Any], Any] = lambda value: value) -> Any:
         """The value that holds for a key, which `read` makes of what is stored; None where there is none."""
         if key in self.own:
             return self.own[key]
@@ -165,10 +145,14 @@ class View:
             yield self.own[key]
         if self.is_first:
             return
-        digest = digest_key(key)
-        for found in walk_back(self.conversation_id, digest, self.border):
-            self._note(digest, found.border)
-            yield found.value
+        digest, border, found = digest_key(key), self.border, None
+        facts = Fact.objects.filter(conversation=self.conversation_id, key=digest).order_by("-border")
+        while found is None or len(found) == WALKED:
+            found = list(facts.filter(border__lt=border).values_list("border", "value")[:WALKED])
+            for at, value in found:
+                border = bytes(at)
+                self._note(digest, border)
+                yield json.loads(bytes(value))
         self._note(digest, NOWHERE)
 
     def list_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:

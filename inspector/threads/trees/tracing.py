@@ -21,7 +21,7 @@ from django.utils import timezone
 from inspector.intake.bulk import update_rows
 from inspector.lookups import IsAny
 
-from ..inserting.marking import hold_traces
+from ..inserting.marking import hold_rows
 from ..models import Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.keys import WIRE
 from ..placing.places import read_instant
@@ -58,7 +58,7 @@ def draw_traces(
         return
     together = _find_together(trace, others)
     with transaction.atomic():
-        hold_traces(together)
+        hold_rows("threads_trace", [each.pk for each in together])
         fence()
         members = load_together(together)
         TreeGroup.objects.filter(trace__in=together, kind=TreeGroup.Kind.PART).delete()
@@ -70,7 +70,7 @@ def draw_traces(
 def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
     """Read some parts of a long trace anew, and say so; where none is left to be read, add them up."""
     with transaction.atomic():
-        hold_traces([trace])
+        hold_rows("threads_trace", [trace.pk])
         fence()
         parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART).order_by("order_time")
         is_new = not parts.exists()
