@@ -168,9 +168,7 @@ def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
         english_start=Left("english", MAX_ENGLISH),
         english_length=Length("english"),
         citing_body=Case(
-            When(parent_key__isnull=False, parent=None, then=F("body")),
-            default=Value(b""),
-            output_field=BinaryField(),
+            When(parent_key__isnull=False, parent=None, then=F("body")), default=Value(b""), output_field=BinaryField()
         ),
     ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))
     return [_make_step(Step._make(row), places) for row in told]

@@ -29,10 +29,7 @@ _TraceKey = tuple[bytes, uuid.UUID | None]
 
 
 def mark_conversations(
-    *,
-    conversation_ids: Set[uuid.UUID],
-    workspace_id: uuid.UUID,
-    added_to: Set[uuid.UUID] = frozenset(),
+    *, conversation_ids: Set[uuid.UUID], workspace_id: uuid.UUID, added_to: Set[uuid.UUID] = frozenset()
 ) -> None:
     """Count conversations up and ask for them to be resolved. Of those in `added_to` nothing has changed but that
     messages were added."""

@@ -62,7 +62,7 @@ class Agent(models.Model):
             ),
         ]
         constraints = [
-            models.CheckConstraint(name="agent_same_as_another", condition=~models.Q(same_as=models.F("id"))),
+            models.CheckConstraint(name="agent_same_as_another", condition=~models.Q(same_as=models.F("id")))
         ]
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class AgentTotal(OfChannel):
     class Meta:
         constraints = [
             # Decides which row a sum goes to; serves the dialects of an agent.
-            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once"),
+            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once")
         ]
         # Serves the directory: the agents of a workspace, in a dialect or in all.
         indexes = [models.Index(fields=["workspace", "dialect"], name="agent_total_of_workspace")]
@@ -183,7 +183,7 @@ class PairTotal(_OfPair, OfChannel):
                 fields=["workspace", "sender", "receiver", "is_broadcast", "dialect", "channel"],
                 name="pair_total_once",
                 nulls_distinct=False,
-            ),
+            )
         ]
         # Serves one agent's page: what was said to it.
         indexes = [models.Index(fields=["workspace", "receiver"], name="pair_total_by_receiver")]

@@ -71,7 +71,7 @@ class Conversation(models.Model):
     class Meta:
         constraints = [
             # Decides which conversation a message belongs to, also between concurrent writers.
-            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
+            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once")
         ]
         indexes = [
             # Serves the list of conversations, latest activity first, by keyset.
@@ -128,7 +128,7 @@ class Trace(models.Model):
     class Meta:
         constraints = [
             # Decides which trace a message belongs to, also between concurrent writers; serves "same id elsewhere".
-            models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False),
+            models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False)
         ]
         # Serves the list of traces, latest activity first, by keyset.
         indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="trace_latest")]

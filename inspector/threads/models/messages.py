@@ -134,9 +134,7 @@ class Message(models.Model):
             ),
             # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
             models.Index(
-                fields=["channel", "parent_key"],
-                name="message_ghosts",
-                condition=models.Q(parent_key__isnull=False),
+                fields=["channel", "parent_key"], name="message_ghosts", condition=models.Q(parent_key__isnull=False)
             ),
             # Serves the walk through the tree of a conversation: the messages below a line, in order.
             models.Index(
@@ -221,7 +219,7 @@ class Wording(models.Model):
     class Meta:
         constraints: ClassVar = [
             # Serves the history of a message, and keeps two workers from counting alike.
-            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once"),
+            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once")
         ]
 
     def __str__(self) -> str:
@@ -241,7 +239,7 @@ class MaskedWire(models.Model):
     class Meta:
         constraints: ClassVar = [
             # Serves `raw:`, and keeps two workers from writing the same.
-            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once"),
+            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once")
         ]
 
     def __str__(self) -> str:

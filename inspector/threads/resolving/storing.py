@@ -102,12 +102,7 @@ def _note_nodes(passed: Pass, changed: Changed) -> None:
             changed.behind.append((digest_key(("parent", node.id.hex)), border))
 
 
-def _replace_rows(
-    model: type[Fact] | type[Read],
-    columns: Sequence[str],
-    passed: Pass,
-    rows: _Rows,
-) -> _Rows:
+def _replace_rows(model: type[Fact] | type[Read], columns: Sequence[str], passed: Pass, rows: _Rows) -> _Rows:
     """Put these rows in the place of those of a block and of those that it stands for; what was stored before."""
     table, pk = model._meta.db_table, passed.conversation.pk
     with connection.cursor() as cursor:

@@ -166,12 +166,7 @@ def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> 
     fields = ("id", "native_id", "title", "subject", "message_count")
     own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
     conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
-    return Contents(
-        said,
-        conversations,
-        read_ghosts(rows),
-        _find_answered(owner, rows, said),
-    )
+    return Contents(said, conversations, read_ghosts(rows), _find_answered(owner, rows, said))
 
 
 def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:

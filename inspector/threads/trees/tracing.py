@@ -43,11 +43,7 @@ _TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", re
 
 
 def draw_traces(
-    *,
-    trace: Trace,
-    fence: Callable[[], None],
-    finish: Callable[[set[uuid.UUID]], None],
-    others: Sequence[Trace] = (),
+    *, trace: Trace, fence: Callable[[], None], finish: Callable[[set[uuid.UUID]], None], others: Sequence[Trace] = ()
 ) -> None:
     """Sum a trace up and draw its headings and ghosts, up to its generation as loaded. `fence` is called inside every
     writing transaction and raises when another worker has taken over, `finish` inside the last one, with the ids of
@@ -273,9 +269,7 @@ def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID
 
 
 def _keep_groups(
-    members: Mapping[Trace, Sequence[Member]],
-    left: Collection[uuid.UUID],
-    whole: Collection[Trace],
+    members: Mapping[Trace, Sequence[Member]], left: Collection[uuid.UUID], whole: Collection[Trace]
 ) -> None:
     """Keep the ghosts and headings of these traces where the first line below them stands."""
     groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")

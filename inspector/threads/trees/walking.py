@@ -48,13 +48,7 @@ OPEN: Final = Fold()
 
 
 def walk(
-    column: Column,
-    start: Step,
-    *,
-    limit: int,
-    fold: Fold,
-    is_back: bool = False,
-    is_after: bool = False,
+    column: Column, start: Step, *, limit: int, fold: Fold, is_back: bool = False, is_after: bool = False
 ) -> list[Step]:
     """The lines from one on, itself first, or back from it without it; at most `limit`. `start` is taken for shown, or
     is the tree itself by the id of its owner, which is never among the lines. `is_after`: begin behind everything below
