@@ -92,7 +92,6 @@ class Span(NamedTuple):
 
     @property
     def end(self) -> datetime:
-        """Where the last slot ends."""
         return self.start + self.width * SLOTS
 
 

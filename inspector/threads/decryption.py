@@ -18,7 +18,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
@@ -35,7 +35,7 @@ from inspector.keyring.services import add_keys, hold_ring, note_events
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
 from .inserting.inserts import read_record
-from .inserting.marking import Fence
+from .inserting.marking import Fence, hold_rows
 from .models import Message as MessageRow
 from .models import OpenedMessage, OpeningTrial
 from .rendering.dependencies import DECODER_VERSION
@@ -199,13 +199,10 @@ class _Trier:
 
 def _write_opened(sealed: Message, opened: Message, key: Key) -> bytes:
     """What telling says otherwise with a key, as canonical JSON text; None is what it does not say any more."""
-    before, after = (
-        {name: to_json_type(value) for name, value in message.given().items() if name != "notes"}
-        for message in (sealed, opened)
-    )
-    said = {name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    known = list(sealed.notes)
-    notes = [note.to_dict() for note in opened.notes if note not in known]
+    before, after = ({name: to_json_type(value) for name, value in each.given().items()} for each in (sealed, opened))
+    names = (before.keys() | after.keys()) - {"notes"}
+    said = {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+    notes = [note.to_dict() for note in opened.notes if note not in sealed.notes]
     found = {"message": said, "notes": notes, "peer": key.peer.hex() if key.peer else ""}
     return json.dumps(found, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode()
 
@@ -214,8 +211,11 @@ def _write(
     attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]], refused: Collection[uuid.UUID]
 ) -> None:
     """Bring the rows of these messages in line with what was found; messages and keys that are gone are passed over."""
-    alive = _hold("threads_message", found)
-    keys = _hold("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys))
+    # Kept from being deleted until the transaction ends.
+    alive = [pk for (pk,) in hold_rows("threads_message", found, lock="KEY SHARE")]
+    keys = {
+        pk for (pk,) in hold_rows("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys), lock="KEY SHARE")
+    }
     rows = OpenedMessage.objects.filter(message_id__in=alive)
     before = {(row.message_id, row.key_id): row for row in rows.defer("sealed")}
     fresh: list[OpenedMessage] = []
@@ -249,10 +249,7 @@ def _write(
         update_fields=["sealed", "told_digest", "opened_at"],
     )
     OpeningTrial.objects.bulk_create(
-        [
-            OpeningTrial(message_id=message_id, digest=attempt.digest, is_refused=message_id in refused)
-            for message_id in alive
-        ],
+        [OpeningTrial(message_id=pk, digest=attempt.digest, is_refused=pk in refused) for pk in alive],
         update_conflicts=True,
         unique_fields=["message"],
         update_fields=["digest", "is_refused"],
@@ -263,10 +260,3 @@ def _write(
         messages=news,
         conversation_id=attempt.conversation_id,
     )
-
-
-def _hold(table: str, ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
-    """Those of these rows that are there, kept from being deleted until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [sorted(ids)])  # noqa: S608
-        return [pk for (pk,) in cursor.fetchall()]

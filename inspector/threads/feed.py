@@ -14,7 +14,10 @@ from datetime import timedelta
 from typing import Final
 
 from django.db import connection
-from django.db.models import Func, TextField
+from django.db.models import BigIntegerField, Func, TextField
+from django.db.models.functions import Now
+
+from .models import Announcement
 
 # Of so many messages one row is written, for so long it is kept, and so many rows one sweep deletes at most.
 MAX_TOGETHER: Final = 500
@@ -137,25 +140,16 @@ def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
 
 def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:
     """Announce messages that the open transaction tells for the first time."""
-    rows = [
-        (workspace_id, list(messages[start : start + MAX_TOGETHER])) for start in range(0, len(messages), MAX_TOGETHER)
-    ]
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO threads_announcement (workspace_id, transaction, at, messages)"
-            " VALUES (%s, pg_current_xact_id()::text::bigint, now(), %s)",
-            rows,
-        )
+    number = Func(
+        function="pg_current_xact_id", template="%(function)s()::text::bigint", output_field=BigIntegerField()
+    )
+    Announcement.objects.bulk_create(
+        Announcement(workspace_id=workspace_id, transaction=number, at=Now(), messages=list(each))
+        for each in (messages[start : start + MAX_TOGETHER] for start in range(0, len(messages), MAX_TOGETHER))
+    )
 
 
 def forget_announcements() -> int:
     """Delete announcements that are older than they are kept; how many. A part at a time, so that no sweep is long."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM threads_announcement WHERE id IN"
-            " (SELECT id FROM threads_announcement WHERE at < now() - make_interval(secs => %s) ORDER BY at LIMIT %s)",
-            [KEPT.total_seconds(), MAX_FORGOTTEN],
-        )
-        return int(cursor.rowcount)
+    old = Announcement.objects.filter(at__lt=Now() - KEPT).order_by("at").values("pk")[:MAX_FORGOTTEN]
+    return Announcement.objects.filter(pk__in=old).delete()[0]

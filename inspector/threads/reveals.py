@@ -41,7 +41,6 @@ class Opening:
 
     @property
     def english(self) -> str:
-        """The opened message as a sentence."""
         return make_storable("".join(segment["text"] for segment in self.said.get("english") or ()))
 
     def lay_over(self, body: Mapping[str, Any]) -> dict[str, Any]:

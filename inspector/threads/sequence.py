@@ -72,7 +72,6 @@ class Step(NamedTuple):
 
     @property
     def is_failed(self) -> bool:
-        """Whether it says that something did not work."""
         return self.performative in FAILING
 
     @property
@@ -82,7 +81,6 @@ class Step(NamedTuple):
 
     @property
     def is_inferred(self) -> bool:
-        """Whether it answers another by a guess."""
         return self.parent_basis == "turn"
 
     @property
@@ -120,22 +118,18 @@ class Arrow:
 
     @property
     def first(self) -> Step:
-        """The message that stands for all."""
         return self.steps[0]
 
     @property
     def last(self) -> Step:
-        """The latest of them."""
         return self.steps[-1]
 
     @property
     def count(self) -> int:
-        """How many messages it is."""
         return len(self.steps)
 
     @property
     def is_bucket(self) -> bool:
-        """Whether several are drawn as one."""
         return len(self.steps) > 1
 
 
@@ -175,7 +169,6 @@ def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
 
 
 def _make_step(row: Any, places: Places) -> Step:
-    """A step of a row of its columns."""
     check_effort()
     body = unpack_text(row.missing_name, max_bytes=MAX_BODY)
     made: Step = row._replace(

@@ -74,7 +74,6 @@ class AgentSum:
 
     @property
     def label(self) -> Label | None:
-        """What people call it."""
         return label_agent(self.agent, self.dialects)
 
     @property

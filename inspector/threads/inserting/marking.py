@@ -112,7 +112,6 @@ def _joins_otherwise(trace: Trace, joining: Set[uuid.UUID]) -> bool:
 
 
 def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
-    """Mark the parts of these traces that the messages are in."""
     if not traces:
         return
     rows = messages.filter(trace_key__in=[trace.key for trace in traces])
@@ -138,14 +137,17 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
 
 
 def hold_rows(
-    table: str, ids: Iterable[uuid.UUID], *, columns: Sequence[str] = ("id",), order_by: str = "id"
+    table: str,
+    ids: Iterable[uuid.UUID],
+    *,
+    columns: Sequence[str] = ("id",),
+    order_by: str = "id",
+    lock: str = "NO KEY UPDATE",
 ) -> list[tuple[Any, ...]]:
     """Lock rows until the transaction ends, in one order so that nobody deadlocks; what they say under their locks."""
+    statement = f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR {lock}"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR NO KEY UPDATE",  # noqa: S608
-            [list(ids)],
-        )
+        cursor.execute(statement, [list(ids)])
         return list(cursor.fetchall())
 
 

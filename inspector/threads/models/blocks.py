@@ -55,7 +55,6 @@ class Block(models.Model):
 
     @property
     def start(self) -> bytes:
-        """Its border, as bytes."""
         return bytes(self.border)
 
     @property

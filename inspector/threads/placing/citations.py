@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 from inspector.lookups import IsAny
 
-from ..inserting.marking import hold_channels
 from ..models import Message
 from ..rendering.rule_flags import CLOCK_SKEW, RuleFlag
 
@@ -101,17 +100,6 @@ def find_bearers(
         if bearers:
             found[citation] = bearers[0] if len(bearers) == 1 else Elsewhere(None, count=len(bearers))
     return found
-
-
-def find_bearers_alone(
-    workspace_id: uuid.UUID, channel_id: uuid.UUID, citations: Set[Citation]
-) -> Mapping[Citation, Elsewhere]:
-    """The same while nothing arrives in the channel, so that whoever brings one of these ids finds who cites it."""
-    if not citations:
-        return {}
-    with transaction.atomic():
-        hold_channels([channel_id], is_shared=False)
-        return find_bearers(workspace_id, channel_id, citations)
 
 
 def _find(

@@ -9,7 +9,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
 
 from dialects import get_dialect
 from inspector.intake.text import make_storable
@@ -79,7 +80,6 @@ class Bearer(NamedTuple):
 
     @property
     def sender(self) -> str | None:
-        """Who said it."""
         return self.ref.sender
 
 
@@ -277,12 +277,11 @@ def load_chunk(
     """The first shown nodes of a conversation from `start` (None: its beginning) up to and without `end` (None: its
     end), in order key, and whether these are all. At most `limit` are loaded, but for those of one order key, which
     stay together."""
-    rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
-    compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
-    for sign, key in ((">=", start), ("<", end)):
-        if key is not None:
-            # The signs and columns are those above; the values are parameters.
-            rows = rows.extra(where=[f"{compared} {sign} (%s, %s, %s)"], params=list(key))  # noqa: S610
+    rows, key = _read_rows(Q(conversation_id=conversation_id)), Tuple("order_time", "order_source", "order_index")
+    if start is not None:
+        rows = rows.filter(TupleGreaterThanOrEqual(key, start))
+    if end is not None:
+        rows = rows.filter(TupleLessThan(key, end))
     ordered = rows.order_by(*_ORDER).values_list(*_COLUMNS)
     found = list(ordered[: limit + 1])
     is_all = len(found) <= limit

@@ -60,7 +60,6 @@ class Places:
 
     @property
     def count(self) -> int:
-        """How many messages it holds."""
         return self._starts[-1]
 
     def find_position(self, place: bytes | memoryview | None) -> int:

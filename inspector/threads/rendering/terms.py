@@ -196,7 +196,6 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
 
 
 def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The other names of the record with their values."""
     for name in PRESENT:
         if name in given:
             yield "has", name

@@ -105,15 +105,9 @@ class History:
         if not self._read_anew:
             return
         kept = Wording.objects.filter(record_id__in=self._read_anew, until=self.at)
-        now = {
-            (message.record_id, message.part): message
-            for message in Message.objects.filter(record_id__in=self._read_anew).only("record", "part", "body")
-        }
-        same = []
-        for wording in kept:
-            message = now.get((wording.record_id, wording.part))
-            if message is not None and read_words(message.body) == (wording.english, wording.also):
-                same.append(wording.pk)
+        rows = Message.objects.filter(record_id__in=self._read_anew).values_list("record_id", "part", "body")
+        now = {(record_id, part): read_words(body) for record_id, part, body in rows}
+        same = [each.pk for each in kept if now.get((each.record_id, each.part)) == (each.english, each.also)]
         Wording.objects.filter(pk__in=same).delete()
 
 
@@ -170,7 +164,11 @@ def keep_wordings(
         )
         for row, since, (english, also) in fresh
     )
-    _bound({(row.record_id, row.part): numbers[row.record_id, row.part] + 1 for row, *_ in fresh})
+    for row, *_ in fresh:
+        too_many = numbers[row.record_id, row.part] + 2 - MAX_WORDINGS
+        if too_many > 1:
+            old = Wording.objects.filter(record_id=row.record_id, part=row.part, number__gt=1)
+            old.filter(number__lte=too_many).delete()
     return same
 
 
@@ -188,13 +186,6 @@ def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int]
     for record_id, part, number in rows.annotate(last=Max("number")).order_by():
         found[record_id, part] = number
     return found
-
-
-def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
-    for (record_id, part), number in last.items():
-        if number > MAX_WORDINGS:
-            old = Wording.objects.filter(record_id=record_id, part=part, number__gt=1)
-            old.filter(number__lte=number - MAX_WORDINGS + 1).delete()
 
 
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:

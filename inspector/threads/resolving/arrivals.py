@@ -75,7 +75,6 @@ class Ready:
 
     @property
     def conversation(self) -> Conversation:
-        """Its row, as it was found."""
         return self.passed.conversation
 
 
@@ -269,7 +268,6 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
 
 
 def _merge(*marks: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
-    """Slots of conversations, together."""
     merged: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     for each in marks:
         for conversation_id, slots in each.items():

@@ -157,7 +157,6 @@ class Assigner:
         return state
 
     def _find_above(self, node: StoredNode) -> TaskState | None:
-        """The task of the message that one answers."""
         above = node.above
         if above is None:
             return None
@@ -336,7 +335,6 @@ class Assigner:
         return self._tasks.find(found.task) if found is not None else None
 
     def _walk_asked(self, sender: str) -> Iterable[Asking]:
-        """What somebody asked for, the latest first."""
         count = 0
         for entries in self._view.walk(("asked-by", sender)):
             for each in reversed(entries):

@@ -122,12 +122,10 @@ class Established(Context):
         return self._answers.get(question, 0)
 
     def _offset(self) -> int:
-        """How many messages come before the block."""
         self._view.note(("count",))
         return self._count_before
 
     def _sum_changed(self) -> int:
-        """A number for what the block has changed."""
         changed = sum(_name_number(*each) ^ self._answers[make_question(*each)] for each in self._changed)
         return changed + sum(_name_number(kind) for kind in self._forgotten_here)
 

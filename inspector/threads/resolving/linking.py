@@ -170,7 +170,6 @@ class Linker:
         self._view.expect(dict.fromkeys(keys))
 
     def _add(self, node: StoredNode, ref: Ref) -> None:
-        """Let a message be earlier than those after it."""
         own, view = self._view.own, self._view
         for receiver in node.receivers:
             self._follow_turn(("to-me", receiver, node.run, node.task), ref)

@@ -19,15 +19,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from django.db import connection
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import transaction
+from django.db.models import Func, IntegerField, OuterRef
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
 from ..decryption import ask_opening
-from ..inserting.marking import Fence, hold_alone
+from ..inserting.marking import Fence, hold_alone, hold_channels
 from ..messages import count_hidden_by_conversation
-from ..models import Conversation, Task
+from ..models import Conversation, Message, Task
 from ..models.blocks import Fact
-from ..placing.citations import Citation, Elsewhere, find_bearers_alone
+from ..placing.citations import Citation, Elsewhere, find_bearers
 from ..placing.nodes import find_misread, load_timelines
 from ..rendering.wordings import History, Texts, note_rest
 from ..tasks.rows import make_row, write_tasks, write_touched
@@ -96,28 +98,25 @@ def _begin(conversation: Conversation, others: Sequence[Conversation], fence: Fe
 
 def _count_shown(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
     """How many messages of each conversation are shown, counted up to one more than a block holds."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT asked.id, (SELECT count(*) FROM (
-                SELECT FROM threads_message AS message WHERE message.conversation_id = asked.id AND NOT EXISTS (
-                    SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = message.record_id) LIMIT %s
-            ) AS shown) FROM unnest(%s::uuid[]) AS asked (id)
-            """,
-            [blocks.MAX_MESSAGES + 1, list(conversation_ids)],
-        )
-        return dict(cursor.fetchall())
+    shown = Message.objects.shown().filter(conversation=OuterRef("pk")).values("part")[: blocks.MAX_MESSAGES + 1]
+    count = Func(ArraySubquery(shown), function="cardinality", output_field=IntegerField())
+    return dict(Conversation.objects.filter(pk__in=conversation_ids).values_list("pk", count))
 
 
 def _look_up(passes: Sequence[Pass]) -> dict[uuid.UUID, Mapping[Citation, Elsewhere]]:
-    """By channel, who bears in other conversations the ids that nobody bears in the citing one."""
+    """By channel, who bears in other conversations the ids that nobody bears in the citing one.
+
+    Nothing arrives in the channel meanwhile, so that whoever brings one of these ids finds who cites it.
+    """
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in passes:
         wanted[each.conversation.channel_id] |= each.list_citations()
-    return {
-        channel_id: find_bearers_alone(passes[0].conversation.workspace_id, channel_id, citations)
-        for channel_id, citations in wanted.items()
-    }
+    found: dict[uuid.UUID, Mapping[Citation, Elsewhere]] = {}
+    for channel_id in filter(wanted.get, wanted):
+        with transaction.atomic():
+            hold_channels([channel_id], is_shared=False)
+            found[channel_id] = find_bearers(passes[0].conversation.workspace_id, channel_id, wanted[channel_id])
+    return found
 
 
 def go_through(

@@ -48,7 +48,6 @@ class Changes:
 
     @property
     def is_window(self) -> bool:
-        """Whether there is as much as should be written at once."""
         lighter = len(self.leaned) + len(self.placed)
         return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
 
@@ -148,6 +147,5 @@ def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: set[uuid.UUID]) -> list
 
 
 def _read_placed(row: Sequence[Any], columns: Sequence[str]) -> Placed:
-    """What a row to be written says of where its message is placed."""
     said = dict(zip(columns, row, strict=False))
     return Placed(*(said[name] for name in Placed._fields))

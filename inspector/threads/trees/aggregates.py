@@ -70,7 +70,6 @@ class Member(NamedTuple):
 
     @property
     def placed(self) -> Placed:
-        """What placing says of it."""
         return Placed(self.id, self.conversation_id, self.parent, self.parent_key, self.parent_basis)
 
     @property
@@ -123,7 +122,6 @@ class Sums(msgspec.Struct):
 
     @property
     def multiset(self) -> Multiset:
-        """The messages as a set."""
         return read_multiset(bytes.fromhex(self.elements))
 
     def tell_span(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ there is one. The climb is bounded, for a window that crosses the end of a deep 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -101,7 +101,6 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
         return below(f"{alias}.above", condition, is_last=is_back, groups=groups)
 
     def find(line: str) -> str:
-        """The line of an id."""
         return f"""(SELECT {Kind.MESSAGE} AS kind, id, {column} AS above, {names} FROM threads_message WHERE id = {line}
             UNION ALL SELECT kind, id, above, {names} FROM threads_treegroup WHERE id = {line} LIMIT 1)"""  # noqa: S608
 
@@ -143,20 +142,15 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
     return f"""
         WITH RECURSIVE walk (n, kind, id, above, {names}, depth, is_shut) AS (
             SELECT * FROM (
-                SELECT 1, {ROOT}, %(start)s::uuid, NULL::uuid, {_write_nothing(order)}, %(depth)s::int, false
-                 WHERE %(kind)s = {ROOT}
-                UNION ALL
                 SELECT 1, one.*, %(depth)s::int, %(is_shut)s::boolean FROM {find("%(start)s::uuid")} AS one
-                 WHERE %(kind)s <> {ROOT}) AS start
+                 WHERE %(kind)s <> {ROOT}
+                UNION ALL
+                SELECT 1, {ROOT}, %(start)s::uuid, NULL, {"NULL, " * len(order)}%(depth)s::int, false
+                 WHERE %(kind)s = {ROOT}) AS start
             UNION ALL
             SELECT w.n + 1, following.*, false FROM walk AS w CROSS JOIN LATERAL ({following} LIMIT 1) AS following
              WHERE w.n < %(limit)s AND w.kind <> {STOP})
         SELECT id, kind, depth FROM walk ORDER BY n"""  # noqa: S608
-
-
-def _write_nothing(order: Sequence[str]) -> str:
-    types = {"order_time": "timestamptz", "order_source": "bytea", "order_index": "bigint", "place": "bytea"}
-    return ", ".join(f"NULL::{types[each]}" for each in order)
 
 
 class Climbed(NamedTuple):

@@ -110,12 +110,10 @@ class Tree:
 
     @property
     def column(self) -> Column:
-        """Which lines its messages stand below."""
         return "above" if isinstance(self.owner, Conversation) else "trace_above"
 
     @property
     def messages(self) -> MessageQuerySet:
-        """Its messages."""
         if isinstance(self.owner, Conversation):
             return Message.objects.filter(conversation=self.owner, above__isnull=False)
         rows = Message.objects.filter(workspace_id=self.owner.workspace_id, trace_key=bytes(self.owner.key))
@@ -195,14 +193,10 @@ class Tree:
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
         for line in climb(self.column, message, most=1)[1:]:
-            if line.kind == Kind.GHOST and self._find_first(line.id) == message:
+            below = Message.objects.filter(**{self.column: line.id}).order_by(*ORDERS[self.column], "pk")
+            if line.kind == Kind.GHOST and below.values_list("pk", flat=True).first() == message:
                 return Place(line.id)
         return Place(message)
-
-    def _find_first(self, line: uuid.UUID) -> uuid.UUID | None:
-        """The first message directly below a line."""
-        rows = Message.objects.filter(**{self.column: line}).order_by(*ORDERS[self.column], "pk")
-        return rows.values_list("pk", flat=True).first()
 
     def find_at(self, moment: datetime) -> uuid.UUID | None:
         """The first message of the tree that is not before a time, else the last one."""
@@ -240,7 +234,6 @@ class Tree:
             )
 
     def _read_lines(self, steps: Sequence[Step]) -> dict[uuid.UUID, Line]:
-        """The lines of these steps."""
         found: dict[uuid.UUID, Line] = {}
         with connection.cursor() as cursor:
             cursor.execute(_write_lines(self.column), {**_OUTCOMES, "ids": [step.id for step in steps]})
