@@ -13,10 +13,9 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import transaction
 from django.db.models import Q, Value
@@ -72,8 +71,7 @@ def escrow_keys(*, membership: Membership, keys: Sequence[PlainKey], label: str)
     return added, count
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What the sealed messages of one conversation are tried with."""
 
     conversation_id: uuid.UUID

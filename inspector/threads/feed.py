@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection
 from django.db.models import BigIntegerField, Func, TextField
@@ -37,8 +36,7 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS seen
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row. `known`
     is a snapshot as PostgreSQL writes it, such as "795:799:797": what it saw is no news. It is empty where that makes
     no difference."""
@@ -49,8 +47,7 @@ class Place:
     known: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Messages that were announced, in order, the place after them, and whether there is more at once."""
 
     messages: Sequence[uuid.UUID]
@@ -103,9 +100,9 @@ def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
         fresh = messages[place.taken :]
         room = most - len(found)
         if len(fresh) > room:
-            return Batch([*found, *fresh[:room]], replace(place, taken=place.taken + room), has_more=True)
+            return Batch([*found, *fresh[:room]], place._replace(taken=place.taken + room), has_more=True)
         found += fresh
-        place = replace(place, transaction=transaction, number=number, taken=0)
+        place = place._replace(transaction=transaction, number=number, taken=0)
     if len(rows) == MAX_ROWS:
         return Batch(found, place, has_more=True)
     if place.transaction < oldest:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Length
@@ -163,8 +162,7 @@ def has_record(message: Message) -> bool:
     return "record" in message._state.fields_cache
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """The name of the channel, the id of the trace (None where the message names none), and that of the first delivery
     that is not withdrawn, else of the first."""
 

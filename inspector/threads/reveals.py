@@ -6,8 +6,7 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
@@ -29,8 +28,7 @@ from .models import Message, OpenedMessage
 _MAX_NAMED = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """What keys have opened of one message: what telling says otherwise with them, and what opens its field tree."""
 
     labels: tuple[str, ...]

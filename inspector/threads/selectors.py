@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
@@ -96,8 +95,7 @@ def filter_conversations(
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeRow(NamedTuple):
     """A line of the transcript: a message with its depth, or the ghost of one that was not received."""
 
     depth: int
@@ -106,8 +104,7 @@ class TreeRow:
     ghost: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeWindow:
+class TreeWindow(NamedTuple):
     """A stretch of a conversation's tree; `next` and `previous` are the places of others, None at its ends."""
 
     rows: Sequence[TreeRow]
@@ -168,8 +165,7 @@ def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeR
     return [TreeRow(0, message, read_body(message)) for message in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):
     """A conversation summed up: its tally, the first message that asks for something, and the gravest ones."""
 
     tally: Tally

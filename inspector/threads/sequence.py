@@ -206,8 +206,7 @@ def _count_alike(steps: Sequence[Step], at: int) -> int:
     return end - at
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Missing:
+class Missing(NamedTuple):
     """A message that cites what was not received: its position, and the digest of what it cites."""
 
     position: int

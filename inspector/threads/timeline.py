@@ -60,8 +60,7 @@ def name_timeline(conversation: Conversation) -> str:
     return f"timeline {conversation.pk}"
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """Where a window lies: after an edge, before one, or from a position on, counted from 0."""
 
     after: Edge | None = None

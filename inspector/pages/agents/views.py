@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -161,7 +160,7 @@ def answer_agent(
     measures = measure_agent(workspace=workspace, names=names, moment=moments)
     conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MAX_CONVERSATIONS)
     if summed.aliases:
-        summed = replace(summed, conversations=vars(conversations[0])["of_all"] if conversations else 0)
+        summed = summed._replace(conversations=vars(conversations[0])["of_all"] if conversations else 0)
     slug = workspace.slug
     context = {
         "agent": agent,

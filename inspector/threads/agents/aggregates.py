@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -59,8 +58,7 @@ _TOTALS: Final[Mapping[type[models.Model], _Total]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
+class Exchanges(NamedTuple):
     """What is counted of one conversation, and what is declared in it: rows; and the agents that they name, by id."""
 
     conversation: Conversation

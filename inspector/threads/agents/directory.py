@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -53,8 +53,7 @@ _WHO: Final = Coalesce("agent__same_as", "agent")
 _SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSum:
+class AgentSum(NamedTuple):
     """One agent of the directory: the agent it is known by, those that are one with it, and what they did together."""
 
     agent: Agent
@@ -114,7 +113,7 @@ def list_agents(
     ids = list(ordered.values_list("who", flat=True)[:limit])
     found = sum_agents(workspace=workspace, agent_ids=ids, choice=choice)
     shared = _count_shared(found.values(), choice)
-    return [replace(found[pk], conversations=shared.get(pk, found[pk].conversations)) for pk in ids]
+    return [found[pk]._replace(conversations=shared.get(pk, found[pk].conversations)) for pk in ids]
 
 
 def count_agents(*, workspace: Workspace, most: int) -> int:
@@ -225,8 +224,7 @@ def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> l
     return list(rows.values_list("agent", "dialect", "value").distinct().order_by("agent", "value", "dialect"))
 
 
-@dataclass(frozen=True, slots=True)
-class Confusables:
+class Confusables(NamedTuple):
     """Which names of a workspace can be taken for which; of more than `MAX_COMPARED` the busiest are compared."""
 
     likenesses: Mapping[str, Sequence[Likeness]]
@@ -272,8 +270,7 @@ def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID
 NOBODY: Final = uuid.UUID(int=0)
 
 
-@dataclass(frozen=True, slots=True)
-class PairSum:
+class PairSum(NamedTuple):
     """Who said how much to whom; None as sender is nobody named, as receiver everyone or nobody by name."""
 
     sender: Agent | None

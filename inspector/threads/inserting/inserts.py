@@ -5,10 +5,9 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -52,8 +51,7 @@ MESSAGE_COLUMNS: Final = (*OWN, *PLACED, *LEANED, *TOLD, *HUNG)
 MAX_TURN = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A record that has been read: its messages and where each belongs."""
 
     record: Record
@@ -68,8 +66,7 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """A message that is to be inserted, into a conversation that may have no row yet; `own` are its values by `OWN`."""
 
     arrival: Arrival

@@ -16,9 +16,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db.models.functions import Length
@@ -104,8 +103,7 @@ MAX_DEPENDENCIES: Final = 20
 MAX_VALUE_LENGTH: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
+class Dependency(NamedTuple):
     """An entry that was asked for: what it says, who said it in which message (`number` in its conversation), and
     whether a piece of the English itself comes from it (`is_told`)."""
 
@@ -118,8 +116,7 @@ class Dependency:
     is_told: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
+class Dependencies(NamedTuple):
     """What a message leans on, the nearest first; `is_whole` is False where more may stand further back."""
 
     entries: Sequence[Dependency]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
 from inspector.budget import MAX_BYTES, fit_answer
@@ -36,8 +35,7 @@ _PIECE: Final = 2**20
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class ToldRow:
+class ToldRow(NamedTuple):
     """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have. `words`
     and `atoms` are literals of PostgreSQL, of a tsvector and of an array. `sights` is what the row shows by itself."""
 
@@ -130,8 +128,7 @@ def make_row(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(NamedTuple):
     """A record told: what was asked of its context, what it established there, and the row of each part."""
 
     told_in: str

@@ -11,10 +11,9 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, groupby, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db.models import Max, QuerySet
 from django.utils import timezone
@@ -40,8 +39,7 @@ MAX_WORDINGS: Final = 30
 Cause = Wording.Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """That a message which stood is told otherwise: why, and the one message that arrived late, where it was one."""
 
     cause: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -36,8 +35,7 @@ class Outcome(NamedTuple):
     open: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """Who waits for whom: how many of its requests are open, the oldest of them since `since`."""
 
     requester: Agent

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -127,24 +126,21 @@ class Said(NamedTuple):
     parent_why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A message that a top of the tree answers: what it is called, and whether the tree holds it."""
 
     native_id: str
     is_inside: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ghost:
+class Ghost(NamedTuple):
     """What is cited and stands for no message here: its name, if known, and how many messages elsewhere bear its id."""
 
     name: str
     bearers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
 
     said: dict[uuid.UUID, Said]

@@ -66,8 +66,7 @@ def read_place(text: str) -> Place | None:
     return Place(line, int(depth) if depth else None, is_after)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRow:
+class WindowRow(NamedTuple):
     """A row of a window: what it is known by in the tree, its line, and what is below it: `hidden` rows are not shown,
     at least so many where `is_more`."""
 
@@ -81,8 +80,7 @@ class WindowRow:
     is_critical: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends. `critical` is
     how many messages the critical path of the tree has, and how long it takes; None where it is longer than is climbed.
     """

@@ -6,7 +6,6 @@ import base64
 import json
 import uuid
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -324,7 +323,7 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
         )
         assert conversations
         if one.aliases:
-            one = replace(one, conversations=vars(conversations[0])["of_all"])
+            one = one._replace(conversations=vars(conversations[0])["of_all"])
         assert one == row
         openings = find_openings(conversation_ids=[conversations[0].pk])
         assert vars(conversations[0])["opening"] == openings[conversations[0].pk]
