@@ -66,14 +66,13 @@ def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]
             continue  # The row was changed from outside: what it says is nobody's, and the message stays sealed.
         found[row.message_id].append((key.row, text))
         codec_keys[row.message_id] += key.list_codec_keys([bytes.fromhex(text["peer"])] if text["peer"] else [])
-    return {pk: _make_opening(pairs, KeyList(codec_keys[pk])) for pk, pairs in found.items()}
-
-
-def _make_opening(pairs: Sequence[tuple[EscrowedKey, Any]], resolver: Keys) -> Opening:
-    pairs = sorted(pairs, key=lambda pair: (pair[0].label, pair[0].fingerprint, pair[0].pk))
-    keys = tuple(key for key, _ in pairs)
-    text = pairs[0][1]
-    return Opening(tuple(dict.fromkeys(key.label for key in keys)), keys, text["message"], text["notes"], resolver)
+    openings = {}
+    for pk, pairs in found.items():
+        pairs.sort(key=lambda pair: (pair[0].label, pair[0].fingerprint, pair[0].pk))
+        labels, text = tuple(dict.fromkeys(key.label for key, _ in pairs)), pairs[0][1]
+        keys = tuple(key for key, _ in pairs)
+        openings[pk] = Opening(labels, keys, text["message"], text["notes"], KeyList(codec_keys[pk]))
+    return openings
 
 
 def disclose(

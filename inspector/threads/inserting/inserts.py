@@ -80,48 +80,33 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
     """The messages of a record that is to be inserted, each with an id of its own and in one of these conversations.
     `guess`: that its dialect is one, where it is not read in the likeliest."""
     found, guess = [], guess or guess_of(arrival.reading)
-    for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
-        links = links_of(
-            message,
-            dialect=message.dialect or arrival.reading.dialect,
-            wire=arrival.reading.wire,
-            guess=guess,
-            size_bytes=max(1, len(arrival.record.source)),
+    record, reading, size = arrival.record, arrival.reading, max(1, len(arrival.record.source))
+    for message, conversation_id in zip(reading.messages, conversation_ids, strict=True):
+        dialect = message.dialect or reading.dialect
+        links = links_of(message, dialect=dialect, wire=reading.wire, guess=guess, size_bytes=size)
+        own = (
+            *(make_id(), record.workspace_id, record.channel_id, conversation_id, record.pk, message.part),
+            *order_of(record),
+            dialect,
+            reading.dialect if message.dialect else "",
+            message.performative,
+            make_storable(message.native_act or ""),
+            make_storable(shorten_sentence(message.topic or "")),
+            make_storable(message.sender or ""),
+            write_array([make_storable(name) for name in message.receivers]),
+            message.broadcast,
+            make_storable(message.message_id or ""),
+            links.key,
+            make_storable(message.trace_id or ""),
+            key_of_trace(message.trace_id) if message.trace_id else None,
+            find_trace_basis(message, reading),
+            make_storable(message.task_id or ""),
+            message.turn if message.turn is not None and 0 <= message.turn <= MAX_TURN else None,
+            make_storable(message.status or ""),
+            write_links(links),
         )
-        own = dict(zip(OWN, _list_own(arrival, message, conversation_id, links), strict=True))
-        found.append(NewMessage(arrival, message, links, conversation_id, own))
+        found.append(NewMessage(arrival, message, links, conversation_id, dict(zip(OWN, own, strict=True))))
     return found
-
-
-def _list_own(arrival: Arrival, message: Message, conversation_id: uuid.UUID, links: Links) -> tuple[object, ...]:
-    record = arrival.record
-    turn = message.turn if message.turn is not None and 0 <= message.turn <= MAX_TURN else None
-    return (
-        make_id(),
-        record.workspace_id,
-        record.channel_id,
-        conversation_id,
-        record.pk,
-        message.part,
-        *order_of(record),
-        message.dialect or arrival.reading.dialect,
-        arrival.reading.dialect if message.dialect else "",
-        message.performative,
-        make_storable(message.native_act or ""),
-        make_storable(shorten_sentence(message.topic or "")),
-        make_storable(message.sender or ""),
-        write_array([make_storable(name) for name in message.receivers]),
-        message.broadcast,
-        make_storable(message.message_id or ""),
-        key_of_id(message.message_id) if message.message_id else None,
-        make_storable(message.trace_id or ""),
-        key_of_trace(message.trace_id) if message.trace_id else None,
-        find_trace_basis(message, arrival.reading),
-        make_storable(message.task_id or ""),
-        turn,
-        make_storable(message.status or ""),
-        write_links(links),
-    )
 
 
 def make_unplaced(
@@ -153,12 +138,6 @@ def make_unplaced(
 def order_of(record: Record) -> tuple[datetime, str, bytes, int]:
     """The record's order key as the columns of its messages."""
     return record.order_time, record.order_basis, bytes(record.order_source), record.order_index
-
-
-def key_of_order(arrival: Arrival) -> tuple[Any, ...]:
-    """What sorts records as the timeline does."""
-    time, _, source, index = order_of(arrival.record)
-    return time, source, index, bytes(arrival.record.identity)
 
 
 _CONVERSATION_COLUMNS: Final = (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dialects import Context, Dialect, Entry, Message, Reading, Reply, choose_dialect, get_dialect, write_content
+from dialects import Context, Dialect, Entry, Message, Reading, choose_dialect, get_dialect, write_content
 from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
@@ -92,7 +92,10 @@ def links_of(
     return Links(
         key=key_of_id(message.message_id) if message.message_id else None,
         correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
-        ways=tuple(map(_make_way, spoken.replies(message))),
+        ways=tuple(
+            Way(each.whom, each.basis, make_storable(each.why), key_of_id(each.value) if each.value else None)
+            for each in spoken.replies(message)
+        ),
         is_retryable=message.error.retryable if message.error else None,
         guess=guess,
         size_bytes=size_bytes,
@@ -152,10 +155,6 @@ def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
     return tuple(kept)
 
 
-def _make_way(reply: Reply) -> Way:
-    return Way(reply.whom, reply.basis, make_storable(reply.why), key_of_id(reply.value) if reply.value else None)
-
-
 def guess_of(reading: Reading) -> Guess | None:
     """The guess that a record's dialect is, or None where no conversation can decide it otherwise."""
     others = [candidate for candidate in reading.candidates if candidate.dialect not in (reading.dialect, "prose")]
@@ -197,7 +196,12 @@ def read_links(text: str) -> Links:
     return Links(
         key=key,
         correlation=tuple(map(bytes.fromhex, names)) if names is not None else ((key,) if key else ()),
-        ways=tuple([_read_way(*way) for way in said["ways"]]) if "ways" in said else (),
+        ways=tuple(
+            [
+                Way(whom, basis, why, bytes.fromhex(cited[0]) if cited else None)
+                for whom, basis, why, *cited in said.get("ways", ())
+            ]
+        ),
         is_retryable=said.get("again"),
         guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
         size_bytes=said["size"],
@@ -205,10 +209,6 @@ def read_links(text: str) -> Links:
         said=bytes.fromhex(said.get("said", "")),
         work=Work(*said["work"]) if "work" in said else NO_WORK,
     )
-
-
-def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
-    return Way(whom, basis, why, bytes.fromhex(key) if key else None)
 
 
 def name_cited(told: Mapping[str, Any]) -> str:

@@ -392,13 +392,9 @@ def find_misread(
             likely = [slug for slug in spoken if slug in scores]
             if likely and chosen not in likely:
                 chosen = max(likely, key=lambda slug: scores[slug])
-        if any(map(_is_outdated, run)):
+        if not all(node.size_bytes and node.told_in.startswith(f"{DECODER_VERSION} ") for node in run):
             yield record, None, None
         elif any(node.read_in != chosen for node in run):
             yield record, chosen, first.guess
         if chosen != "prose":
             spoken[chosen] = None
-
-
-def _is_outdated(node: StoredNode) -> bool:
-    return not node.size_bytes or not node.told_in.startswith(f"{DECODER_VERSION} ")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -81,19 +81,9 @@ def list_established(established: str) -> Iterator[str]:
 
 
 def questions_of(told_in: str) -> frozenset[str]:
-    """The digests of what a telling asked of its context, as `asks_for` takes them."""
+    """The digests of what a telling asked of its context; `ALL` asks for everything."""
     asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0].split(",")
     return frozenset(asked) - {POSITION, SIZE, ""}
-
-
-def asks_for(asked: Set[str], kind: str, name: str) -> bool:
-    """Whether a telling asked for an entry: for itself, or for everything."""
-    return ALL in asked or make_question(kind, name) in asked
-
-
-def has_established(told_in: str) -> bool:
-    """Whether a record that was told so established something."""
-    return told_in.endswith("+")
 
 
 # So many messages that establish something are looked back over, none with more text than this.
@@ -150,14 +140,15 @@ def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependenc
                 forgotten.add(kind)
                 continue
             name, value, speaker, record, part, *_ = rest
-            if kind in forgotten or (kind, name) in seen or not asks_for(asked, kind, name):
+            if kind in forgotten or (kind, name) in seen or asked.isdisjoint((ALL, make_question(kind, name))):
                 continue
             seen.add((kind, name))
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             found.append(
                 Dependency(
                     kind=kind,
                     name=name,
-                    value=_write(value)[:MAX_VALUE_LENGTH],
+                    value=text[:MAX_VALUE_LENGTH],
                     speaker=speaker or sender,
                     message_id=message_id,
                     number=places.find_position(place) + 1,
@@ -174,7 +165,3 @@ def _find_told(body: Mapping[str, Any]) -> set[tuple[str, int]]:
     told = body["message"]
     pieces = (piece for name in ("english", "also", "gloss") for piece in told.get(name) or ())
     return {(str(piece["source"][0]), piece["source"][1]) for piece in pieces if piece.get("source")}
-
-
-def _write(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -99,18 +99,15 @@ def shorten_sentence(sentence: str) -> str:
     return sentence if left <= 0 else f"{sentence[:MAX_SENTENCE]} … and {left:,} more characters"
 
 
-def make_row(
-    *, message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
+def _make_row(
+    message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
 ) -> ToldRow:
-    """The row of a message as told and as read; `identities` are what stands for each record that a definition may come
-    from."""
-    notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
-    sentence = message.sentence
-    also = [segment.text for segment in message.also]
+    """The row of a message as told and as read; `identities` stand for the records that definitions come from."""
+    notes = (*message.notes, *((*reading.notes, *told.notes) if message.part == 1 else ()))
+    sentence, given = message.sentence, message.given()
     names = [message.sender, *message.receivers, message.topic, message.native_act, message.conversation_id]
     ids = [message.message_id, message.trace_id, message.task_id]
-    texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
-    given = message.given()
+    texts = [sentence, *(segment.text for segment in message.also), *filter(None, (*names, *ids))]
     whole = make_body(given, reading, told)
     body = _write_json(whole)  # Canonical, and ASCII.
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
@@ -140,50 +137,30 @@ class Telling(NamedTuple):
 NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 
 
-def tell_record(record: Record, reading: Reading, context: Established, *, position: int) -> Telling:
+def tell_record(
+    record: Record, reading: Reading, context: Established, *, position: int, is_alone: bool = False
+) -> Telling:
     """Tell a record, read in the dialect that its conversation settles for it, in the context of what holds before it,
-    and add to that what it establishes; `position` is the one-based place of its first message."""
-    told = _tell(record, reading, context, position)
-    return _end(record, reading, told, context)
+    and add to that what it establishes; `position` is the one-based place of its first message. Of one that is told
+    alone, `NOT_TOLD` where anything that it asks may make a difference."""
+    hide = partial(hide_entry, reading)
+    context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position, hide=hide)
+    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
+    settled = reading.replace(candidates=())
+    told = conceal_told(tell(settled, context), settled)
+    if is_alone and (context.has_answered or told.entries):
+        return NOT_TOLD
+    read, ids = {message.part: message for message in reading.messages}, context.identities
+    rows = {each.part: _make_row(each, read.get(each.part, each), record, reading, told, ids) for each in told.messages}
+    return Telling(*context.end(reading.dialect), rows)
 
 
 def tell_without_context(record: Record, reading: Reading) -> Telling:
-    """Tell a record before its conversation is known; `NOT_TOLD` where anything that it asks may make a difference."""
-    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
+    """Tell a record before its conversation is known."""
     context = Established(View())
-    context.add(spoken)
-    told = _tell(record, reading, context, 1)
-    if context.has_answered or told.entries:
-        return NOT_TOLD
-    return _end(record, reading, told, context)
-
-
-def _tell(record: Record, reading: Reading, context: Established, position: int) -> Told:
-    context.begin(
-        record=str(record.pk),
-        identity=bytes(record.identity).hex(),
-        position=position,
-        hide=partial(hide_entry, reading),
-    )
-    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
-    settled = reading.replace(candidates=())
-    return conceal_told(tell(settled, context), settled)
-
-
-def _end(record: Record, reading: Reading, told: Told, context: Established) -> Telling:
-    read = {message.part: message for message in reading.messages}
-    rows = {
-        message.part: make_row(
-            message=message,
-            read=read.get(message.part, message),
-            record=record,
-            reading=reading,
-            told=told,
-            identities=context.identities,
-        )
-        for message in told.messages
-    }
-    return Telling(*context.end(reading.dialect), rows)
+    if reading.dialect != "prose":
+        context.add([Entry(kind="dialect", name=reading.dialect, value=reading.dialect)])
+    return tell_record(record, reading, context, position=1, is_alone=True)
 
 
 def severity_of(reading: Reading, message: Message) -> int:

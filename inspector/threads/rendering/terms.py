@@ -13,7 +13,7 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -24,6 +24,8 @@ from django.db.models import BooleanField, F, Func, Q, TextField, Value
 from django.db.models.sql.compiler import SQLCompiler
 
 from dialects import Message, Reading
+
+from ..placing.places import count_microseconds
 
 INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400
@@ -272,7 +274,6 @@ SIZES: Final = (7, 13, 19, 25)
 # One message of so many is in the sample: those whose ids, which are random at their end, end with so many zero bits.
 SAMPLED: Final = 512
 _SAMPLE: Final = "sample"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_sample(workspace_id: uuid.UUID) -> list[str]:
@@ -283,11 +284,8 @@ def write_sample(workspace_id: uuid.UUID) -> list[str]:
 def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
     """The entries of the fewest spans that hold the time between two moments, these included."""
     mark = mark_workspace(workspace_id)
-    return [f"{mark}{bits}:{number}" for bits, number in _cover(_count_seconds(since), _count_seconds(until))]
-
-
-def _count_seconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(seconds=1)
+    first, last = (count_microseconds(moment) // 1_000_000 for moment in (since, until))
+    return [f"{mark}{bits}:{number}" for bits, number in _cover(first, last)]
 
 
 def _cover(first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
@@ -30,7 +31,6 @@ from ..inserting.inserts import (
     find_citing,
     insert_conversations,
     insert_masked,
-    key_of_order,
     make_new,
     make_unplaced,
     read_record,
@@ -113,9 +113,13 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
     return prepared
 
 
+def _order(record: Record) -> tuple[datetime, bytes, int]:
+    return record.order_time, bytes(record.order_source), record.order_index
+
+
 def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
     """The messages of these records, and their conversations; those that are not there yet are made, and no rows."""
-    arrivals = sorted(arrivals, key=key_of_order)
+    arrivals = sorted(arrivals, key=lambda each: (*_order(each.record), bytes(each.record.identity)))
     wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
     rows = Conversation.objects.filter(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]

@@ -287,7 +287,7 @@ class Linker:
         earlier = [each for each in own if each.position < node.position]
         named: Key = ("named", name.hex())
         bearers = [*map(partial(self._make_bearer, name), earlier), *(self._view.get(named, read_bearers) or ())]
-        bearers.sort(key=self._rank_bearer)
+        bearers.sort(key=self._find_moment)
         if not bearers:
             behind = (each for each in own if each.position >= len(self._nodes))
             later = {each.id: each for each in (*self._named_here.get(name, ()), *behind) if each is not node}
@@ -300,9 +300,8 @@ class Linker:
             return bearers
         return find_meant(bearers, sender=node.sender, receivers=node.receivers, get_content=attrgetter("content"))
 
-    def _rank_bearer(self, bearer: Bearer) -> tuple[bool, Rank | int]:
-        node = self._held.get(bearer.ref.id)
-        return (False, bearer.ref.rank) if node is None else (True, node.position)
+    def _find_moment(self, bearer: Bearer) -> tuple[bool, Rank | int]:
+        return (True, node.position) if (node := self._held.get(bearer.ref.id)) else (False, bearer.ref.rank)
 
     def _make_bearer(self, name: bytes, node: StoredNode) -> Bearer:
         ref = self._by_node.get(node.id) or Ref(node.id, (node.instant, "", 0, 0), node.sender, None, node)
