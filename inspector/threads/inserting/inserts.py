@@ -140,10 +140,6 @@ def order_of(record: Record) -> tuple[datetime, str, bytes, int]:
     return record.order_time, record.order_basis, bytes(record.order_source), record.order_index
 
 
-_CONVERSATION_COLUMNS: Final = (
-    *("id", "workspace_id", "channel_id", "key", "native_id", "title", "generation", "settled_generation", "state"),
-    *("subject", "tally", "agents", "dialects", "message_count", "missing_count", "severity", "created_at"),
-)
 _MASKED_COLUMNS = ("record_id", "workspace_id", "dialect", "text")
 
 
@@ -214,7 +210,7 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
 
 def insert_conversations(conversations: Iterable[Conversation]) -> bool:
     """Insert those of these conversations that have no row; False where somebody else has made one meanwhile."""
-    columns = _CONVERSATION_COLUMNS
+    columns = [field.attname for field in Conversation._meta.concrete_fields]
     rows = [[getattr(each, name) for name in columns] for each in conversations if each._state.adding]
     return insert_rows(model=Conversation, columns=columns, rows=rows, order_by=("channel_id", "key")) == len(rows)
 

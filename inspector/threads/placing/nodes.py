@@ -37,6 +37,13 @@ class Ref:
     turn: int | None
     node: StoredNode | None = None
 
+    @classmethod
+    def of(cls, node: StoredNode) -> Ref:
+        """The reference to a node of the block, where its position ranks it."""
+        turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
+        # Its order key, as short as it tells messages apart.
+        return cls(node.id, (node.instant, node.source[:8].hex(), node.index, node.part), node.sender, turn, node)
+
     def find_moment(self) -> tuple[bool, Rank | int]:
         """Its moment in the timeline: what stands in the block comes after all that earlier blocks gave."""
         return (False, self.rank) if self.node is None else (True, self.node.position)
@@ -50,14 +57,6 @@ class Ref:
         """What `write` wrote."""
         name, instant, source, index, part, sender, turn = written
         return cls(uuid.UUID(hex=name), (instant, source, index, part), sender, turn)
-
-
-def make_ref(node: StoredNode) -> Ref:
-    """The reference to a node of the block, where its position ranks it."""
-    turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
-    # Its order key, as short as it tells messages apart.
-    rank = node.instant, node.source[:8].hex(), node.index, node.part
-    return Ref(node.id, rank, node.sender, turn, node)
 
 
 def take_latest(refs: Iterable[Ref | None]) -> Ref | None:
@@ -82,53 +81,46 @@ class Bearer(NamedTuple):
     def sender(self) -> str | None:
         return self.ref.sender
 
+    @classmethod
+    def of(cls, node: StoredNode, ref: Ref, name: bytes) -> Bearer:
+        """A statement as it bears a name; under its message's own id it is what its record is."""
+        receivers = node.receivers if len(node.receivers) <= MAX_NAMED else ()
+        return cls(ref, receivers, (node.identity if name == node.key else node.said).hex())
 
-def make_bearer(node: StoredNode, ref: Ref, name: bytes) -> Bearer:
-    """A statement as it bears a name; under its message's own id it is what its record is."""
-    receivers = node.receivers if len(node.receivers) <= MAX_NAMED else ()
-    return Bearer(ref, receivers, (node.identity if name == node.key else node.said).hex())
+    @classmethod
+    def read_all(cls, written: list[list[Any]]) -> list[Bearer]:
+        """Bearers as they were stored."""
+        return [cls(Ref.read(ref), tuple(receivers), content) for ref, receivers, content in written]
 
-
-def read_bearers(written: list[list[Any]]) -> list[Bearer]:
-    """Bearers as they were stored."""
-    return [Bearer(Ref.read(ref), tuple(receivers), content) for ref, receivers, content in written]
-
-
-def add_bearer(bearers: Sequence[Bearer], bearer: Bearer) -> list[Bearer]:
-    """The bearers of an id once one more has come: of what is said again the latest, and no more than `MAX_MEANT`."""
-    kept = [each for each in bearers if (each.sender, *each[1:]) != (bearer.sender, *bearer[1:])]
-    return [*kept, bearer] if len(kept) <= MAX_MEANT else kept
-
-
-# The latest message of some, and the latest of anyone but its sender; or of a turn before its.
-Pair = tuple[Ref | None, Ref | None]
+    def add_to(self, bearers: Sequence[Bearer]) -> list[Bearer]:
+        """The bearers of an id with this one: of what is said again the latest, and no more than `MAX_MEANT`."""
+        kept = [each for each in bearers if (each.sender, *each[1:]) != (self.sender, *self[1:])]
+        return [*kept, self] if len(kept) <= MAX_MEANT else kept
 
 
-def read_pair(written: list[Any]) -> Pair:
-    """A pair as it was stored."""
-    one, other = written
-    return Ref.read(one), None if other is None else Ref.read(other)
+class Pair(NamedTuple):
+    """The latest message of some, and the latest of anyone but its sender; or of a turn before its."""
 
+    latest: Ref
+    other: Ref | None = None
 
-def follow(pair: Pair | None, ref: Ref, *, by: Literal["sender", "turn"]) -> Pair:
-    """The latest message, and the latest of anyone but its sender, or of another turn, once one more has come."""
-    if pair is None or pair[0] is None:
-        return ref, None
-    return ref, pair[0] if getattr(pair[0], by) != getattr(ref, by) else pair[1]
+    @classmethod
+    def read(cls, written: list[Any]) -> Pair:
+        """A pair as it was stored."""
+        latest, other = written
+        return cls(Ref.read(latest), other and Ref.read(other))
 
+    def follow(self, ref: Ref, *, by: Literal["sender", "turn"]) -> Pair:
+        """The pair once one more message has come."""
+        return Pair(ref, self.latest if getattr(self.latest, by) != getattr(ref, by) else self.other)
 
-def of_other(pair: Pair | None, sender: str | None) -> Ref | None:
-    """The latest that this sender did not send."""
-    if pair is None or pair[0] is None or pair[0].sender != sender:
-        return None if pair is None else pair[0]
-    return pair[1]
+    def of_other(self, sender: str | None) -> Ref | None:
+        """The latest that this sender did not send."""
+        return self.latest if self.latest.sender != sender else self.other
 
-
-def before_turn(pair: Pair | None, ref: Ref) -> Ref | None:
-    """The latest before a message; where turns are counted, of an earlier turn than its own."""
-    if pair is None or pair[0] is None:
-        return None
-    return pair[1] if ref.turn is not None and pair[0].turn == ref.turn else pair[0]
+    def before_turn(self, ref: Ref) -> Ref | None:
+        """The latest before a message; where turns are counted, of an earlier turn than its own."""
+        return self.other if ref.turn is not None and self.latest.turn == ref.turn else self.latest
 
 
 _COLUMNS = (

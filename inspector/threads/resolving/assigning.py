@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..models import Conversation
-from ..placing.nodes import Ref, StoredNode, make_ref
+from ..placing.nodes import Ref, StoredNode
 from ..tasks import events
 from ..tasks.rows import Tasks, take
 from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
@@ -24,8 +23,7 @@ _ENDS: Final = frozenset({"done", *events.WITHDRAWN})
 MAX_ASKED: Final = 512
 
 
-@dataclass(slots=True)
-class Asking:
+class Asking(NamedTuple):
     """That a task was asked for, by a message, and how often it had ended before: it is over when it ends once more."""
 
     ref: Ref
@@ -35,13 +33,9 @@ class Asking:
     act: str = ""
     handles: tuple[str, ...] = ()
 
-    def write(self) -> list[Any]:
-        """It as JSON takes it."""
-        return [self.ref.write(), self.task.hex, self.ends, self.receivers, self.act, self.handles]
-
     @classmethod
     def read(cls, written: Sequence[Any]) -> Asking:
-        """What `write` wrote."""
+        """One as it was stored."""
         ref, task, ends, receivers, act, handles = written
         return cls(Ref.read(ref), uuid.UUID(hex=task), ends, tuple(receivers), act, tuple(handles))
 
@@ -346,7 +340,7 @@ class Assigner:
     def _remember(self, node: StoredNode, state: TaskState | None) -> None:
         """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""
         view, sender = self._view, node.sender or ""
-        ref = make_ref(node)
+        ref = Ref.of(node)
         for name in node.receivers:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)

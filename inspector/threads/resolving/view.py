@@ -12,6 +12,7 @@ import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -48,7 +49,14 @@ def digest_everywhere(digest: bytes) -> bytes:
     return blake2b(b"everywhere" + digest, digest_size=FACT_BYTES).digest()
 
 
-_encode: Final = json.JSONEncoder(separators=(",", ":"), default=lambda value: value.write()).encode
+def make_plain(value: Any) -> Any:
+    """What JSON has no form for: ids and bytes in hexadecimal, times in ISO 8601, and what writes itself."""
+    if isinstance(value, bytes | uuid.UUID):
+        return (value if isinstance(value, bytes) else value.bytes).hex()
+    return value.isoformat() if isinstance(value, datetime) else value.write()
+
+
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=make_plain).encode
 
 
 class Found(NamedTuple):

@@ -11,6 +11,7 @@ import json
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -19,7 +20,7 @@ from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
 from ..placing.nodes import StoredNode
-from ..resolving.view import View, digest_key, list_everywhere
+from ..resolving.view import View, digest_key, list_everywhere, make_plain
 from .events import FAILURES, LINKED, find_event
 from .states import ENDED, STANDING, Step, TaskState, follow, get_end_of_part, make_task_id
 
@@ -151,8 +152,7 @@ COLUMNS: Final = (
 
 def write_steps(task: TaskState) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
-    rows = [[step.message_id.hex, *step[1:]] for step in _bound_steps(task.steps)[0]]
-    return json.dumps(rows, separators=(",", ":"))
+    return json.dumps(_bound_steps(task.steps)[0], separators=(",", ":"), default=make_plain)
 
 
 def _bound_steps(steps: list[Step]) -> tuple[list[Step], int]:
@@ -260,48 +260,25 @@ class Tasks:
 
 
 def _write_task(task: TaskState) -> list[Any]:
-    return [
-        task.key.hex(),
-        None if task.request is None else task.request.hex,
-        None if task.asked_elsewhere is None else task.asked_elsewhere.hex,
-        None if task.part_of is None else task.part_of.hex(),
-        None if task.within is None else task.within.key.hex(),
-        [getattr(task, name) for name in _FOUND],
-        [getattr(task, name) for name in _PLAYED],
-        [_write_time(getattr(task, name)) for name in _TIMES],
-    ]
+    said = ([getattr(task, name) for name in names] for names in (_FOUND, _PLAYED, _TIMES))
+    return [task.key, task.request, task.asked_elsewhere, task.part_of, task.within and task.within.key, *said]
 
 
 def read_task(task_id: uuid.UUID, written: Sequence[Any]) -> tuple[TaskState, bytes | None]:
     """A task as it was written, and the key of the one that it goes on within."""
     key, request, elsewhere, part_of, within, *said, times = written
-    task = TaskState(
-        bytes.fromhex(key),
-        task_id,
-        request=None if request is None else uuid.UUID(hex=request),
-        asked_elsewhere=None if elsewhere is None else uuid.UUID(hex=elsewhere),
-        part_of=None if part_of is None else bytes.fromhex(part_of),
-    )
-    for names, values in zip((_FOUND, _PLAYED, _TIMES), (*said, map(_read_time, times)), strict=True):
-        for name, value in zip(names, values, strict=True):
-            setattr(task, name, value)
-    return task, None if within is None else bytes.fromhex(within)
+    task = TaskState(bytes.fromhex(key), task_id, part_of=bytes.fromhex(part_of) if part_of else None)
+    task.request, task.asked_elsewhere = (uuid.UUID(hex=each) if each else None for each in (request, elsewhere))
+    for name, value in zip((*_FOUND, *_PLAYED, *_TIMES), chain(*said, map(_read_time, times)), strict=True):
+        setattr(task, name, value)
+    return task, bytes.fromhex(within) if within else None
 
 
 def _write_sums(task: TaskState) -> list[Any]:
     """What the messages of one block add to a task; of many changes the first and the last."""
     steps, left_out = _bound_steps(task.steps)
-    return [
-        task.place.hex(),
-        task.message_count,
-        task.retries,
-        task.failures,
-        task.is_inferred,
-        _write_time(task.first_at),
-        _write_time(task.last_at),
-        [[step.message_id.hex, *step[1:]] for step in steps],
-        task.left_out + left_out,
-    ]
+    counts = (task.message_count, task.retries, task.failures, task.is_inferred)
+    return [task.place, *counts, task.first_at, task.last_at, steps, task.left_out + left_out]
 
 
 def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
@@ -320,10 +297,6 @@ def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
     if len(task.steps) > 4 * MAX_STEPS:
         task.steps, left_out = _bound_steps(task.steps)
         task.left_out += left_out
-
-
-def _write_time(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
 
 
 def _read_time(written: str | None) -> datetime | None:
