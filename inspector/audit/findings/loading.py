@@ -48,7 +48,6 @@ from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import has_term
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import write_task_id
 
 from .scene import Body, Noted, Scene, Seen, SeenTask, Skewed, read_body, read_value
 
@@ -376,7 +375,10 @@ def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:
 
 
 _TASKS_AT_ONCE: Final = 2000
-_ID: Final = write_task_id('"above"."conversation_id"', '"above"."key"')
+# The id of a task of its conversation and its key, as `make_task_id` makes it.
+_DIGEST: Final = 'substring(sha256(uuid_send("above"."conversation_id") || "above"."key") FOR 16)'
+_MARKED: Final = f"set_byte({_DIGEST}, 6, get_byte({_DIGEST}, 6) & 15 | 80)"
+_ID: Final = f"encode(set_byte({_MARKED}, 8, get_byte({_DIGEST}, 8) & 63 | 128), 'hex')::uuid"
 _ABOVE: Final = f"""
 WITH RECURSIVE "above" AS (
     SELECT * FROM unnest(%s::uuid[], %s::bytea[]) AS "asked" ("conversation_id", "key")

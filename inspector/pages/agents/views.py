@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import took_back
+from inspector.audit.naming import list_words
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,
@@ -23,7 +24,6 @@ from inspector.threads.agents.directory import (
     list_agents,
     list_conversations_of,
     list_declarations,
-    list_words,
     sum_agents,
     survey_pairs,
 )

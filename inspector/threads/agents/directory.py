@@ -20,7 +20,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
 
-from ..models import Agent, AgentTotal, AgentWord, Conversation, Declaration, Exchange, PairTotal
+from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, PairTotal
 from ..selectors import opening_of
 from ..tasks.measures import annotate_stands
 from .names import CONVENTIONS, Label, label_agent
@@ -197,18 +197,6 @@ def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
     """The agent of that id in this workspace, with its channel and the agent it is known by, or None."""
     rows = Agent.objects.select_related("channel", "same_as", "same_as__channel")
     return rows.filter(workspace=workspace, pk=agent_id).first()
-
-
-def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
-    """What auditors said of an agent and of those that are one with it, the latest first, undone ones included."""
-    rows = AgentWord.objects.select_related("by", "undone_by", "agent", "agent__channel", "same_as")
-    about = Q(agent=agent) | Q(same_as=agent) | Q(agent__same_as=agent)
-    return list(rows.filter(about, workspace_id=agent.workspace_id).order_by("-at", "-pk")[:limit])
-
-
-def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
-    """What was said of an agent under that id in this workspace, or None."""
-    return AgentWord.objects.select_related("agent").filter(workspace=workspace, pk=word_id).first()
 
 
 def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int = 200) -> list[Declaration]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ..models import Conversation
@@ -98,9 +99,8 @@ class Assigner:
         others = view.list_everywhere(list(keys.values()))
         for name, (work, anything) in firsts.items():
             key = keys[name]
-            found = others[key]
-            earlier = [each.value for each in found if each.border < view.border]
-            later = [each.value for each in found if each.border > view.border]
+            earlier = [each.value for each in others[key] if each.border < view.border]
+            later = [each.value for each in others[key] if each.border > view.border]
             is_known = any(each[0] for each in earlier) or (work is None and any(each[1] for each in earlier))
             if (work or anything) and not is_known:
                 view.put(key, [work, anything])
@@ -159,13 +159,10 @@ class Assigner:
             return self._tasks.find(above.task_id) if above.task_id is not None else None
         if above.position < node.position:
             return above.of_task
-        return self._find_ahead(above)
-
-    def _find_ahead(self, node: StoredNode) -> TaskState | None:
-        """The task of a message that stands later: what it names, or what it asks for."""
-        if node.task is not None:
-            return self._find_by_id(node.run, node.task)
-        return self._make_request(node) if node.performative in events.ASKS else None
+        # Of one that stands later it is what it names, or what it asks for.
+        if above.task is not None:
+            return self._find_by_id(above.run, above.task)
+        return self._make_request(above) if above.performative in events.ASKS else None
 
     def _make_request(self, node: StoredNode) -> TaskState:
         state = self._tasks.make(make_key("request", node.id.hex))
@@ -183,17 +180,15 @@ class Assigner:
             within = self._find_by_id(node.run, node.work.within)
         elif state.request == node.id and above is not None and not above.is_asked_by(node.sender):
             within = above
-        elif state.request is None and above is not None and above.request is not None and not above.native_id:
-            within = self._adopt(state, node, above)
+        elif (
+            (state.request is None and above is not None and above.request is not None and not above.native_id)
+            and not (node.basis == events.TURN or node.performative in events.ASKS or above.is_asked_by(node.sender))
+        ):  # fmt: skip
+            # Whoever answers a request without an id made this task: its end is the end of that.
+            state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
+            within = above
         if within is not None and within is not state:
             self._set_within(state, within)
-
-    def _adopt(self, state: TaskState, node: StoredNode, above: TaskState) -> TaskState | None:
-        """The request without an id of which whoever answers made this task: that one's end is the end of it."""
-        if node.basis == events.TURN or node.performative in events.ASKS or above.is_asked_by(node.sender):
-            return None
-        state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
-        return above
 
     def _set_within(self, state: TaskState, within: TaskState) -> None:
         state.part_of = within.key
@@ -329,13 +324,8 @@ class Assigner:
         return self._tasks.find(found.task) if found is not None else None
 
     def _walk_asked(self, sender: str) -> Iterable[Asking]:
-        count = 0
-        for entries in self._view.walk(("asked-by", sender)):
-            for each in reversed(entries):
-                count += 1
-                if count > MAX_ASKED:
-                    return
-                yield each if isinstance(each, Asking) else Asking.read(each)
+        entries = (each for held in self._view.walk(("asked-by", sender)) for each in reversed(held))
+        return (each if isinstance(each, Asking) else Asking.read(each) for each in islice(entries, MAX_ASKED))
 
     def _remember(self, node: StoredNode, state: TaskState | None) -> None:
         """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""

@@ -246,10 +246,3 @@ def key_of_id(run: int, native_id: str) -> bytes:
 def make_task_id(conversation_id: uuid.UUID, key: bytes) -> uuid.UUID:
     """The id of a task: it follows from what makes it this one, so that an address of it holds when it changes."""
     return uuid.UUID(bytes=hashlib.sha256(conversation_id.bytes + key).digest()[:16], version=5)
-
-
-def write_task_id(conversation: str, key: str) -> str:
-    """The same in SQL, of two columns."""
-    digest = f"substring(sha256(uuid_send({conversation}) || {key}) FOR 16)"
-    marked = f"set_byte({digest}, 6, get_byte({digest}, 6) & 15 | 80)"
-    return f"encode(set_byte({marked}, 8, get_byte({digest}, 8) & 63 | 128), 'hex')::uuid"

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
 from inspector.audit.findings.selectors import took_back
+from inspector.audit.naming import join_agents, name_agent, undo_word
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
@@ -31,7 +32,6 @@ from inspector.threads.agents.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.threads.agents.names import join_agents, name_agent, undo_word
 from inspector.threads.models import (
     Agent,
     AgentTotal,
