@@ -228,15 +228,8 @@ def _write(
                 news[held.row].append(message_id)
             elif bytes(known.told_digest) == digest:
                 continue
-            fresh.append(
-                OpenedMessage(
-                    workspace_id=held.row.workspace_id,
-                    message_id=message_id,
-                    key=held.row,
-                    sealed=held.seal(text, message_id),
-                    told_digest=digest,
-                )
-            )
+            made = {"workspace_id": held.row.workspace_id, "message_id": message_id, "key": held.row}
+            fresh.append(OpenedMessage(**made, sealed=held.seal(text, message_id), told_digest=digest))
     # A key that could not be used this time keeps what it opened before.
     gone = [row.pk for row in before.values() if row.key_id in keys]
     OpenedMessage.objects.filter(pk__in=gone).delete()

@@ -94,30 +94,19 @@ def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], 
     """One look is one deed, whatever it shows; the keyring's own trace says which key opened which message."""
     conversations = sorted(set(Message.objects.filter(pk__in=message_ids).values_list("conversation_id", flat=True)))
     named = Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", "")
-    record_deed(
-        "opened.shown",
-        workspace_id=keys[0].workspace_id,
-        on=named,
-        about=[*conversations, *message_ids, *(key.pk for key in keys)],
-        details={
-            "at": KeyEvent.Door(door).label,
-            "keys": sorted({key.label for key in keys}),
-            "count": len(message_ids),
-        },
-    )
+    about = [*conversations, *message_ids, *(key.pk for key in keys)]
+    labels = sorted({key.label for key in keys})
+    details = {"at": KeyEvent.Door(door).label, "keys": labels, "count": len(message_ids)}
+    record_deed("opened.shown", workspace_id=keys[0].workspace_id, on=named, about=about, details=details)
 
 
 def disclose_source(*, record: Record, by: Acting) -> None:
     """Record that somebody is given the exact bytes of a record, whatever they hold; call it before the first byte."""
     messages = Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part")
     found = list(messages.values_list("pk", "conversation_id")[:_MAX_NAMED])
-    record_deed(
-        "raw.downloaded",
-        workspace_id=record.workspace_id,
-        by=by,
-        on=Thing("record", record.pk, ""),
-        about=[*dict.fromkeys(conversation for _, conversation in found), *(pk for pk, _ in found)],
-    )
+    about = [*dict.fromkeys(conversation for _, conversation in found), *(pk for pk, _ in found)]
+    named = Thing("record", record.pk, "")
+    record_deed("raw.downloaded", workspace_id=record.workspace_id, by=by, on=named, about=about)
 
 
 def find_opened_ids(*, messages: Sequence[Message]) -> set[uuid.UUID]:

@@ -92,16 +92,11 @@ def read_told(message: Message, told: Mapping[str, Any]) -> Told:
     if not told:
         return Told(sender=message.sender or None, english=(Segment(text="Not processed yet."),))
     target = told.get("target")
-    return Told.trust(
-        {
-            **told,
-            "receivers": tuple(told.get("receivers") or ()),
-            "english": _read_segments(told.get("english")),
-            "also": _read_segments(told.get("also")),
-            "defines": tuple(Definition.trust(dict(each)) for each in told.get("defines") or ()),
-            "target": Target.trust(dict(target)) if target else None,
-        }
-    )
+    read: dict[str, Any] = {name: _read_segments(told.get(name)) for name in ("english", "also")}
+    read["receivers"] = tuple(told.get("receivers") or ())
+    read["defines"] = tuple(Definition.trust(dict(each)) for each in told.get("defines") or ())
+    read["target"] = Target.trust(dict(target)) if target else None
+    return Told.trust({**told, **read})
 
 
 def _read_segments(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Segment, ...]:

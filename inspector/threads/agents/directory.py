@@ -315,16 +315,8 @@ def _list_sides(rows: Iterable[Mapping[str, Any]]) -> set[uuid.UUID]:
 
 
 def _make_pair(row: Mapping[str, Any], agents: Mapping[uuid.UUID, Agent]) -> PairSum:
-    return PairSum(
-        sender=agents.get(row["source"]),
-        receiver=agents.get(row["target"]),
-        is_broadcast=row["is_broadcast"],
-        dialects=row["spoken"],
-        messages=row["total"],
-        failures=row["failed"],
-        first_at=row["since"],
-        last_at=row["until"],
-    )
+    said = (row[name] for name in ("is_broadcast", "spoken", "total", "failed", "since", "until"))
+    return PairSum(agents.get(row["source"]), agents.get(row["target"]), *said)
 
 
 class Extent(NamedTuple):

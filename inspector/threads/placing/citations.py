@@ -162,14 +162,8 @@ UPDATE "threads_message" "message" SET "sights" = "message"."sights" | "sum"."si
 
 def look_across(*, messages: Sequence[uuid.UUID]) -> None:
     """Add to the flags of these messages what it takes others to see; call it where their conversations are held."""
-    given: dict[str, Any] = {
-        "messages": list(messages),
-        "double": RuleFlag.DOUBLE.value,
-        "early": RuleFlag.EARLY.value,
-        "strange": RuleFlag.STRANGE.value,
-        "said": list(_SAID_ELSEWHERE),
-        "skew": CLOCK_SKEW,
-    }
+    given: dict[str, Any] = {"messages": list(messages), "said": list(_SAID_ELSEWHERE), "skew": CLOCK_SKEW}
+    given |= {"double": RuleFlag.DOUBLE.value, "early": RuleFlag.EARLY.value, "strange": RuleFlag.STRANGE.value}
     with connection.cursor() as cursor:
         cursor.execute(_ADD, given)
 

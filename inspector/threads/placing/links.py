@@ -116,18 +116,14 @@ def _read_work(message: Message) -> Work:
     is_public, is_retry = _is_public(message), "retry" in message.modifiers
     if not (is_public or is_retry) and given.keys().isdisjoint(_OF_WORK):
         return NO_WORK
-    deadline = message.deadline
-    return Work(
-        deadline=make_storable(deadline.raw)[:MAX_SAID_LENGTH] if deadline else "",
-        instant=deadline.instant if deadline else None,
-        seconds=deadline.seconds if deadline else None,
-        mode=make_storable(message.delegation or "")[:MAX_SAID_LENGTH],
-        within=make_storable(message.parent_task_id or ""),
-        has_result=message.result_id is not None,
-        has_progress=message.progress is not None,
-        is_public=is_public,
-        is_retry=is_retry,
+    due = message.deadline
+    when = (make_storable(due.raw)[:MAX_SAID_LENGTH], due.instant, due.seconds) if due else ("", None, None)
+    mode, within = (
+        make_storable(message.delegation or "")[:MAX_SAID_LENGTH],
+        make_storable(message.parent_task_id or ""),
     )
+    has_result, has_progress = message.result_id is not None, message.progress is not None
+    return Work(*when, mode, within, has_result, has_progress, is_public, is_retry)
 
 
 def _is_public(message: Message) -> bool:

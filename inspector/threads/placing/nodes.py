@@ -123,10 +123,14 @@ class Pair(NamedTuple):
         return self.other if ref.turn is not None and self.latest.turn == ref.turn else self.latest
 
 
-_COLUMNS = (
-    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect", "carrier"),
-    *("performative", "sender", "receivers", "is_broadcast", "task_id", "turn", "severity", "links", "told_in"),
-    *("told_digest", "is_established", "has_topic", "trace_id", "told_at", "order_basis", "status", "record__identity"),
+# What a node calls as its row does.
+_SAME: Final = (
+    *("id", "part", "dialect", "carrier", "performative", "is_broadcast", "turn", "severity", "told_in"),
+    *("is_established", "has_topic", "told_at"),
+)
+_COLUMNS: Final = (
+    *("conversation_id", "order_time", "order_source", "order_index", *_SAME, "record_id", "sender", "receivers"),
+    *("task_id", "links", "told_digest", "trace_id", "order_basis", "status", "record__identity"),
     *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
 # Those of one order key by the identity of their records: ids are random and must decide nothing.
@@ -326,38 +330,27 @@ def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:
 
 
 def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
-    (_, at, _, _, record, part, message_id, dialect, carrier, performative, sender, receivers) = row[:12]
-    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[12:]
-    is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
-    place, run, parent, parent_key, basis, why, task_id = placed
+    at, source, index, *same = row[1 : 4 + len(_SAME)]
+    record, sender, receivers, task, links_text, told_digest, trace, order_basis, status, identity = row[-17:-7]
+    place, run, parent, parent_key, basis, why, task_id = row[-7:]
+    said = dict(zip(_SAME, same, strict=True))
     cited = None if parent_key is None else bytes(parent_key)
     if links is None:
         links = read_links(links_text) if links_text else Links()
     return StoredNode(
-        id=message_id,
+        **said,
         record=record,
-        part=part,
-        dialect=dialect,
-        carrier=carrier,
         sender=sender or None,
         receivers=tuple(receivers),
         task=task or None,
-        turn=turn,
         trace=trace,
-        is_statement=performative is not None and performative != "inform",
+        is_statement=said["performative"] not in (None, "inform"),
         at=at,
-        is_broadcast=is_broadcast,
-        instant=count_microseconds(row[1]),
+        instant=count_microseconds(at),
         identity=bytes(identity),
-        source=bytes(row[2]),
-        index=row[3],
-        performative=performative,
-        has_topic=has_topic,
-        severity=severity,
-        told_in=told_in,
+        source=bytes(source),
+        index=index,
         told_digest=bytes(told_digest or b""),
-        is_established=is_established,
-        told_at=told_at,
         is_new=place is None,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),

@@ -144,17 +144,9 @@ def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependenc
                 continue
             seen.add((kind, name))
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            found.append(
-                Dependency(
-                    kind=kind,
-                    name=name,
-                    value=text[:MAX_VALUE_LENGTH],
-                    speaker=speaker or sender,
-                    message_id=message_id,
-                    number=places.find_position(place) + 1,
-                    is_told=(record or str(record_id), part) in told,
-                )
-            )
+            number, is_told = places.find_position(place) + 1, (record or str(record_id), part) in told
+            value = text[:MAX_VALUE_LENGTH]
+            found.append(Dependency(kind, name, value, speaker or sender, message_id, number, is_told))
             if len(found) == MAX_DEPENDENCIES:
                 return Dependencies(found, is_whole=False)
     return Dependencies(found, is_whole=looked_at < MAX_LOOKED_AT)

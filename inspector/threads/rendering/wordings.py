@@ -145,20 +145,16 @@ def keep_wordings(
     numbers = _find_numbers({row.record_id for row, *_ in fresh})
     Wording.objects.bulk_create(
         Wording(
-            workspace_id=row.workspace_id,
-            record_id=row.record_id,
-            part=row.part,
+            **{name: getattr(row, name) for name in ("workspace_id", "record_id", "part", "told_in")},
+            **changes[row.pk]._asdict(),
             number=numbers[row.record_id, row.part] + 1,
             # It may have been told by a decoder that looked for no tokens.
             english=hide_tokens(english),
             also=[hide_tokens(text) for text in also],
             digest=bytes(row.told_digest or b""),
             decoder=row.told_in.partition(" ")[0],
-            told_in=row.told_in,
             since=since,
             until=at,
-            cause=changes[row.pk].cause,
-            because_of=changes[row.pk].because_of,
         )
         for row, since, (english, also) in fresh
     )

@@ -72,17 +72,13 @@ class Timeline:
             # What another version of the program has stored says where messages stand, and no more.
             self._recut.gone = [block.start for block in stored]
             return
-        self.blocks = stored
+        self.blocks, self.dirty = stored, set()
         latest = conversation.whole_generation
         self.is_whole = latest > conversation.settled_generation or not all(block.is_linked for block in stored)
-        self.dirty = {
-            block.start
-            for block in stored
-            if block.is_stale
-            or not block.is_linked
-            or block.form != form
-            or block.generation < max(block.changed_generation, latest)
-        }
+        for block in stored:
+            is_current = block.generation >= max(block.changed_generation, latest) and block.form == form
+            if block.is_stale or not block.is_linked or not is_current:
+                self.dirty.add(block.start)
         borders = [block.start for block in stored]
         rows = Message.objects.shown().filter(conversation=conversation, place__isnull=True)
         for at, source, index in rows.values_list("order_time", "order_source", "order_index").iterator():

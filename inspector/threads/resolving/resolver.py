@@ -166,15 +166,9 @@ def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader
     summaries = {each.conversation.pk: [each.summary] for each in only}
     exchanges = [each.exchanges for each in only]
     if only:
-        write_tasks(
-            [
-                make_row(each.conversation, task)
-                for each in only
-                for task in each.tasks.states.values()
-                if task.message_count
-            ],
-            known=Task.objects.filter(conversation_id__in=[each.conversation.pk for each in only]),
-        )
+        tasks = ((each.conversation, task) for each in only for task in each.tasks.states.values())
+        rows = [make_row(conversation, task) for conversation, task in tasks if task.message_count]
+        write_tasks(rows, known=Task.objects.filter(conversation_id__in=list(summaries)))
         write_only_blocks(only)
     for each in timelines:
         if not each.is_only:

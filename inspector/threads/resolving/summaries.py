@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
@@ -225,18 +226,12 @@ def write_rows(totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tupl
     """Write the rows of these conversations, as `add_up` gave them and as their tasks stand; where they are held."""
     about = [subject for _, (subject, _) in totals if subject]
     topics: dict[uuid.UUID | None, str] = {}
-    topics.update(Message.objects.filter(pk__in=about).values_list("id", "topic") if about else ())
+    beginning = Left("topic", MAX_SUBJECT_LENGTH)
+    topics.update(Message.objects.filter(pk__in=about).values_list("id", beginning) if about else ())
     states = _read_states([each.pk for each, _ in totals])
     now = timezone.now()
     rows = [
-        (
-            each.pk,
-            each.generation,
-            now,
-            derive_state(*states[each.pk]),
-            topics.get(subject, "")[:MAX_SUBJECT_LENGTH],
-            *row,
-        )
+        (each.pk, each.generation, now, derive_state(*states[each.pk]), topics.get(subject, ""), *row)
         for each, (subject, row) in totals
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -147,21 +148,14 @@ EVENT_RULES: Final[tuple[EventRule, ...]] = (
     EventRule("spoke", _of("inform", "observe", "evaluate"), by="other"),
 )
 
-_RULES_OF: Final[Mapping[str, list[tuple[str, dict[str, Collection[object]]]]]] = {
-    act: [
-        (
-            rule.event,
-            {
-                name: value if isinstance(value, frozenset) else (value,)
-                for name, value in zip(rule._fields[2:], rule[2:], strict=True)
-                if value is not None
-            },
-        )
-        for rule in EVENT_RULES
-        if act in rule.acts
-    ]
-    for act in frozenset().union(*(rule.acts for rule in EVENT_RULES))
-}
+_RULES_OF: Final[dict[str, list[tuple[str, dict[str, Collection[object]]]]]] = defaultdict(list)
+for _rule in EVENT_RULES:
+    _wanted = {name: value for name, value in zip(_rule._fields[2:], _rule[2:], strict=True) if value is not None}
+    _values: dict[str, Collection[object]] = {
+        name: value if isinstance(value, frozenset) else (value,) for name, value in _wanted.items()
+    }
+    for _act in _rule.acts:
+        _RULES_OF[_act].append((_rule.event, _values))
 
 
 def find_event(act: str | None, **said: object) -> str | None:

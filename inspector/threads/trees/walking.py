@@ -54,16 +54,8 @@ def walk(
     is the tree itself by the id of its owner, which is never among the lines. `is_after`: begin behind everything below
     the start, without it. The last line is of the kind `STOP` where a climb was stopped at it."""
     is_left_out = is_back or is_after or start.kind == ROOT
-    given: dict[str, Any] = {
-        "start": start.id,
-        "kind": start.kind,
-        "depth": start.depth,
-        "is_shut": is_after,
-        "limit": limit + is_left_out,
-        "level": fold.level,
-        "toggled": list(fold.toggled),
-        "most": MAX_CLIMB,
-    }
+    given: dict[str, Any] = {"start": start.id, "kind": start.kind, "depth": start.depth, "is_shut": is_after}
+    given |= {"level": fold.level, "toggled": list(fold.toggled), "limit": limit + is_left_out, "most": MAX_CLIMB}
     with connection.cursor() as cursor:
         cursor.execute(_write_walk(column, is_back=is_back), given)
         rows = cursor.fetchall()

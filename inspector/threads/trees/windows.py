@@ -219,17 +219,9 @@ class Tree:
         lines = self._read_lines(steps)
         depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
         for step, next_depth in zip(steps, depths, strict=True):
-            hidden = below.get(step.id, 0)
-            yield WindowRow(
-                place=step.id,
-                depth=step.depth,
-                line=lines[step.id],
-                is_parent=hidden > 0 or next_depth > step.depth,
-                is_open=fold.is_open(step.id, step.depth),
-                hidden=min(hidden, most),
-                is_more=hidden > most,
-                is_critical=step.id in critical,
-            )
+            hidden, is_open = below.get(step.id, 0), fold.is_open(step.id, step.depth)
+            head = (step.id, step.depth, lines[step.id], hidden > 0 or next_depth > step.depth)
+            yield WindowRow(*head, is_open, min(hidden, most), hidden > most, step.id in critical)
 
     def _read_lines(self, steps: Sequence[Step]) -> dict[uuid.UUID, Line]:
         found: dict[uuid.UUID, Line] = {}
