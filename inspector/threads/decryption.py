@@ -1,9 +1,8 @@
 """Decryption: sealed messages opened with the keys that a workspace holds, apart from resolving, in the background.
 
 A message is told without keys; that is stored, indexed and signed. Beside it stands, for each key that opens it, what
-telling says otherwise with the key, sealed under that key. Which keys open a message depends on the message, the keys,
-and the public keys that the handshakes of its conversation show. Nothing that was opened is part of a context, so that
-no other message can say it.
+telling says otherwise with the key, sealed under that key. Nothing that was opened is part of a context, so that no
+other message can say it.
 """
 
 from __future__ import annotations

@@ -94,7 +94,15 @@ def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
     oldest, snapshot = _look()
     if place.transaction > int(snapshot.split(":")[1]):
         raise LostPlaceError
-    rows = _fetch(workspace_id, place, oldest)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT transaction, id, messages FROM threads_announcement"
+            " WHERE workspace_id = %s AND (transaction, id) > (%s, %s) AND transaction < %s"
+            " AND (%s = '' OR NOT pg_visible_in_snapshot(transaction::text::xid8, NULLIF(%s, '')::pg_snapshot))"
+            " ORDER BY transaction, id LIMIT %s",
+            [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MAX_ROWS],
+        )
+        rows: list[tuple[int, int, list[uuid.UUID]]] = cursor.fetchall()
     found: list[uuid.UUID] = []
     for transaction, number, messages in rows:
         fresh = messages[place.taken :]
@@ -108,18 +116,6 @@ def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
     if place.transaction < oldest:
         place = Place(oldest, known=_keep_known(place.known, oldest))
     return Batch(found, place, has_more=False)
-
-
-def _fetch(workspace_id: uuid.UUID, place: Place, oldest: int) -> list[tuple[int, int, list[uuid.UUID]]]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT transaction, id, messages FROM threads_announcement"
-            " WHERE workspace_id = %s AND (transaction, id) > (%s, %s) AND transaction < %s"
-            " AND (%s = '' OR NOT pg_visible_in_snapshot(transaction::text::xid8, NULLIF(%s, '')::pg_snapshot))"
-            " ORDER BY transaction, id LIMIT %s",
-            [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MAX_ROWS],
-        )
-        return list(cursor.fetchall())
 
 
 def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:

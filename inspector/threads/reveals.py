@@ -83,21 +83,18 @@ def disclose(
     for message_id, opening in openings.items():
         for key in opening.keys:
             messages[key].append(message_id)
-    if messages:
-        counts = {key: len(ids) for key, ids in messages.items()}
-        with transaction.atomic():
-            note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
-            _record_look(list(openings), list(messages), door)
-
-
-def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], door: str) -> None:
-    """One look is one deed, whatever it shows; the keyring's own trace says which key opened which message."""
-    conversations = sorted(set(Message.objects.filter(pk__in=message_ids).values_list("conversation_id", flat=True)))
-    named = Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", "")
-    about = [*conversations, *message_ids, *(key.pk for key in keys)]
-    labels = sorted({key.label for key in keys})
-    details = {"at": KeyEvent.Door(door).label, "keys": labels, "count": len(message_ids)}
-    record_deed("opened.shown", workspace_id=keys[0].workspace_id, on=named, about=about, details=details)
+    if not messages:
+        return
+    ids, keys = list(openings), list(messages)
+    conversations = sorted(set(Message.objects.filter(pk__in=ids).values_list("conversation_id", flat=True)))
+    # One look is one deed, whatever it shows; the keyring's own trace says which key opened which message.
+    named = Thing("message", ids[0], "") if len(ids) == 1 else Thing("messages", "", "")
+    about = [*conversations, *ids, *(key.pk for key in keys)]
+    details = {"at": KeyEvent.Door(door).label, "keys": sorted({key.label for key in keys}), "count": len(ids)}
+    counts = {key: len(each) for key, each in messages.items()}
+    with transaction.atomic():
+        note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
+        record_deed("opened.shown", workspace_id=keys[0].workspace_id, on=named, about=about, details=details)
 
 
 def disclose_source(*, record: Record, by: Acting) -> None:

@@ -1,8 +1,5 @@
-"""The timeline of a conversation, window by window: what others add or withdraw meanwhile moves no window.
-
-A window goes on from the last messages of the one before, wherever they stand by then; where all of these are
-withdrawn, from the order key of the last.
-"""
+"""The timeline of a conversation, window by window: what others add or withdraw meanwhile moves no window, for one goes
+on from the last messages of the one before, else from the order key of the last."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared.
-
-A conversation's rows are the sum of its blocks, the totals those of the rows of all conversations. A first or last time
-that a conversation takes back is looked up among the rows that are left.
-"""
+"""Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared. A
+first or last time that a conversation takes back is looked up among the rows that are left."""
 
 from __future__ import annotations
 

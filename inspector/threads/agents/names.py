@@ -1,9 +1,8 @@
 """Names of agents: what people call one, whom a name means, and by which names an agent is found.
 
 An agent is called by the name that an auditor gave it, else by that of the agent it is one with, else by the convention
-of its dialect. That is for display and search alone: nothing stored depends on it. A name means, in any letter case,
-who bears it on the wire, whom an auditor calls so, who is one with either, and who is called so by convention wherever
-no auditor says otherwise.
+of its dialect; nothing stored depends on it. A name means, in any letter case, who bears it on the wire, whom an
+auditor calls so, who is one with either, and who is called so by convention wherever no auditor says otherwise.
 """
 
 from __future__ import annotations

@@ -219,9 +219,8 @@ def find_citing(
     borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
 ) -> dict[uuid.UUID, set[bytes]]:
     """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone, each with
-    the slots of the citing messages. `borne` has by channel the keys of the ids that messages bear, each with the
-    conversations that these came into: one that alone cites and bears an id sees it when it is resolved, and is left
-    out."""
+    the slots of the citing messages. `borne` has by channel the keys of borne ids with the conversations that these
+    came into: one that alone cites and bears an id sees it when it is resolved, and is left out."""
     found: dict[uuid.UUID, set[bytes]] = {}
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
     for channel_id, arrived in borne.items():

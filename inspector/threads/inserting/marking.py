@@ -98,17 +98,16 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
     traces = [trace for trace in every if trace.channel_id is None or (bytes(trace.key), trace.channel_id) in wanted]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[bytes(trace.key)])]
+
+    def joins_otherwise(trace: Trace) -> bool:
+        """Whether the channels that join are others than a trace was read with, where it was read in parts."""
+        at, found = trace.channel_id, joining[bytes(trace.key)]
+        return not found <= set(trace.channels) if at is None else at in found and bool(trace.channels)
+
+    anew = [each.pk for each in traces if is_whole or joins_otherwise(each)]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, due=time.time() + DELAY_SECONDS)
-
-
-def _joins_otherwise(trace: Trace, joining: Set[uuid.UUID]) -> bool:
-    """Whether the channels that join are others than a trace was read with, where it was read in parts."""
-    if trace.channel_id is None:
-        return not joining <= set(trace.channels)
-    return trace.channel_id in joining and bool(trace.channels)
 
 
 def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:

@@ -1,7 +1,4 @@
-"""Agents, what settling knows of them by each conversation, and what auditors said of them.
-
-An agent is a name within a channel: "0" in two channels is two agents until an auditor says that they are one.
-"""
+"""Agents, each a name within a channel, what settling knows of them by conversation, and what auditors said of them."""
 
 from __future__ import annotations
 

@@ -66,10 +66,10 @@ class Guess(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What a message says of its place among others. `key` is the digest of its id; `correlation` are those of the ids
-    by which an answer may name it. `declared` is what its sender says of itself. `said` is a digest of its bytes where
-    its dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used
-    again."""
+    """What a message says of its place among others. `key` is the digest of its id, `correlation` those of the ids by
+    which an answer may name it, `declared` what its sender says of itself. `said` is a digest of its bytes where its
+    dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used again.
+    """
 
     key: bytes | None = None
     correlation: tuple[bytes, ...] = ()

@@ -1,8 +1,6 @@
-"""Places: where a message stands in its timeline, said so that one that comes in late moves its neighbours alone. Pure.
-
-A place is the key of the block that a message stands in (`resolving.blocks`), which the order key of the block's first
-message gives, and the rank within it: places sort as the timeline does. Times are in microseconds since 1970.
-"""
+"""Places: where a message stands in its timeline, so that one that comes in late moves its neighbours alone. Pure. A
+place is the key of the block that a message stands in, which the order key of its first message gives, and the rank
+within it: places sort as the timeline does. Times are in microseconds since 1970."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
 """Dependencies: what a telling asked of its conversation, as questions and answers, and what messages established.
 
-A message says in one line what its telling asked and was answered (`told_in`), and in JSON what its record established.
-It is told again only where an answer would be another one now.
-
     2.3 clowl 5d1c0b7f,90aa41e2=<digest>+
 
-After the version of the decoders and the dialect: what was asked, each name as a short digest, and a digest of all
-answers. `+` says that the record established something. An entry (kind, name, value) holds from its message on, until a
-later one of its name, or a reset of its kind.
+So a message says it in one line (`told_in`): the version of the decoders, the dialect, what was asked, each name as a
+short digest, and a digest of all answers; `+` where its record established something, in JSON beside it. It is told
+again where an answer would be another now. An entry holds until a later one of its name, or a reset of its kind.
 """
 
 from __future__ import annotations

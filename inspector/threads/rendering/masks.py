@@ -1,7 +1,5 @@
-"""Masked characters: where the codecs say that a secret stands, and a text without it.
-
-Of a record that has some the masked text is kept (`MaskedWire`): a search by whoever may not see secrets looks there.
-"""
+"""Masked characters: where the codecs say that a secret stands, and a text without it, which is kept (`MaskedWire`): a
+search by whoever may not see secrets looks there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """What search finds a message by: words with their places, exact terms, and the spans of time in which it lies.
 
 PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
-rules, and handed over as a finished tsvector. Terms are exact; text for people (English, gloss, content) is found by
-words, and short values in content by both. By the spans beside the words the index finds the newest messages of a word
-without looking at the others, and by the sample it tells when to look for them.
+rules, and handed over as a finished tsvector. By the spans beside the words the index finds the newest messages of a
+word without looking at the others, and by the sample it tells when to look for them.
 """
 
 from __future__ import annotations

@@ -271,9 +271,5 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
 
 
-def _merge(*marks: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
-    merged: dict[uuid.UUID, set[bytes]] = defaultdict(set)
-    for each in marks:
-        for conversation_id, slots in each.items():
-            merged[conversation_id] |= slots
-    return merged
+def _merge(one: Mapping[uuid.UUID, set[bytes]], other: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
+    return {pk: one.get(pk, set()) | other.get(pk, set()) for pk in one.keys() | other.keys()}

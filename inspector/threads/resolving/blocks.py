@@ -1,7 +1,4 @@
-"""The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
-
-Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first.
-"""
+"""The blocks of a conversation: where its timeline is cut, by its records alone, and which of them have to be resolved."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Links: which message each one answers, by the reply rules of the dialects; and the runs of an id that starts over.
 
-A sender's turn that is said again after a later turn, in other bytes, opens a new run. Within a run messages stand in
-the order of their turns, as far as they stand in one block. A dialect names the ways to a parent (`dialects.Reply`),
-tried in order. An id is looked up in the whole conversation, then in the channel; everything else among earlier
-messages: those of whom it speaks to, else of anyone else who spoke to its sender, or to nobody by name.
+A dialect names the ways to a parent (`dialects.Reply`), tried in order: docs/threads.md has the table. An id is looked
+up in the whole conversation, then in the channel; everything else among earlier messages.
 """
 
 from __future__ import annotations

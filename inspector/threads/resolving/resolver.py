@@ -1,14 +1,10 @@
 """Resolving: each message of a conversation linked, assigned to its task and told; one loop, block by block.
 
-1. Take the first block that is dirty: messages came into it, or something that it read has changed (`blocks`). 2. Go
-through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`), which
-task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`). 3. Write the rows that
-came out otherwise, and what the block adds up to (`summaries`). 4. Compare the facts that the block gives with those
-that it gave before: whoever read one of them is dirty now. 5. Until none is dirty. Then the conversation's row is the
-sum of its blocks.
-
-A block is a function of its messages and of what it reads, and is written in one transaction: a worker killed at any
-point leaves blocks that are resolved and blocks that are dirty. Conversations of one block keep no facts.
+The first dirty block (`blocks`) is gone through with a view of what holds where it begins (`view`): who is answered
+(`linking`), which task each message belongs to (`assigning`), in which words it is told (`established`). Rows that came
+out otherwise are written, and what the block adds up to (`summaries`). Whoever read a fact that has changed is dirty
+now; until none is. A block is a function of its messages and of what it reads, and is written in one transaction: a
+worker killed at any point leaves blocks that are resolved and blocks that are dirty. Those of one block keep no facts.
 """
 
 from __future__ import annotations
@@ -104,10 +100,8 @@ def _count_shown(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
 
 
 def _look_up(passes: Sequence[Pass]) -> dict[uuid.UUID, Mapping[Citation, Elsewhere]]:
-    """By channel, who bears in other conversations the ids that nobody bears in the citing one.
-
-    Nothing arrives in the channel meanwhile, so that whoever brings one of these ids finds who cites it.
-    """
+    """By channel, who bears in other conversations the ids that nobody bears in the citing one. Nothing arrives
+    meanwhile, so that whoever brings one of these ids finds who cites it."""
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in passes:
         wanted[each.conversation.channel_id] |= each.list_citations()

@@ -1,8 +1,5 @@
-"""How long tasks took, how often they failed, and which stand still: aggregates over their rows, within a workspace.
-
-"Stalled" and "timed out" depend on a moment, and resolving must not. They are derived here, as of the latest record of
-the channel: a log of last year stands as it stood at its end.
-"""
+"""How long tasks took, how often they failed, and which stand still, as of the latest record of the channel: resolving
+must not depend on a moment, and a log of last year stands as it stood at its end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The tasks of blocks and the rows of tasks: how each stands after its messages, gone on with from earlier blocks.
 
-How a task stands is a fact that later blocks read; what it adds up to (how many messages, its changes, its first and
-last time) is kept beside that fact, so that one more message on a task marks no later block unless it stands otherwise.
-A task's row is the latest fact and the sum of what stands beside all.
+How a task stands is a fact that later blocks read; what it adds up to is kept beside that fact, so that one more
+message on a task marks no later block unless it stands otherwise. A task's row is the latest fact and all those sums.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines of trees: messages, ghosts of what was not received, headings of conversations; and what each stands below.
 
-A message stands below its parent, where that is in the same tree; below the ghost of what it cites and nobody bears; or
-below the conversation, which in a trace is a heading (`above`, `trace_above`). Ghosts and headings are `TreeGroup`s.
+A message stands below its parent in the same tree, below the ghost of what it cites and nobody bears, or below the
+conversation, which in a trace is a heading (`above`, `trace_above`). Ghosts and headings are `TreeGroup`s.
 """
 
 from __future__ import annotations

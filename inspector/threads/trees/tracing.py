@@ -1,8 +1,7 @@
 """Drawing traces: what the row of a trace says, and its headings and ghosts; a pure function of its messages.
 
-A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
-message marks the part that it is in (`inserting.marking`), which is read anew, and the sums of all parts are added up.
-Messages that moved get the line that they stand below here, where circles through several conversations are cut.
+A trace of some hundred messages is read whole. A longer one is cut by time into parts: whoever changes a message marks
+its part (`inserting.marking`), which is read anew, and the sums of all parts are added up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Walking: a tree in display order from parent links alone, by one recursive statement over one index.
-
-From a line the walk goes to the first line below it, where it is open; else to the next beside it; else it climbs until
-there is one. The climb is bounded, for a window that crosses the end of a deep chain, and the walk stops there.
-"""
+"""Walking: a tree in display order from parent links alone, by one recursive statement over one index: to the first
+line below, where it is open; else to the next beside it; else up until there is one. The climb is bounded, for a window
+that crosses the end of a deep chain, and the walk stops there."""
 
 from __future__ import annotations
 

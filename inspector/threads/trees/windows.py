@@ -1,8 +1,5 @@
-"""Windows: what a reader sees of a tree at once, folded as the reader wants it.
-
-A row is open or closed by its depth (`level`), and the other way round where it is `toggled`. Nothing before or after a
-window is read, so that it costs the same in a tree of any size.
-"""
+"""Windows: what a reader sees of a tree at once, folded as the reader wants it: open or closed by the depth of a row
+(`level`), and the other way round where it is `toggled`. A window costs the same in a tree of any size."""
 
 from __future__ import annotations
 
