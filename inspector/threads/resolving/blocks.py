@@ -1,4 +1,4 @@
-"""The blocks of a conversation: where its timeline is cut, by its records alone, and which of them have to be resolved."""
+"""The blocks of a conversation: where its timeline is cut, by its records alone, and which have to be resolved."""
 
 from __future__ import annotations
 

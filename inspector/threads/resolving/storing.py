@@ -13,6 +13,7 @@ from django.db import connection
 from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
+from inspector.lookups import IsAny
 
 from ..models.blocks import BROKEN_OFF, Block, Fact, Read
 from ..tasks.states import make_task_id
@@ -104,22 +105,13 @@ def _note_nodes(passed: Pass, changed: Changed) -> None:
 
 def _replace_rows(model: type[Fact] | type[Read], columns: Sequence[str], passed: Pass, rows: _Rows) -> _Rows:
     """Put these rows in the place of those of a block and of those that it stands for; what was stored before."""
-    table, pk = model._meta.db_table, passed.conversation.pk
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT border, key, {', '.join(columns)} FROM {table} WHERE conversation_id = %s AND border = ANY(%s)",  # noqa: S608
-            [pk, [passed.block.start, *passed.recut.gone]],
-        )
-        held = {
-            (bytes(border), bytes(key)): tuple(None if each is None else bytes(each) for each in said)
-            for border, key, *said in cursor.fetchall()
-        }
-        if stale := [at for at, said in held.items() if rows.get(at) != said]:
-            cursor.execute(
-                f"DELETE FROM {table} AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)"  # noqa: S608
-                " WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border",
-                [[border for border, _ in stale], [key for _, key in stale], pk],
-            )
+    pk, held, ids = passed.conversation.pk, _Rows(), dict[tuple[bytes, bytes], int]()
+    stored = model._default_manager.filter(conversation=pk, border__in=[passed.block.start, *passed.recut.gone])
+    for row_id, border, key, *said in stored.values_list("pk", "border", "key", *columns):
+        at = bytes(border), bytes(key)
+        ids[at], held[at] = row_id, tuple(None if each is None else bytes(each) for each in said)
+    if stale := [ids[at] for at, before in held.items() if rows.get(at) != before]:
+        model._default_manager.filter(IsAny("id", stale)).delete()
     new = [(pk, key, border, *said) for (border, key), said in rows.items() if held.get((border, key)) != said]
     copy_rows(model=model, columns=("conversation_id", "key", "border", *columns), rows=new)
     return held

@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.db import models
@@ -151,10 +153,7 @@ def measure_agent(
 
 def _is_any(column: str, names: Sequence[Name]) -> Q:
     """Whether a column holds one of these names in its channel; of no names nothing does."""
-    found = Q(pk__in=[])
-    for channel_id, name in names:
-        found |= Q(is_one_of(column, [name]), channel_id=channel_id)
-    return found
+    return reduce(or_, (Q(is_one_of(column, [name]), channel_id=at) for at, name in names), Q(pk__in=[]))
 
 
 def is_one_of(column: str, names: Collection[str]) -> Q:
