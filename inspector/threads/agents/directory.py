@@ -48,7 +48,6 @@ class Choice:
 EVERYTHING: Final = Choice()
 # What was withdrawn leaves rows that come to nothing.
 SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
-# By whom an agent is known.
 _WHO: Final = Coalesce("agent__same_as", "agent")
 _SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 

@@ -157,7 +157,6 @@ class StoredNode:
     task: str | None
     turn: int | None
     ways: Sequence[Way]
-    # As in `Message`.
     carrier: str = ""
     trace: str = ""
     said: bytes = b""
@@ -176,12 +175,10 @@ class StoredNode:
     opens_run: bool = False
     # Whether its turn comes before one that stands in an earlier block.
     is_late: bool = False
-    # The time of its order key.
     at: datetime | None = None
     is_broadcast: bool = False
-    # What its sender says of itself: see `Links`.
     declared: tuple[Declared, ...] = ()
-    # The same in microseconds since 1970.
+    # The time of its order key in microseconds since 1970.
     instant: int = 0
     # Of its record: what it is known by.
     identity: bytes = b""
@@ -282,7 +279,6 @@ def load_chunk(
     found = list(ordered[: limit + 1])
     is_all = len(found) <= limit
     if not is_all:
-        # What has one order key stays together.
         last = found[-1][1:4]
         found = [row for row in found if row[1:4] != last]
         if not found:

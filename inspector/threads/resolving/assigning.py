@@ -76,8 +76,6 @@ class Assigner:
             if is_left and self._get_question() is None:
                 self._view.put(("next-word",), None)
 
-    # Who asked for what has an id.
-
     def _find_requests(self) -> None:
         """For each task id the first to ask for work, else the first to ask for anything, in the whole conversation."""
         firsts: dict[tuple[int, str], tuple[list[Any] | None, list[Any] | None]] = {}
@@ -129,8 +127,6 @@ class Assigner:
             if above is not None and above.position < 0 and above.task_id is not None:
                 keys["task", above.task_id.hex] = None
         self._view.expect(keys)
-
-    # One message.
 
     def _assign(self, node: StoredNode) -> TaskState | None:
         linked = node.basis in events.LINKED
@@ -248,8 +244,6 @@ class Assigner:
         if found is not None:
             node.link = link
         return found
-
-    # What was asked of whom.
 
     def _find_latest(self, node: StoredNode) -> TaskState | None:
         """The latest thing that one of the receivers asked of the sender, or anyone else where it names no receiver."""

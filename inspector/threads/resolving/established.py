@@ -46,8 +46,6 @@ class Established(Context):
         self.identities: dict[str, str] = {}
         super().__init__()
 
-    # What dialects ask, each answer noted as it was before the record that asks.
-
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
         question = make_question(kind, name)
@@ -103,8 +101,6 @@ class Established(Context):
             self._asked[ALL] = self._answer(ALL)
         if len(self._asked) <= _MAX_QUESTIONS or question == POSITION:
             self._asked.setdefault(question, self._answer(question))
-
-    # How it is answered.
 
     def expect(self, questions: Iterable[str]) -> None:
         """Look up together what is about to be asked."""
@@ -171,8 +167,6 @@ class Established(Context):
         said = [[each.speaker, each.value, each.source, each.position] for each in held]
         self._answers[make_question(kind, name)] = weigh([kind, name, said])
 
-    # What changes it, each change kept.
-
     def add(self, entries: Iterable[Entry]) -> None:
         """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
         for entry in entries:
@@ -209,8 +203,6 @@ class Established(Context):
     def _write_source(self, entry: Entry) -> list[Any]:
         record, part = entry.source or (None, 0)
         return [record, part, self.identities.get(str(record), "") if record is not None else ""]
-
-    # One record at a time.
 
     def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:
         """Begin to tell a record: nothing has been asked and nothing changed. `identity` stands for it by content,
@@ -257,8 +249,6 @@ class Established(Context):
             place = self._offset() + position if at == "here" else at
             self.add([self._read_entry(kind, name, value, speaker, record, part, identity, place)])
         self._changes = []
-
-    # What the block leaves.
 
     def note(self) -> None:
         """Say what the block has established."""

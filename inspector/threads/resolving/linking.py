@@ -69,7 +69,6 @@ def _number(node: StoredNode, view: View) -> int:
 ANYONE: Final = ""
 # So many statements are looked at for the latest that waits for an answer.
 MAX_WAITING: Final = 512
-# A circle of parents is followed so far.
 MAX_CIRCLE: Final = 10_000
 CIRCLE: Final = "its parents go round in a circle, which is cut here"
 
@@ -311,8 +310,6 @@ class Linker:
                 to_me = to_me or ref
         return to_me
 
-    # Circles.
-
     def _closes_circle(self, node: StoredNode, target: Ref) -> bool:
         """Whether the parents of a message lead back to the one that is to answer it. Of what stands later only the ids
         that it names are known; so what the wire says is cut at the first of a circle, and what is inferred where it
@@ -347,8 +344,6 @@ class Linker:
         if not self._view.is_only:
             bearers |= {each.id for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))}
         return bearers.pop() if len(bearers) == 1 else None
-
-    # What stands in other blocks.
 
     def _load(self, message_id: uuid.UUID) -> StoredNode | None:
         return next(iter(self._load_where(Q(pk=message_id))), None)

@@ -112,7 +112,6 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-# The columns of a conversation that its blocks add up to.
 ADDED_UP: Final = (
     *("settled_digest", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
     *("first_at", "last_at"),
@@ -180,7 +179,6 @@ def read_tally(text: str) -> Tally:
     return msgspec.json.decode(text, type=Tally)
 
 
-# Identity and part of a record.
 _NAME: Final = Struct(">32si")
 # Microseconds since 1970, how many of that time come before it; its name; its run; whether its parent is in this
 # conversation, and whether what it cites is missing; the bytes of what stands for a parent elsewhere, of what it cites

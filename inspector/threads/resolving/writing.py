@@ -43,7 +43,6 @@ class Changes:
     # Those that no reader has seen yet, and those of which a trace shows something else now.
     fresh: list[uuid.UUID] = field(default_factory=list)
     traced: list[uuid.UUID] = field(default_factory=list)
-    # Where each of these is placed.
     where: dict[uuid.UUID, Placed] = field(default_factory=dict)
     # Those of which something that stood is told otherwise.
     reworded: dict[uuid.UUID, History] = field(default_factory=dict)

@@ -25,7 +25,6 @@ from .states import STANDING, make_task_id
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
-# As the indexes of `Task` have it.
 INDEXED_CHARACTERS: Final = 100
 EVERY: Final = Q()
 

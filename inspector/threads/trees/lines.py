@@ -113,7 +113,6 @@ def hang(messages: Iterable[Placed], new: Mapping[uuid.UUID, Home] = MappingProx
     """The lines that these messages stand below as they are placed, by their ids; `new` are those that have no rows
     yet."""
     placed = {each.id: each for each in messages}
-    # What merely follows is never drawn as an answer.
     answers = {pk: each.parent for pk, each in placed.items() if each.parent and each.parent_basis != ADJACENCY}
     columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
     ids = {*placed, *answers.values()} - new.keys()
