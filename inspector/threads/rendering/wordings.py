@@ -13,13 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from dialects import Entry
-from inspector.intake.bulk import update_rows
+from inspector.intake.bulk import cut_windows, update_rows
 from inspector.intake.jobs import is_half_read
 from inspector.intake.models import HiddenRecord, Record, Withdrawal
 from inspector.intake.text import make_storable
@@ -228,7 +229,7 @@ class Texts:
         be asked for it."""
         at = self._places[node.id]
         if at >= self._until:
-            ids = [each.id for each in _within_bounds(islice(self._nodes, at, at + _AHEAD))]
+            ids = [each.id for each in _take_window(islice(self._nodes, at, None))]
             self._until = at + len(ids)
             rows = Message.objects.filter(pk__in=ids).exclude(established="")
             self._held = dict(rows.values_list("id", "established"))
@@ -309,16 +310,11 @@ class Retelling:
         # The first of them does not stand, which `go_through` has found already.
         ahead = islice(self._runs, at + 1, at + _AHEAD)
         stale = chain([self._runs[at][0]], (run[0] for run in ahead if run[0].new is None and not self._stands(run)))
-        ids = {node.record for node in _within_bounds(stale)}
+        ids = {node.record for node in _take_window(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)
 
 
-def _within_bounds(nodes: Iterable[StoredNode]) -> Iterator[StoredNode]:
-    """The nodes in order up to so many bytes of their records, at least one."""
-    held = 0
-    for node in nodes:
-        if held and held + node.size_bytes > _AHEAD_BYTES:
-            return
-        held += node.size_bytes
-        yield node
+def _take_window(nodes: Iterable[StoredNode]) -> list[StoredNode]:
+    size_of = attrgetter("size_bytes")
+    return next(cut_windows(nodes, size_of=size_of, most_items=_AHEAD, most_bytes=_AHEAD_BYTES))

@@ -153,12 +153,8 @@ def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
     left = {above for above in hidden.values_list("above", flat=True) if above is not None}
     hidden.update(above=None, trace_above=None)
     back = rows.shown().filter(place__isnull=False, above__isnull=True)
-    columns = ("id", "conversation_id", "parent", "parent_key", "parent_basis")
-    placed = {
-        pk: Placed(pk, conversation_id, parent, bytes(key) if key else None, basis)
-        for pk, conversation_id, parent, key, basis in back.values_list(*columns)
-    }
-    hung = hang(placed.values())
+    placed = map(Placed._make, back.values_list(*Placed._fields))
+    hung = hang(each._replace(parent_key=bytes(each.parent_key) if each.parent_key else None) for each in placed)
     rows_back = [(pk, each.above, each.trace_above) for pk, each in hung.items()]
     update_rows(model=Message, columns=("id", "above", "trace_above"), rows=rows_back)
     keep_ghosts({each.above for each in hung.values() if each.is_ghost}, left=left)
