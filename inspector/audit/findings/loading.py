@@ -46,7 +46,7 @@ from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.terms import has_term
+from inspector.threads.rendering.terms import mark_workspace
 from inspector.threads.tasks.rows import read_steps
 
 from .scene import Body, Noted, Scene, Seen, SeenTask, Skewed, read_body, read_value
@@ -251,7 +251,8 @@ def _find_open(agreed: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) ->
     ]
     since = min(message.at for message in before)
     after = Q(order_time__gt=since, dialect__in={message.dialect for message in before})
-    has_content = has_term(terms.term("has", "content"))
+    workspace_id = next(iter(agreed.values())).conversation.workspace_id
+    has_content = Q(atoms__contains=[mark_workspace(workspace_id) + terms.term("has", "content")])
     return ordered.filter(
         IsAny("conversation_id", agreed), after | Q(performative="handshake"), has_content, ~Q(_IS_SEALED)
     )

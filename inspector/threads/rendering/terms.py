@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, Q, TextField, Value
+from django.db.models import BooleanField, F, Func, TextField, Value
 from django.db.models.sql.compiler import SQLCompiler
 
 from dialects import Message, Reading
@@ -140,19 +140,6 @@ def mark_workspace(workspace_id: uuid.UUID) -> str:
     """The last three bytes of a workspace's id in base 64. Two workspaces may have the same: the query set's own filter
     decides."""
     return base64.b64encode(workspace_id.bytes[13:]).decode()
-
-
-class _Marked(Func):
-    """An array of one term with the mark of the row's workspace, as `mark_workspace` makes it."""
-
-    template = "ARRAY[ENCODE(SUBSTRING(UUID_SEND(%(expressions)s]"
-    arg_joiner = ") FROM 14), 'base64') || "
-    output_field = ArrayField(TextField())
-
-
-def has_term(wanted: str) -> Q:
-    """Messages that have this exact term, of whichever workspace; no index serves it."""
-    return Q(atoms__contains=_Marked(F("workspace_id"), Value(wanted)))
 
 
 # A message of many values has its first ones in the index; all of them stand on its page.
