@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils import timezone
 
@@ -23,19 +23,7 @@ from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
 
-from ..inserting.inserts import (
-    MESSAGE_COLUMNS,
-    Arrival,
-    NewMessage,
-    Shown,
-    find_citing,
-    insert_conversations,
-    insert_masked,
-    make_new,
-    make_unplaced,
-    read_record,
-    take_out,
-)
+from ..inserting import inserts
 from ..inserting.marking import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
@@ -64,8 +52,7 @@ def _go_on() -> None:
     """Where nothing is written no lease is needed."""
 
 
-@dataclass(slots=True)
-class Ready:
+class Ready(NamedTuple):
     """A conversation that was gone through with what is new in it, before it was held. `cited` are the ids that nobody
     in it bears, each with who bears it elsewhere, or None."""
 
@@ -84,16 +71,16 @@ class Prepared:
     `borne` are by channel the keys of the ids that the messages bear, each with the conversations that these come into.
     """
 
-    arrivals: dict[uuid.UUID, Arrival]
+    arrivals: dict[uuid.UUID, inserts.Arrival]
     conversations: dict[Name, Conversation]
-    messages: dict[uuid.UUID, list[NewMessage]] = field(default_factory=dict)
+    messages: dict[uuid.UUID, list[inserts.NewMessage]] = field(default_factory=dict)
     borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
     )
     ready: list[Ready] = field(default_factory=list)
 
 
-def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
+def prepare(arrivals: Sequence[inserts.Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
     """Resolve what can be resolved with what these records of one workspace bring; nothing is held or written, so that
     nobody has to wait meanwhile. `has_more`: more of their delivery follows."""
     prepared = _make(arrivals, workspace_id)
@@ -108,7 +95,8 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
             prepared.ready.append(Ready(timeline, passed, dict.fromkeys(cited)))
     elsewhere = {channel_id: find_bearers(workspace_id, channel_id, cited) for channel_id, cited in wanted.items()}
     for ready in prepared.ready:
-        ready.cited |= {each: elsewhere[ready.conversation.channel_id].get(each) for each in ready.cited}
+        found = elsewhere[ready.conversation.channel_id]
+        ready.cited.update({each: found.get(each) for each in ready.cited})
     go_through([each.passed for each in prepared.ready], elsewhere, _go_on)
     return prepared
 
@@ -117,7 +105,7 @@ def _order(record: Record) -> tuple[datetime, bytes, int]:
     return record.order_time, bytes(record.order_source), record.order_index
 
 
-def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
+def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepared:
     """The messages of these records, and their conversations; those that are not there yet are made, and no rows."""
     arrivals = sorted(arrivals, key=lambda each: (*_order(each.record), bytes(each.record.identity)))
     wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
@@ -134,7 +122,7 @@ def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
     for arrival in arrivals:
         channel_id = arrival.record.channel_id
         ids = [conversations[channel_id, key].pk for key, _ in arrival.places]
-        prepared.messages[arrival.record.pk] = made = make_new(arrival, ids)
+        prepared.messages[arrival.record.pk] = made = inserts.make_new(arrival, ids)
         for each in made:
             if each.links.key:
                 prepared.borne[channel_id][each.links.key].add(each.conversation_id)
@@ -143,7 +131,7 @@ def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
 
 def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, list[StoredNode]]]:
     """Those of the conversations that are resolved at once, and their messages, stored and new, in order key."""
-    new: dict[uuid.UUID, list[NewMessage]] = defaultdict(list)
+    new: dict[uuid.UUID, list[inserts.NewMessage]] = defaultdict(list)
     for each in chain.from_iterable(prepared.messages.values()):
         new[each.conversation_id].append(each)
     found, size = [], 0
@@ -165,7 +153,7 @@ def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, l
 
 def insert_arrivals(
     *,
-    arrivals: Sequence[Arrival],
+    arrivals: Sequence[inserts.Arrival],
     workspace_id: uuid.UUID,
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
@@ -184,12 +172,12 @@ def insert_arrivals(
     # Who looks up cited ids and who brings them must not pass each other unseen.
     channels = {each.record.channel_id for each in arrivals}
     hold_channels(channels, is_shared=not any(each.cited for each in prepared.ready))
-    if not insert_conversations(prepared.conversations.values()):
+    if not inserts.insert_conversations(prepared.conversations.values()):
         prepared = _make(arrivals, workspace_id)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     # Those of which more changes than that messages are added to them.
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
-    stale = _merge(find_citing(prepared.borne, workspace_id), also_stale)
+    stale = _merge(inserts.find_citing(prepared.borne, workspace_id), also_stale)
     reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
     is_read_before = MessageRow.objects.filter(record_id__in=prepared.arrivals).exists()
     # Conversations before their messages: resolving locks them in the same order.
@@ -202,24 +190,24 @@ def insert_arrivals(
     ask_to_examine(resolved, workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
-    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
+    before: Mapping[uuid.UUID, Mapping[int, inserts.Shown]] = {}
     if moved:
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=reached)
-        before = take_out(old, workspace_id)
+        before = inserts.take_out(old, workspace_id)
         MaskedWire.objects.filter(record__in=moved).delete()
-    insert_masked(prepared.arrivals.values())
+    inserts.insert_masked(prepared.arrivals.values())
     unplaced = (
         row
         for pk, arrival in prepared.arrivals.items()
         if (left := [each for each in prepared.messages[pk] if each.conversation_id not in resolved])
-        for row in make_unplaced(arrival, left, before.get(pk, {}), at=now)
+        for row in inserts.make_unplaced(arrival, left, before.get(pk, {}), at=now)
     )
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
     if is_read_before:
-        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
+        insert_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
     else:
-        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
+        copy_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced)
     for each in ready:
         each.conversation.generation += 1
     if ready:
@@ -261,8 +249,10 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
-    stale = _merge(find_citing(borne, workspace_id), slots)
-    arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
+    stale = _merge(inserts.find_citing(borne, workspace_id), slots)
+    arrivals = [
+        inserts.read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")
+    ]
     insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
     mark_blocks({}, names)
     Declaration.objects.filter(message__in=rows.values("pk")).delete()

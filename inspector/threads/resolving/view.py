@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -100,24 +99,19 @@ def _load(border: Any, value: Any, extra: Any = None) -> Found:
     return Found(bytes(border), json.loads(bytes(value)), None if extra is None else json.loads(bytes(extra)))
 
 
-@dataclass(slots=True)
 class View:
     """What one block asks and says. `conversation_id` is None where it is the only block, so that nothing has to be
     noted; no block comes before the first border, so that nothing earlier has to be asked."""
 
-    conversation_id: uuid.UUID | None = None
-    border: bytes = FIRST
-    own: dict[Key, Any] = field(default_factory=dict)
-    extras: dict[Key, Any] = field(default_factory=dict)
-    # By digest, the border that the answer came from.
-    reads: dict[bytes, bytes] = field(default_factory=dict)
-    is_first: bool = field(init=False)
-    is_only: bool = field(init=False)
-    _seen: dict[Key, Any] = field(default_factory=dict)
-    _expected: dict[bytes, Found | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.is_first, self.is_only = self.border == FIRST, self.conversation_id is None
+    def __init__(self, conversation_id: uuid.UUID | None = None, border: bytes = FIRST) -> None:
+        self.conversation_id, self.border = conversation_id, border
+        self.is_first, self.is_only = border == FIRST, conversation_id is None
+        self.own: dict[Key, Any] = {}
+        self.extras: dict[Key, Any] = {}
+        # By digest, the border that the answer came from.
+        self.reads: dict[bytes, bytes] = {}
+        self._seen: dict[Key, Any] = {}
+        self._expected: dict[bytes, Found | None] = {}
 
     def get(self, key: Key, read: Callable[[Any], Any] = lambda value: value) -> Any:
         """The value that holds for a key, which `read` makes of what is stored; None where there is none."""
