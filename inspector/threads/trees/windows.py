@@ -130,32 +130,31 @@ class Tree:
         the tree gives the beginning, one that is hidden the row that hides it."""
         start = self._find_start(at, fold) if at is not None else None
         is_after = start is not None and at is not None and at.is_after
-        root = Step(self.owner.pk, ROOT, -1)
-        begin = start or root
+        previous = self._find_previous(start, limit, fold)
+        begin = start or Step(self.owner.pk, ROOT, -1)
         for _ in range(_MAX_CLIMBS):
             steps = walk(self.column, begin, limit=limit + 1, fold=fold, is_after=is_after)
             if not steps or steps[0].kind != STOP:
                 break
             begin, is_after = steps[0]._replace(kind=Kind.MESSAGE), True
         if not steps:
-            return Window((), None, self._find_previous(start, limit, fold) if start is not None else None)
+            return Window((), None, previous)
         stop = steps.pop() if steps[-1].kind == STOP else None
         following = steps[limit] if len(steps) > limit else None
         shown = steps[:limit]
         path = climb(self.column, self._select_latest(), most=MAX_CRITICAL) if shown else []
         rows = list(self._read_rows(shown, following, fold, {each.id for each in path})) if shown else []
         on = Place(following.id, following.depth) if following else Place(stop.id, stop.depth, True) if stop else None
-        previous = self._find_previous(start, limit, fold) if start is not None else None
         return Window(rows, on, previous, _measure(path))
 
-    def _find_previous(self, start: Step, limit: int, fold: Fold) -> Place | None:
-        before = walk(self.column, start, limit=limit, fold=fold, is_back=True)
+    def _find_previous(self, start: Step | None, limit: int, fold: Fold) -> Place | None:
+        before = walk(self.column, start, limit=limit, fold=fold, is_back=True) if start is not None else []
         return Place(before[-1].id, before[-1].depth) if before else None
 
     def find_before(self, line: uuid.UUID, count: int, fold: Fold = OPEN) -> Place:
         """The place of the row that is shown so many rows before a line, or of the first."""
         start = self._find_start(Place(line), fold)
-        found = self._find_previous(start, count, fold) if start is not None else None
+        found = self._find_previous(start, count, fold)
         return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
     def read_path(self, line: uuid.UUID) -> list[Step]:
