@@ -103,12 +103,10 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
     """Who sends or receives one of them, and how many each sent; within a message its sender comes first."""
     found: dict[str, int] = {}
     for node in nodes:
-        sender = node.sender
-        if sender:
-            found[sender] = found.get(sender, 0) + 1
-        for name in node.receivers:
-            if name and name not in found:
-                found[name] = 0
+        if node.sender:
+            found[node.sender] = found.get(node.sender, 0) + 1
+        for name in filter(None, node.receivers):
+            found.setdefault(name, 0)
     return list(found.items())
 
 
@@ -132,8 +130,8 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
     grave = sorted(chain.from_iterable(each.gravest for each in every), key=lambda each: (-each[0], each[1]))
     first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
     last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
-    subject = next((each.asked for each in every if each.asked), None)
-    subject = subject or next((each.named for each in every if each.named), None)
+    subjects = chain((each.asked for each in every), (each.named for each in every))
+    subject = next(filter(None, subjects), None)
     tally = Tally(
         asked=next((each.asks for each in every if each.asks), None),
         asked_count=sum(acts[act] for act in ASKS),

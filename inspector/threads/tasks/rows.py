@@ -45,14 +45,7 @@ def take(task: TaskState, node: StoredNode) -> None:
         by = "requester" if node.sender and node.sender == task.requester else "other"
         if by == "other":
             _hear(task, node, time)
-        event = _find_event(task, node, by)
-        if event is not None:
-            if event == "delegated":
-                _name_delegate(task, node)
-            elif event == "asked-again" and len(node.receivers) == 1:
-                # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
-                task.performer = node.receivers[0]
-            _apply(task, event, node)
+        _follow(task, node, by)
     if node.work.deadline and (task.request == node.id or node.sender == task.requester):
         task.deadline = node.work.deadline
         task.deadline_at = _find_deadline(node, time)
@@ -66,9 +59,10 @@ def _hear(task: TaskState, node: StoredNode, time: datetime | None) -> None:
     task.performer = task.performer or node.sender or ""
 
 
-def _find_event(task: TaskState, node: StoredNode, by: str) -> str | None:
-    parent = node.above
-    return find_event(
+def _follow(task: TaskState, node: StoredNode, by: str) -> None:
+    """Follow what a message of the requester, or of any other, is to a task."""
+    parent, only = node.above, node.receivers[0] if len(node.receivers) == 1 else ""
+    event = find_event(
         node.performative,
         by=by,
         status=node.meaning,
@@ -80,11 +74,13 @@ def _find_event(task: TaskState, node: StoredNode, by: str) -> str | None:
         is_again=node.performative == (task.act or None),
         is_waiting=task.state == "waiting",
     )
-
-
-def _name_delegate(task: TaskState, node: StoredNode) -> None:
-    task.delegate = node.receivers[0] if len(node.receivers) == 1 else ""
-    task.delegation = node.work.mode
+    if event == "delegated":
+        task.delegate, task.delegation = only, node.work.mode
+    elif event == "asked-again" and len(node.receivers) == 1:
+        # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
+        task.performer = only
+    if event is not None:
+        _apply(task, event, node)
 
 
 def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
@@ -96,11 +92,7 @@ def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
         # Who asked for the whole asks for a part of it as well: that says nothing of how the whole stands.
         return
     _hear(whole, node, node.at if node.is_timed else None)
-    event = _find_event(whole, node, "other")
-    if event is not None:
-        if event == "delegated":
-            _name_delegate(whole, node)
-        _apply(whole, event, node)
+    _follow(whole, node, "other")
 
 
 def _apply(task: TaskState, event: str, node: StoredNode) -> None:
