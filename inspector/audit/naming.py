@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -14,9 +14,18 @@ from django.utils import timezone
 from inspector.accounts.models import Membership, Workspace
 from inspector.confusables import find_oddities
 from inspector.intake.text import make_storable
+from inspector.threads.agents.names import CONVENTIONS
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentWord, key_of_name
 
 MAX_REASON = 2000
+
+
+def list_candidates(names: Iterable[str], *, agent: Agent, label: str, limit: int = 8) -> list[str]:
+    """Those of these names that may be another one of this agent: alike, or called alike by a dialect's convention."""
+    called = {agent.name.casefold(), label.casefold()} - {""}
+    numbers = {name for customs in CONVENTIONS.values() for name, text in customs.items() if text.casefold() in called}
+    alike = (name for name in names if name in numbers or name.casefold() in called)
+    return sorted(name for name in alike if name != agent.name)[:limit]
 
 
 def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
-from inspector.audit.naming import list_words
+from inspector.audit.naming import list_candidates, list_words
 from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
 from inspector.threads.agents.directory import (
     AgentSum,
@@ -27,7 +27,7 @@ from inspector.threads.agents.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
+from inspector.threads.agents.names import CONVENTIONS, label_by_convention
 from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 

@@ -53,14 +53,6 @@ def label_by_convention(name: str, dialects: Iterable[str]) -> Label | None:
     return next((Label(text, "convention") for text in texts if text is not None), None)
 
 
-def list_candidates(names: Iterable[str], *, agent: Agent, label: str, limit: int = 8) -> list[str]:
-    """Those of these names that may be another one of this agent: alike, or called alike by a dialect's convention."""
-    called = {agent.name.casefold(), label.casefold()} - {""}
-    numbers = {name for customs in CONVENTIONS.values() for name, text in customs.items() if text.casefold() in called}
-    alike = (name for name in names if name in numbers or name.casefold() in called)
-    return sorted(name for name in alike if name != agent.name)[:limit]
-
-
 def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.UUID, list[str]]:
     """Which of these agents speak a dialect in which their name has a meaning by convention; at most one statement."""
     names = {name for names in CONVENTIONS.values() for name in names}
