@@ -46,6 +46,7 @@ BESIDE = {
     "budget",
     "confusables",
     "effort",
+    "hidden_characters",
     "settings",
     "celery",
     "logs",

@@ -12,13 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
-from inspector.audit.findings.selectors import took_back
+from inspector.audit.outcomes import Outcome, count_asked_of
 from inspector.intake.text import make_storable
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs
 from inspector.threads.agents.names import Label, find_customs, label_agent
 from inspector.threads.models import Agent, Declaration
-from inspector.threads.tasks.outcomes import Outcome, count_asked_of
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, ChosenMembers, choose
@@ -209,7 +208,7 @@ class AgentsView(Endpoint):
             is_by_id=self.given["order"] == FIXED,
         )
         page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.agent.pk, of=_AGENTS)
-        outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
+        outcomes = count_asked_of(workspace=workspace, sums=page)
         return Response(
             {
                 "results": [
@@ -239,7 +238,7 @@ class AgentView(Endpoint):
         pairs = list_pairs(workspace=workspace, agent=agent, limit=MAX_PAIRS)
         sides = [side for pair in pairs for side in (pair.sender, pair.receiver) if side]
         customs = find_customs(workspace=workspace, agents=sides)
-        outcomes = count_asked_of(workspace=workspace, sums=[row], is_reversed=took_back())
+        outcomes = count_asked_of(workspace=workspace, sums=[row])
         declared = directory.list_declarations(
             workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MAX_DECLARED
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Count, DateTimeField, Min, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import RawSQL
@@ -35,8 +34,7 @@ def split_days(name: str, newest: Subquery) -> tuple[Q, Q]:
     return latest, Q(**{f"{name}__gt": newest - 2 * DAY}) & ~latest
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
+class Days(NamedTuple):
     """How much falls into the 24 hours up to the newest message, and into the 24 before them."""
 
     latest: int
@@ -44,22 +42,16 @@ class Days:
 
 
 def count_days(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Message, tuple[int, int]]:
-    """The messages of the latest 24 hours and of the 24 before them, in one row or none; to be fetched within a
-    reader's patience."""
+    """The messages of the latest 24 hours and of the 24 before them: one row, or none."""
     latest, before = split_days("order_time", find_newest(workspace=workspace, channel=channel))
     rows = Message.objects.shown().filter(latest | before, workspace=workspace)
     if channel is not None:
         rows = rows.filter(channel=channel)
-    counted = (
-        rows.order_by()
-        .values("workspace")
-        .annotate(latest=Count("pk", filter=latest), before=Count("pk", filter=before))
-    )
-    return counted.values_list("latest", "before")
+    counts = {"latest": Count("pk", filter=latest), "before": Count("pk", filter=before)}
+    return rows.order_by().values("workspace").annotate(**counts).values_list(*counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(NamedTuple):
     """Sums over a workspace's settled conversations; `begun` counts those that began lately."""
 
     messages: int
@@ -88,12 +80,11 @@ def count_all(*, workspace: Workspace, channel: Channel | None = None) -> Number
 
 def sum_messages(*, workspace: Workspace) -> QuerySet[Any, Any]:
     """How many messages the settled conversations hold: one row, or none where there are none."""
-    rows = Conversation.objects.filter(workspace=workspace, last_at__isnull=False).order_by()
-    return rows.values("workspace").annotate(total=Sum("message_count")).values_list("total", flat=True)
+    rows = _select(workspace, None).order_by().values("workspace")
+    return rows.annotate(total=Sum("message_count")).values_list("total", flat=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of the timeline in slots of equal width."""
 
     start: datetime
@@ -101,7 +92,6 @@ class Span:
 
     @property
     def end(self) -> datetime:
-        """Where the last slot ends."""
         return self.start + self.width * SLOTS
 
 
@@ -111,12 +101,13 @@ def find_span(*, workspace: Workspace, period: timedelta | None, channel: Channe
     newest = rows.order_by("-last_at", "-id").values_list("last_at", flat=True).first()
     if newest is None:
         return None
-    oldest = rows.aggregate(first=Min("first_at"))["first"] if period is None else None
-    start = newest - period if period is not None else oldest or newest
     # The newest message falls into the last slot and is not its end; what rounding takes away is given back.
-    end = newest + timedelta(seconds=1)
-    width = max((end - start if period is None else newest - start) / SLOTS, timedelta(seconds=1))
-    return Span(end - width * SLOTS if period is not None else start, width + timedelta(microseconds=1))
+    end, second, rounded = newest + timedelta(seconds=1), timedelta(seconds=1), timedelta(microseconds=1)
+    if period is not None:
+        width = max(period / SLOTS, second)
+        return Span(end - width * SLOTS, width + rounded)
+    start = rows.aggregate(first=Min("first_at"))["first"] or newest
+    return Span(start, max((end - start) / SLOTS, second) + rounded)
 
 
 def count_over_time(

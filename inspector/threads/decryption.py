@@ -1,9 +1,8 @@
 """Decryption: sealed messages opened with the keys that a workspace holds, apart from resolving, in the background.
 
-A message is told without keys like every other; that is stored, indexed and signed. Beside it stands, for each key that
-opens it, what telling says otherwise with the key: sealed under that key, read by those who may. Which keys open a
-message depends on the message, the keys, and the public keys that the handshakes of its conversation show, never on
-what was opened before. Nothing that was opened is part of a context, so that no other message can say it.
+A message is told without keys; that is stored, indexed and signed. Beside it stands, for each key that opens it, what
+telling says otherwise with the key, sealed under that key. Nothing that was opened is part of a context, so that no
+other message can say it.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
@@ -36,7 +34,7 @@ from inspector.keyring.services import add_keys, note_events, release_key
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 
 from .inserting.inserts import read_record
-from .inserting.marking import Fence
+from .inserting.marking import Fence, hold_rows
 from .models import Message as MessageRow
 from .models import OpenedMessage, OpeningTrial
 from .rendering.dependencies import DECODER_VERSION
@@ -49,10 +47,8 @@ _MAX_PEERS = 256
 
 
 def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
-    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked.
-
-    Call inside the transaction that resolves them, or that adds a key. Without a key nothing is asked.
-    """
+    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked. Without a key
+    nothing is. Call inside the transaction that resolves them, or that adds a key."""
     sealed = MessageRow.objects.filter(workspace_id=workspace_id, is_sealed=True)
     if conversation_ids is not None:
         sealed = sealed.filter(conversation_id__in=list(conversation_ids))
@@ -88,8 +84,7 @@ def _try_all(workspace_id: uuid.UUID) -> int:
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """What the sealed messages of one conversation are tried with."""
 
     conversation_id: uuid.UUID
@@ -215,13 +210,10 @@ class _Trier:
 
 def _write_opened(sealed: Message, opened: Message, key: Key) -> bytes:
     """What telling says otherwise with a key, as canonical JSON text; None is what it does not say any more."""
-    before, after = (
-        {name: to_json_type(value) for name, value in message.given().items() if name != "notes"}
-        for message in (sealed, opened)
-    )
-    said = {name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    known = list(sealed.notes)
-    notes = [note.to_dict() for note in opened.notes if note not in known]
+    before, after = ({name: to_json_type(value) for name, value in each.given().items()} for each in (sealed, opened))
+    names = (before.keys() | after.keys()) - {"notes"}
+    said = {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+    notes = [note.to_dict() for note in opened.notes if note not in sealed.notes]
     found = {"message": said, "notes": notes, "peer": key.peer.hex() if key.peer else ""}
     return json.dumps(found, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=str).encode()
 
@@ -230,8 +222,11 @@ def _write(
     attempt: Attempt, found: Mapping[uuid.UUID, Mapping[HeldKey, bytes]], refused: Collection[uuid.UUID]
 ) -> None:
     """Bring the rows of these messages in line with what was found; messages and keys that are gone are passed over."""
-    alive = _hold("threads_message", found)
-    keys = _hold("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys))
+    # Kept from being deleted until the transaction ends.
+    alive = [pk for (pk,) in hold_rows("threads_message", found, lock="KEY SHARE")]
+    keys = {
+        pk for (pk,) in hold_rows("keyring_escrowedkey", (key.row.pk for key in attempt.ring.keys), lock="KEY SHARE")
+    }
     rows = OpenedMessage.objects.filter(message_id__in=alive)
     before = {(row.message_id, row.key_id): row for row in rows.defer("sealed")}
     fresh: list[OpenedMessage] = []
@@ -246,15 +241,8 @@ def _write(
                 news[held.row].append(message_id)
             elif bytes(known.told_digest) == digest:
                 continue
-            fresh.append(
-                OpenedMessage(
-                    workspace_id=held.row.workspace_id,
-                    message_id=message_id,
-                    key=held.row,
-                    sealed=held.seal(text, message_id),
-                    told_digest=digest,
-                )
-            )
+            made = {"workspace_id": held.row.workspace_id, "message_id": message_id, "key": held.row}
+            fresh.append(OpenedMessage(**made, sealed=held.seal(text, message_id), told_digest=digest))
     # A key that could not be used this time keeps what it opened before.
     gone = [row.pk for row in before.values() if row.key_id in keys]
     OpenedMessage.objects.filter(pk__in=gone).delete()
@@ -265,10 +253,7 @@ def _write(
         update_fields=["sealed", "told_digest", "opened_at"],
     )
     OpeningTrial.objects.bulk_create(
-        [
-            OpeningTrial(message_id=message_id, digest=attempt.digest, is_refused=message_id in refused)
-            for message_id in alive
-        ],
+        [OpeningTrial(message_id=pk, digest=attempt.digest, is_refused=pk in refused) for pk in alive],
         update_conflicts=True,
         unique_fields=["message"],
         update_fields=["digest", "is_refused"],
@@ -279,10 +264,3 @@ def _write(
         messages=news,
         conversation_id=attempt.conversation_id,
     )
-
-
-def _hold(table: str, ids: Iterable[uuid.UUID]) -> list[uuid.UUID]:
-    """Those of these rows that are there, kept from being deleted until the transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [sorted(ids)])  # noqa: S608
-        return [pk for (pk,) in cursor.fetchall()]

@@ -1,24 +1,22 @@
 """The feed: what has been announced in a workspace since a place in it, in one order, and nothing left out.
 
-Transactions end in another order than they began in, so that a reader who remembers the largest number passes over what
-a slower writer commits later. Reading therefore stops at the oldest transaction that still runs; those of other
-databases of the same server write nothing here and are not waited for. A page shows what is committed, also above that:
-its place remembers the snapshot it was taken in, and what that saw is not news to it.
-
-An announcement is written by the transaction that tells its messages for the first time. It names many, for whoever
-follows counts them by the hundred, and it is kept for a day. Nothing that resolving decides asks for it.
+Transactions end in another order than they began in. So reading stops at the oldest that still runs in this database:
+else what a slower writer commits later would be passed over. A page shows what is committed, also above that: its place
+remembers the snapshot it was taken in, and what that saw is not news to it. Announcements are kept for a day.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Func, TextField
+from django.db.models import BigIntegerField, Func, TextField
+from django.db.models.functions import Now
+
+from .models import Announcement
 
 # Of so many messages one row is written, for so long it is kept, and so many rows one sweep deletes at most.
 MAX_TOGETHER: Final = 500
@@ -38,13 +36,10 @@ FROM (SELECT pg_current_snapshot() AS snapshot) AS seen
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row.
-
-    `known` is a snapshot in PostgreSQL's own form, such as "795:799:797": what it saw is known already. It is empty
-    where that makes no difference any more.
-    """
+class Place(NamedTuple):
+    """A place in the feed: after the row `number` of a transaction, and after `taken` messages of the next row. `known`
+    is a snapshot as PostgreSQL writes it, such as "795:799:797": what it saw is no news. It is empty where that makes
+    no difference."""
 
     transaction: int
     number: int = 0
@@ -52,8 +47,7 @@ class Place:
     known: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Messages that were announced, in order, the place after them, and whether there is more at once."""
 
     messages: Sequence[uuid.UUID]
@@ -95,31 +89,11 @@ def _keep_known(snapshot: str, oldest: int) -> str:
 
 
 def read_feed(*, workspace_id: uuid.UUID, place: Place, most: int) -> Batch:
-    """What was announced in a workspace after a place, up to `most` messages and to the oldest running transaction.
-
-    Raises:
-        LostPlaceError: for a place in the future.
-    """
+    """What was announced in a workspace after a place, up to `most` messages and to the oldest running transaction; a
+    LostPlaceError for a place in the future."""
     oldest, snapshot = _look()
     if place.transaction > int(snapshot.split(":")[1]):
         raise LostPlaceError
-    rows = _fetch(workspace_id, place, oldest)
-    found: list[uuid.UUID] = []
-    for transaction, number, messages in rows:
-        fresh = messages[place.taken :]
-        room = most - len(found)
-        if len(fresh) > room:
-            return Batch([*found, *fresh[:room]], replace(place, taken=place.taken + room), has_more=True)
-        found += fresh
-        place = replace(place, transaction=transaction, number=number, taken=0)
-    if len(rows) == MAX_ROWS:
-        return Batch(found, place, has_more=True)
-    if place.transaction < oldest:
-        place = Place(oldest, known=_keep_known(place.known, oldest))
-    return Batch(found, place, has_more=False)
-
-
-def _fetch(workspace_id: uuid.UUID, place: Place, oldest: int) -> list[tuple[int, int, list[uuid.UUID]]]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT transaction, id, messages FROM threads_announcement"
@@ -128,7 +102,20 @@ def _fetch(workspace_id: uuid.UUID, place: Place, oldest: int) -> list[tuple[int
             " ORDER BY transaction, id LIMIT %s",
             [workspace_id, place.transaction, place.number, oldest, place.known, place.known, MAX_ROWS],
         )
-        return list(cursor.fetchall())
+        rows: list[tuple[int, int, list[uuid.UUID]]] = cursor.fetchall()
+    found: list[uuid.UUID] = []
+    for transaction, number, messages in rows:
+        fresh = messages[place.taken :]
+        room = most - len(found)
+        if len(fresh) > room:
+            return Batch([*found, *fresh[:room]], place._replace(taken=place.taken + room), has_more=True)
+        found += fresh
+        place = place._replace(transaction=transaction, number=number, taken=0)
+    if len(rows) == MAX_ROWS:
+        return Batch(found, place, has_more=True)
+    if place.transaction < oldest:
+        place = Place(oldest, known=_keep_known(place.known, oldest))
+    return Batch(found, place, has_more=False)
 
 
 def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
@@ -146,25 +133,16 @@ def find_latest(*, workspace_id: uuid.UUID) -> tuple[int, int] | None:
 
 def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:
     """Announce messages that the open transaction tells for the first time."""
-    rows = [
-        (workspace_id, list(messages[start : start + MAX_TOGETHER])) for start in range(0, len(messages), MAX_TOGETHER)
-    ]
-    if not rows:
-        return
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO threads_announcement (workspace_id, transaction, at, messages)"
-            " VALUES (%s, pg_current_xact_id()::text::bigint, now(), %s)",
-            rows,
-        )
+    number = Func(
+        function="pg_current_xact_id", template="%(function)s()::text::bigint", output_field=BigIntegerField()
+    )
+    Announcement.objects.bulk_create(
+        Announcement(workspace_id=workspace_id, transaction=number, at=Now(), messages=list(each))
+        for each in (messages[start : start + MAX_TOGETHER] for start in range(0, len(messages), MAX_TOGETHER))
+    )
 
 
 def forget_announcements() -> int:
     """Delete announcements that are older than they are kept; how many. A part at a time, so that no sweep is long."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM threads_announcement WHERE id IN"
-            " (SELECT id FROM threads_announcement WHERE at < now() - make_interval(secs => %s) ORDER BY at LIMIT %s)",
-            [KEPT.total_seconds(), MAX_FORGOTTEN],
-        )
-        return int(cursor.rowcount)
+    old = Announcement.objects.filter(at__lt=Now() - KEPT).order_by("at").values("pk")[:MAX_FORGOTTEN]
+    return Announcement.objects.filter(pk__in=old).delete()[0]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
@@ -37,12 +36,9 @@ def read_body(message: Message) -> Mapping[str, Any]:
 
 
 def find_message(*, workspace: Workspace, message_id: uuid.UUID) -> Message | None:
-    """The message of that id in this workspace, with its record and conversation, or None; one statement.
-
-    It has its number, `is_hidden`, `parts` (of how many its record consists), `is_reworded` (whether it was told
-    otherwise before), `trace` (`select_trace`), `record_bytes` and `wire_bytes`. A record too long to be looked through
-    is loaded when something asks for its bytes.
-    """
+    """The message of that id in this workspace with its number, record, conversation, `is_hidden`, `parts` (of its
+    record), `is_reworded`, `trace` (`select_trace`), `record_bytes` and `wire_bytes`, or None; one statement. A record
+    too long to be looked through is loaded when something asks for its bytes."""
     parts = Message.objects.filter(record_id=OuterRef("record_id")).values("record_id").annotate(count=Count("pk"))
     rows = Message.objects.select_related("record", "conversation", "channel").annotate(
         is_hidden=Exists(HiddenRecord.objects.filter(record_id=OuterRef("record_id"))),
@@ -123,13 +119,9 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
 def load_records(
     *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
 ) -> dict[uuid.UUID, int]:
-    """Give these messages their records in one query, those over `most_bytes` left out, and those that do not open.
-
-    Where the others are more than `most_in_all` together, the largest of them are left out, too.
-
-    Returns:
-        the size in bytes of each record that was left out, by its id; `has_record` tells which message has one.
-    """
+    """Give these messages their records in one query, those over `most_bytes` left out, those that do not open, and the
+    largest where all are over `most_in_all`. Returns the size in bytes of each that was left out, by its id;
+    `has_record` tells which message has one."""
     rows = Record.objects.filter(pk__in={message.record_id for message in messages}).defer("source", "wire")
     rows = rows.annotate(size_bytes=clear_length("source"))
     records: dict[uuid.UUID, Any] = {}
@@ -177,12 +169,9 @@ def has_record(message: Message) -> bool:
     return "record" in message._state.fields_cache
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """The name of the channel, the id of the trace, and that of the first delivery that is not withdrawn.
-
-    `trace` is None for a message that names none; where all deliveries are withdrawn, `delivery` is the first of them.
-    """
+class Provenance(NamedTuple):
+    """The name of the channel, the id of the trace (None where the message names none), and that of the first delivery
+    that is not withdrawn, else of the first."""
 
     channel: str
     trace: uuid.UUID | None

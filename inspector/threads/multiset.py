@@ -1,14 +1,11 @@
 """Digests of sets, whose elements come in any order and whose parts are added up. Pure.
 
 Each element is expanded to 4,032 bits (SHAKE-128) and these are added up modulo 2^4032, which is AdHash (Bellare and
-Micciancio 1997); the digest is SHA-256 of the sum and of how many elements there are. Who finds two sets of one digest
-has found a collision of one of both hashes, which takes 2^128 steps, or numbers among those that SHAKE gives which add
-up to nothing, each taken once, with plus or minus. No better ways are known to these than Wagner's generalized birthday
-(2^150 steps for sets of up to 2^32 elements, never less than 2^126) and the reduction of lattices (far more).
-
-So it is for sets. An element that is there twice counts twice, and to sums with large factors lattices lead sooner:
-let each element say what tells it apart from all others. Where the order matters, let it say its place, in terms that
-do not move when others come or go. A product (MuHash) would not mind equal elements; it takes about ten times as long.
+Micciancio 1997); the digest is SHA-256 of the sum and of how many elements there are. Two sets of one digest are a
+collision of one of both hashes (2^128 steps), or a sum to nothing of different numbers that SHAKE gives: no better ways
+are known to it than Wagner's generalized birthday (never less than 2^126) and the reduction of lattices (far more). An
+element that is there twice counts twice, and to sums with large factors lattices lead sooner: let each element say what
+tells it apart from all others, and its place, where the order matters, in terms that do not move.
 """
 
 from __future__ import annotations

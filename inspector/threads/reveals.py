@@ -6,8 +6,7 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
@@ -29,8 +28,7 @@ from .models import Message, OpenedMessage
 _MAX_NAMED = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """What keys have opened of one message: what telling says otherwise with them, and what opens its field tree."""
 
     labels: tuple[str, ...]
@@ -41,7 +39,6 @@ class Opening:
 
     @property
     def english(self) -> str:
-        """The opened message as a sentence."""
         return make_storable("".join(segment["text"] for segment in self.said.get("english") or ()))
 
     def lay_over(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,10 +49,8 @@ class Opening:
 
 
 def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]:
-    """What was opened of these messages, by their ids; what cannot be unsealed now is left out.
-
-    Only for readers who may see it; `disclose` notes that they did.
-    """
+    """What was opened of these messages, by their ids; what cannot be unsealed now is left out. Only for readers who
+    may see it; `disclose` notes that they did."""
     sealed = [message.pk for message in messages if message.is_sealed]
     rows = list(_in_force().select_related("key").filter(message_id__in=sealed)) if sealed else []
     held = {key.row.pk: key for key in unseal_keys(list({row.key_id: row.key for row in rows}.values())).keys}
@@ -71,19 +66,18 @@ def find_openings_of(*, messages: Sequence[Message]) -> dict[uuid.UUID, Opening]
             continue  # The row was changed from outside: what it says is nobody's, and the message stays sealed.
         found[row.message_id].append((key.row, text))
         codec_keys[row.message_id] += key.list_codec_keys([bytes.fromhex(text["peer"])] if text["peer"] else [])
-    return {pk: _make_opening(pairs, KeyList(codec_keys[pk])) for pk, pairs in found.items()}
+    openings = {}
+    for pk, pairs in found.items():
+        pairs.sort(key=lambda pair: (pair[0].label, pair[0].fingerprint, pair[0].pk))
+        labels, text = tuple(dict.fromkeys(key.label for key, _ in pairs)), pairs[0][1]
+        keys = tuple(key for key, _ in pairs)
+        openings[pk] = Opening(labels, keys, text["message"], text["notes"], KeyList(codec_keys[pk]))
+    return openings
 
 
 def _in_force() -> QuerySet[OpenedMessage]:
     """What keys have opened that may open it still: a key that has expired may wait for being removed."""
     return OpenedMessage.objects.filter(key__in=EscrowedKey.objects.in_force())
-
-
-def _make_opening(pairs: Sequence[tuple[EscrowedKey, Any]], resolver: Keys) -> Opening:
-    pairs = sorted(pairs, key=lambda pair: (pair[0].label, pair[0].fingerprint, pair[0].pk))
-    keys = tuple(key for key, _ in pairs)
-    text = pairs[0][1]
-    return Opening(tuple(dict.fromkeys(key.label for key in keys)), keys, text["message"], text["notes"], resolver)
 
 
 def disclose(
@@ -94,41 +88,27 @@ def disclose(
     for message_id, opening in openings.items():
         for key in opening.keys:
             messages[key].append(message_id)
-    if messages:
-        counts = {key: len(ids) for key, ids in messages.items()}
-        with transaction.atomic():
-            note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
-            _record_look(list(openings), list(messages), door)
-
-
-def _record_look(message_ids: Sequence[uuid.UUID], keys: Sequence[EscrowedKey], door: str) -> None:
-    """One look is one deed, whatever it shows; the keyring's own trace says which key opened which message."""
-    conversations = sorted(set(Message.objects.filter(pk__in=message_ids).values_list("conversation_id", flat=True)))
-    named = Thing("message", message_ids[0], "") if len(message_ids) == 1 else Thing("messages", "", "")
-    record_deed(
-        "opened.shown",
-        workspace_id=keys[0].workspace_id,
-        on=named,
-        about=[*conversations, *message_ids, *(key.pk for key in keys)],
-        details={
-            "at": KeyEvent.Door(door).label,
-            "keys": sorted({key.label for key in keys}),
-            "count": len(message_ids),
-        },
-    )
+    if not messages:
+        return
+    ids, keys = list(openings), list(messages)
+    conversations = sorted(set(Message.objects.filter(pk__in=ids).values_list("conversation_id", flat=True)))
+    # One look is one deed, whatever it shows; the keyring's own trace says which key opened which message.
+    named = Thing("message", ids[0], "") if len(ids) == 1 else Thing("messages", "", "")
+    about = [*conversations, *ids, *(key.pk for key in keys)]
+    details = {"at": KeyEvent.Door(door).label, "keys": sorted({key.label for key in keys}), "count": len(ids)}
+    counts = {key: len(each) for key, each in messages.items()}
+    with transaction.atomic():
+        note_events(kind=KeyEvent.Kind.SHOWN, counts=counts, by=by, api_key=api_key, door=door, messages=messages)
+        record_deed("opened.shown", workspace_id=keys[0].workspace_id, on=named, about=about, details=details)
 
 
 def disclose_source(*, record: Record, by: Acting) -> None:
     """Record that somebody is given the exact bytes of a record, whatever they hold; call it before the first byte."""
     messages = Message.objects.filter(workspace_id=record.workspace_id, record=record).order_by("part")
     found = list(messages.values_list("pk", "conversation_id")[:_MAX_NAMED])
-    record_deed(
-        "raw.downloaded",
-        workspace_id=record.workspace_id,
-        by=by,
-        on=Thing("record", record.pk, ""),
-        about=[*dict.fromkeys(conversation for _, conversation in found), *(pk for pk, _ in found)],
-    )
+    about = [*dict.fromkeys(conversation for _, conversation in found), *(pk for pk, _ in found)]
+    named = Thing("record", record.pk, "")
+    record_deed("raw.downloaded", workspace_id=record.workspace_id, by=by, on=named, about=about)
 
 
 def find_opened_ids(*, messages: Sequence[Message]) -> set[uuid.UUID]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
@@ -53,13 +52,9 @@ def select_conversations(
     grade: int | None = None,
     **filters: str,
 ) -> QuerySet[Conversation]:
-    """What `filter_conversations` gives, latest activity first, by keyset.
-
-    Args:
-        before: (last_at, id) of the last one seen.
-        order: `worst` for the gravest open finding first, and among equals the latest activity.
-        grade: where it is `worst`, the `open_severity` of the last one seen.
-    """
+    """What `filter_conversations` gives, latest activity first, by keyset; `before` is (last_at, id) of the last one
+    seen. `order` is `worst` for the gravest open finding first, and `grade` then the `open_severity` of the last one
+    seen."""
     rows = filter_conversations(workspace=workspace, **filters)
     if before:
         last_at, conversation_id = before
@@ -80,10 +75,8 @@ def filter_conversations(
     delivery: str = "",
     channel: str = "",
 ) -> QuerySet[Any]:
-    """Conversations with at least one resolved message, in no order, each with its channel and how it `stands`.
-
-    `fault` is `errors` in what was read, or messages that are `missing`; `delivery` an id, `channel` a name.
-    """
+    """Conversations with at least one resolved message, in no order, each with its channel and how it `stands`. `fault`
+    is `errors` in what was read, or messages that are `missing`; `delivery` an id, `channel` a name."""
     held = Conversation.objects.select_related("channel").filter(workspace=workspace, last_at__isnull=False)
     rows = annotate_stands(held)
     if dialect:
@@ -102,8 +95,7 @@ def filter_conversations(
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeRow(NamedTuple):
     """A line of the transcript: a message with its depth, or the ghost of one that was not received."""
 
     depth: int
@@ -112,8 +104,7 @@ class TreeRow:
     ghost: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeWindow:
+class TreeWindow(NamedTuple):
     """A stretch of a conversation's tree; `next` and `previous` are the places of others, None at its ends."""
 
     rows: Sequence[TreeRow]
@@ -122,13 +113,10 @@ class TreeWindow:
 
 
 def read_tree(*, conversation: Conversation, at: Place | int = 0, limit: int = 200) -> TreeWindow:
-    """The tree's rows from a place on, in display order, with their messages and told bodies, without records.
-
-    Args:
-        at: the place; or the position in the timeline of the message that the window begins with, 0 for the beginning.
-            Where the tree has it no more, the window is empty.
-        limit: how many rows at most. A ghost at the end, of which nothing would be shown, is left to the next window.
-    """
+    """The tree's rows from a place on, in display order, with their messages and told bodies, without records; at most
+    `limit`. `at` may be the position in the timeline of the message that the window begins with, 0 for the beginning;
+    where the tree has it no more, the window is empty. A ghost at the end, of which nothing would be shown, is left to
+    the next window."""
     tree = load_tree(conversation)
     if tree is None:
         return TreeWindow(())
@@ -177,8 +165,7 @@ def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeR
     return [TreeRow(0, message, read_body(message)) for message in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):
     """A conversation summed up: its tally, the first message that asks for something, and the gravest ones."""
 
     tally: Tally
@@ -210,10 +197,8 @@ def opening_of() -> Subquery:
 
 
 def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
-    """The conversations that the delivery's first thousand records reached, the busiest first.
-
-    Each has `reached`, how many messages of these records it holds, and `opening`, the English that it opens with.
-    """
+    """The conversations that the delivery's first thousand records reached, the busiest first: each with `reached`, how
+    many messages of these records it holds, and `opening`, the English that it opens with."""
     first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
     reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
     return reached.annotate(reached=Count("messages"), opening=opening_of()).order_by("-reached", "pk")[:limit]

@@ -1,7 +1,4 @@
-"""A conversation as a sequence: a window of its timeline, messages alike in a row taken together, and what is missing.
-
-Windows laid end to end hold every message once, whatever is added or withdrawn meanwhile (`timeline`).
-"""
+"""A conversation as a sequence: a window of its timeline, messages alike in a row together, and what is missing."""
 
 from __future__ import annotations
 
@@ -40,11 +37,9 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Step(NamedTuple):
-    """A message of the sequence: who, to whom, which act, about what, and how it is linked.
-
-    `topic` and `english` are their beginnings; `english_length` is the length of the whole. `missing` is the digest of
-    a cited id that stands for no message here, `missing_name` that id, where the message says it in so many words.
-    """
+    """A message of the sequence: who, to whom, which act, about what, and how it is linked. `topic` and `english` are
+    their beginnings; `english_length` is the length of the whole. `missing` is the digest of a cited id that stands for
+    no message here, `missing_name` that id, where the message says it in so many words."""
 
     id: uuid.UUID
     record_id: uuid.UUID
@@ -77,7 +72,6 @@ class Step(NamedTuple):
 
     @property
     def is_failed(self) -> bool:
-        """Whether it says that something did not work."""
         return self.performative in FAILING
 
     @property
@@ -87,7 +81,6 @@ class Step(NamedTuple):
 
     @property
     def is_inferred(self) -> bool:
-        """Whether it answers another by a guess."""
         return self.parent_basis == "turn"
 
     @property
@@ -125,22 +118,18 @@ class Arrow:
 
     @property
     def first(self) -> Step:
-        """The message that stands for all."""
         return self.steps[0]
 
     @property
     def last(self) -> Step:
-        """The latest of them."""
         return self.steps[-1]
 
     @property
     def count(self) -> int:
-        """How many messages it is."""
         return len(self.steps)
 
     @property
     def is_bucket(self) -> bool:
-        """Whether several are drawn as one."""
         return len(self.steps) > 1
 
 
@@ -152,10 +141,8 @@ def read_sequence(
     opened: Collection[int] = (),
     is_all_opened: bool = False,
 ) -> tuple[list[Arrow], Window[Step]]:
-    """A window of the sequence as arrows and as it is, in two statements at most.
-
-    `opened` are positions: the bucket that begins at one of them is drawn message by message, or every one.
-    """
+    """A window of the sequence as arrows and as it is, in two statements at most. `opened` are positions: the bucket
+    that begins at one of them is drawn message by message, or every one."""
     places = load_places(conversation)
     window = read_window(
         conversation=conversation, start=start, size=size, read=lambda rows: _read_steps(rows, places), mark=_mark
@@ -175,16 +162,13 @@ def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
         english_start=Left("english", MAX_ENGLISH),
         english_length=Length("english"),
         citing_body=Case(
-            When(parent_key__isnull=False, parent=None, then=F("body")),
-            default=Value(b""),
-            output_field=BinaryField(),
+            When(parent_key__isnull=False, parent=None, then=F("body")), default=Value(b""), output_field=BinaryField()
         ),
     ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))
     return [_make_step(Step._make(row), places) for row in told]
 
 
 def _make_step(row: Any, places: Places) -> Step:
-    """A step of a row of its columns."""
     check_effort()
     body = unpack_text(row.missing_name, max_bytes=MAX_BODY)
     made: Step = row._replace(
@@ -222,8 +206,7 @@ def _count_alike(steps: Sequence[Step], at: int) -> int:
     return end - at
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Missing:
+class Missing(NamedTuple):
     """A message that cites what was not received: its position, and the digest of what it cites."""
 
     position: int

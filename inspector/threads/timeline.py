@@ -1,8 +1,5 @@
-"""The timeline of a conversation, window by window: what others add or withdraw meanwhile moves no window.
-
-A window goes on from the last messages of the one before, wherever they stand by then; where all of these are
-withdrawn, from the order key of the last.
-"""
+"""The timeline of a conversation, window by window: what others add or withdraw meanwhile moves no window, for one goes
+on from the last messages of the one before, else from the order key of the last."""
 
 from __future__ import annotations
 
@@ -60,8 +57,7 @@ def name_timeline(conversation: Conversation) -> str:
     return f"timeline {conversation.pk}"
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """Where a window lies: after an edge, before one, or from a position on, counted from 0."""
 
     after: Edge | None = None
@@ -79,10 +75,8 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window(Generic[Row]):
-    """A stretch of a timeline; `earlier` and `later` are its edges, None at an end of the timeline.
-
-    `first` and `last` are the numbers of the rows at its ends, 0 of none; `previous` is the row before it.
-    """
+    """A stretch of a timeline; `earlier` and `later` are its edges, None at an end of the timeline. `first` and `last`
+    are the numbers of the rows at its ends, 0 of none; `previous` is the row before it."""
 
     rows: Sequence[Row]
     previous: Row | None
@@ -100,12 +94,8 @@ def read_window(
     read: Callable[[QuerySet[Message]], list[Row]],
     mark: Callable[[Row], Mark],
 ) -> Window[Row]:
-    """The window of the shown messages that are placed, at most `size`; one statement.
-
-    Args:
-        read: makes rows of messages.
-        mark: tells what places a row.
-    """
+    """The window of the shown messages that are placed, at most `size`; one statement. `read` makes rows of messages,
+    `mark` tells what places a row."""
     shown = Message.objects.shown().filter(conversation=conversation, place__isnull=False)
     if start.before is not None:
         rows = shown.filter(place__lt=_find_place(shown, start.before, is_after=False)).order_by("-place")

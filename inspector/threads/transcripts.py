@@ -1,8 +1,5 @@
-"""A stored conversation as English alone: the lines that the copy as text, the API and reports print.
-
-The lines are those of the shell (`dialects.Transcript`); who answers whom is what resolving found. Text of what was
-opened with a key is in none of them.
-"""
+"""A stored conversation as English alone: the lines (`dialects.Transcript`) that the copy as text, the API and reports
+print; text of what was opened with a key is in none of them."""
 
 from __future__ import annotations
 
@@ -51,13 +48,8 @@ def tell_lines(
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most three statements.
-
-    Args:
-        workspace: whose they are.
-        messages: of one conversation, in the order of time, with their numbers and bodies.
-        bodies: of those whose body is read already.
-        known: all that are answered, numbered, where they are loaded; then no statement is made.
-    """
+    They are in the order of time, with their numbers and bodies (`bodies`: those read already). `known` are all that
+    are answered, numbered, where they are loaded; then one at most is made."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
     parents = dict(known or {})
@@ -118,16 +110,11 @@ def read_told(message: Message, told: Mapping[str, Any]) -> Told:
     if not told:
         return Told(sender=message.sender or None, english=(Segment(text="Not processed yet."),))
     target = told.get("target")
-    return Told.trust(
-        {
-            **told,
-            "receivers": tuple(told.get("receivers") or ()),
-            "english": _read_segments(told.get("english")),
-            "also": _read_segments(told.get("also")),
-            "defines": tuple(Definition.trust(dict(each)) for each in told.get("defines") or ()),
-            "target": Target.trust(dict(target)) if target else None,
-        }
-    )
+    read: dict[str, Any] = {name: _read_segments(told.get(name)) for name in ("english", "also")}
+    read["receivers"] = tuple(told.get("receivers") or ())
+    read["defines"] = tuple(Definition.trust(dict(each)) for each in told.get("defines") or ())
+    read["target"] = Target.trust(dict(target)) if target else None
+    return Told.trust({**told, **read})
 
 
 def _read_segments(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Segment, ...]:

@@ -17,6 +17,7 @@ from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
+from inspector.audit.naming import name_agent
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import create_queue, fill_queue, give_verdict
 from inspector.intake.models import Delivery, Record, Sighting
@@ -25,7 +26,6 @@ from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.retention.models import Erasure
 from inspector.search.saved import save_search
-from inspector.threads.agents.names import name_agent
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
 
 from .conftest import Cast, deliver, settle_all

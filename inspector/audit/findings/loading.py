@@ -37,6 +37,7 @@ from django.db.models import (
 )
 
 from inspector.accounts.models import ApiKey
+from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Conversation, Message, Task
@@ -44,11 +45,9 @@ from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.terms import has_term
+from inspector.threads.rendering.terms import mark_workspace
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import write_task_id
 
 from .after_results import MAX_RESULTS, TOOL_FAILURES, load_after_results
 from .scene import Body, Noted, Said, Scene, Seen, SeenTask, Skewed, read_body, read_value
@@ -227,7 +226,8 @@ def _find_open(agreed: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message]) ->
     ]
     since = min(message.at for message in before)
     after = Q(order_time__gt=since, dialect__in={message.dialect for message in before})
-    has_content = has_term(terms.term("has", "content"))
+    workspace_id = next(iter(agreed.values())).conversation.workspace_id
+    has_content = Q(atoms__contains=[mark_workspace(workspace_id) + terms.term("has", "content")])
     return ordered.filter(
         IsAny("conversation_id", agreed), after | Q(performative="handshake"), has_content, ~Q(_IS_SEALED)
     )
@@ -359,7 +359,10 @@ def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:
 
 
 _TASKS_AT_ONCE: Final = 2000
-_ID: Final = write_task_id('"above"."conversation_id"', '"above"."key"')
+# The id of a task of its conversation and its key, as `make_task_id` makes it.
+_DIGEST: Final = 'substring(sha256(uuid_send("above"."conversation_id") || "above"."key") FOR 16)'
+_MARKED: Final = f"set_byte({_DIGEST}, 6, get_byte({_DIGEST}, 6) & 15 | 80)"
+_ID: Final = f"encode(set_byte({_MARKED}, 8, get_byte({_DIGEST}, 8) & 63 | 128), 'hex')::uuid"
 _ABOVE: Final = f"""
 WITH RECURSIVE "above" AS (
     SELECT * FROM unnest(%s::uuid[], %s::bytea[]) AS "asked" ("conversation_id", "key")

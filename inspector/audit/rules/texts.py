@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
+from inspector.hidden_characters import LOOKALIKES
 from inspector.intake.concealing import IN_CLEAR, NAMES
-from inspector.threads.rendering.hidden_characters import LOOKALIKES
 
 from ..findings.scene import Scene
 from .rule import FOOT, Hit, Rule, pack, say

@@ -17,10 +17,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.selectors import took_back
+from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
 from inspector.threads.agents.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
-from inspector.threads.tasks.outcomes import Waiting, count_asked_between, list_waiting
 
 from ..shell import cut_page, render_page, within_workspace
 from .frame import frame_agents, read_narrowing
@@ -103,7 +102,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     waiting = list_waiting(workspace=workspace, choice=choice, limit=MAX_WAITING) if is_first else []
     talking = [side for pair in page for side in (pair.sender, pair.receiver)]
     gallery = Gallery(workspace, [*talking, *(side for each in waiting for side in (each.requester, each.performer))])
-    outcomes = count_asked_between(workspace=workspace, pairs=page, is_reversed=took_back())
+    outcomes = count_asked_between(workspace=workspace, pairs=page)
     pairs = [gallery.make_pair(pair, outcomes) for pair in page]
     drawn = sum(pair.messages for pair in page)
     context = {

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
+from inspector.audit.outcomes import Outcome
 from inspector.search import parts
 from inspector.threads.agents.directory import AgentSum, Confusables, PairSum
 from inspector.threads.agents.names import find_customs, label_agent
 from inspector.threads.models import Agent
-from inspector.threads.tasks.outcomes import Outcome
 
 from ..shown.told import name_dialect
 from .marks import AgentMark, find_colour, make_monogram, say_basis

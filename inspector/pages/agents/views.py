@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,8 @@ from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
-from inspector.audit.findings.selectors import took_back
+from inspector.audit.naming import list_candidates, list_words
+from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,
@@ -24,14 +24,12 @@ from inspector.threads.agents.directory import (
     list_agents,
     list_conversations_of,
     list_declarations,
-    list_words,
     sum_agents,
     survey_pairs,
 )
-from inspector.threads.agents.names import CONVENTIONS, label_by_convention, list_candidates
+from inspector.threads.agents.names import CONVENTIONS, label_by_convention
 from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
-from inspector.threads.tasks.outcomes import Outcome, count_asked_between, count_asked_of
 
 from ..shell import cut_page, render_page, within_workspace
 from ..shown.told import name_dialect, name_opened, shorten, write_elapsed
@@ -66,7 +64,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
     if rest_url and not page:
         return redirect(rest_url)
-    outcomes = count_asked_of(workspace=workspace, sums=page, is_reversed=took_back())
+    outcomes = count_asked_of(workspace=workspace, sums=page)
     abilities = _list_abilities(membership, page)
     confusables = compare_names(workspace=workspace)
     gallery = Gallery(workspace, [row.agent for row in page])
@@ -152,16 +150,14 @@ def answer_agent(
     every = [each.pk for each in summed.every]
     survey = survey_pairs(workspace=workspace, agents=summed.every, limit=MAX_PAIRS)
     gallery = Gallery(workspace, (), customs=survey.customs)
-    outcomes = count_asked_between(
-        workspace=workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
-    )
+    outcomes = count_asked_between(workspace=workspace, pairs=survey.pairs, known=survey.agents)
     channels, moments = list_channels_at(workspace=workspace)
     confusables = compare_names(workspace=workspace)
     names = [(each.channel_id, each.name) for each in summed.every]
     measures = measure_agent(workspace=workspace, names=names, moment=moments)
     conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MAX_CONVERSATIONS)
     if summed.aliases:
-        summed = replace(summed, conversations=vars(conversations[0])["of_all"] if conversations else 0)
+        summed = summed._replace(conversations=vars(conversations[0])["of_all"] if conversations else 0)
     slug = workspace.slug
     context = {
         "agent": agent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from inspector.accounts.models import Membership
 from inspector.threads.models import Message
@@ -27,7 +27,7 @@ class Disclosed:
     def lay_over(self, row: TreeRow) -> TreeRow:
         """A row with what was opened in the place of what was sealed."""
         opening = self.openings.get(row.message.pk) if row.message else None
-        return replace(row, body=opening.lay_over(row.body)) if opening else row
+        return row._replace(body=opening.lay_over(row.body)) if opening else row
 
 
 NOTHING_DISCLOSED = Disclosed()

@@ -15,13 +15,13 @@ from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.intake.models import Delivery
 from inspector.intake.staging import KEPT_FOR, Beginning, look_at, read_choices
-from inspector.threads.preview import Foretold, foretell
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.fields import cut_layers
 from ..shown.markup import Stretch
 from ..shown.readings import list_all_notes
 from ..shown.told import NoteLine, Segments, name_dialect
+from .foretelling import Foretold, foretell
 from .forms import ReadingForm
 
 MAX_NOTES = 3

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
+from inspector.hidden_characters import spell_hidden
 from inspector.intake.selectors import list_deliveries
 from inspector.search.jumps import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.search.saved import list_saved
@@ -27,7 +28,6 @@ from inspector.threads.selectors import find_openings
 from ..deliveries.progress import name_delivery
 from ..findings.views import link_rule
 from ..shell import within_workspace
-from ..shown.hidden_characters import spell_hidden
 from ..shown.told import is_named, name_conversation, shorten
 
 MAX_CHARACTERS: Final = 200

@@ -15,13 +15,13 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from inspector.audit.findings.selectors import OpenRule
+from inspector.hidden_characters import spell_hidden
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
 from ..conversations.ghosts import make_ghost_anchor
 from ..shown.ghosts import say_fate
-from ..shown.hidden_characters import spell_hidden
 from ..shown.told import strip_names, write_elapsed
 from ..templatetags.marks import SEVERITIES
 from .lanes import Lanes

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from inspector.hidden_characters import spell_hidden
 from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
 from ..shown.ghosts import say_fate
-from ..shown.hidden_characters import spell_hidden
 from .drawing import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, cut, write_about
 from .lanes import MAX_NAMES, gather_names
 

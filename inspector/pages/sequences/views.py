@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
+from inspector.hidden_characters import spell_hidden
 from inspector.threads.selectors import sum_up
 from inspector.threads.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.threads.timeline import Start
@@ -25,7 +26,6 @@ from ..conversations.windows import make_pager, read_jump, read_start
 from ..shell import read_number, render_page, within_workspace, write_query
 from ..shown.budgets import shorten_name
 from ..shown.ghosts import say_fate
-from ..shown.hidden_characters import spell_hidden
 from .drawing import cut, draw, name_receivers, name_sender
 from .lanes import choose_lanes
 from .mermaid import write_mermaid

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from .hidden_characters import HIDDEN
+from inspector.hidden_characters import HIDDEN
 
 BADGE_BYTES: Final = 95
 # What the texts of one page may weigh together; names, links and lines of a window come to about as much again.

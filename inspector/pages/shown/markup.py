@@ -13,9 +13,10 @@ from typing import Final
 
 from django.utils.safestring import SafeString
 
+from inspector.hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
+
 from .exact_light import cut_exact, find_exact
 from .filling import NOTHING, escape_text, fill, join
-from .hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
 
 Span = tuple[int, int, int]
 # A piece of a sentence: its text, the spans it comes from, and how sure it is.

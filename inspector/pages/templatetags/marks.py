@@ -13,10 +13,10 @@ from django import template
 from django.templatetags.static import static
 from django.utils.safestring import SafeString
 
+from inspector.hidden_characters import spell_hidden
 from inspector.pages.agents.marks import AgentMark
 from inspector.pages.shown.budgets import fit
 from inspector.pages.shown.filling import NOTHING, fill, join
-from inspector.pages.shown.hidden_characters import spell_hidden
 from inspector.pages.shown.markup import write_visible
 
 register = template.Library()

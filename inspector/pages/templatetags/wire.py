@@ -8,7 +8,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from inspector.effort import check_effort
-from inspector.pages.shown.hidden_characters import spell_hidden
+from inspector.hidden_characters import spell_hidden
 from inspector.pages.shown.markup import (
     HIT_CHARACTERS,
     OPEN_CHARACTERS,

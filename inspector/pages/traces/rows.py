@@ -17,16 +17,16 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from inspector.audit.findings.selectors import OpenRule
-from inspector.threads.models import Conversation, Trace
+from inspector.hidden_characters import HIDDEN, spell_hidden
+from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line
-from inspector.threads.trees.traces import Contents, Said
+from inspector.threads.trees.traces import Contents
 from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.filling import escape_text
 from ..shown.ghosts import say_fate
-from ..shown.hidden_characters import HIDDEN, spell_hidden
 from ..shown.markup import write_visible
 from ..shown.told import name_conversation, shorten, strip_names
 from ..templatetags.marks import TO, act, icon, severity, tile
@@ -109,7 +109,7 @@ class Painter:
             return None
         return row.depth, said.sender, tuple(said.receivers), said.performative, said.conversation_id
 
-    def _draw_alike(self, rows: Sequence[WindowRow], said: Said, url: str) -> str:
+    def _draw_alike(self, rows: Sequence[WindowRow], said: Message, url: str) -> str:
         """One row for messages alike."""
         first, last = rows[0], rows[-1]
         span = first.line._replace(end=max(row.line.end for row in rows))
@@ -168,12 +168,12 @@ class Painter:
         fate = say_fate(ghost.bearers if ghost else None)
         return f'<span class="missing">{draw_icon("ghost")}{shown} {fate}</span>{_write_hidden(row)}'
 
-    def _write_message(self, row: WindowRow, said: Said | None, above: uuid.UUID | None) -> str:
+    def _write_message(self, row: WindowRow, said: Message | None, above: uuid.UUID | None) -> str:
         if said is None:
             return '<span class="quiet">a message that is gone: look again</span>'
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > MAX_DEPTH else ""
-        sentence = said.sentence or said.topic or "not processed yet"
+        sentence = said.english or said.topic or "not processed yet"
         shown = shorten(self._strip_names(said, sentence), MAX_SUBJECT_LENGTH)
         title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
         return (
@@ -183,7 +183,7 @@ class Painter:
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
         )
 
-    def _strip_names(self, said: Said, sentence: str) -> str:
+    def _strip_names(self, said: Message, sentence: str) -> str:
         """What a sentence says beyond who says it to whom, which the tiles before it show."""
         if not said.sender:
             return sentence
@@ -194,7 +194,7 @@ class Painter:
             receivers = [f"the {receiver} (agent {said.receivers[0]})", said.receivers[0]]
         return strip_names(sentence, senders=[f"The {sender} (agent {said.sender})", said.sender], receivers=receivers)
 
-    def _write_findings(self, said: Said) -> str:
+    def _write_findings(self, said: Message) -> str:
         """The most severe open finding about a message, by its rule, and how many more."""
         rules = self.findings.get(said.id)
         if not rules:
@@ -202,7 +202,7 @@ class Painter:
         more = f" +{len(rules) - 1}" if len(rules) > 1 else ""
         return severity(rules[0].severity, rules[0].title + more)
 
-    def _write_link(self, row: WindowRow, said: Said, above: uuid.UUID | None) -> str:
+    def _write_link(self, row: WindowRow, said: Message, above: uuid.UUID | None) -> str:
         """How it hangs where it hangs: inferred, out of this tree, or from another conversation."""
         words = ""
         if said.parent_basis == "turn":
@@ -223,7 +223,7 @@ class Painter:
                 words += f'<a class="basis" href="{url}">in {name}</a>'
         return words
 
-    def _write_agents(self, said: Said) -> str:
+    def _write_agents(self, said: Message) -> str:
         sender = self._write_tile(said, said.sender) if said.sender else '<span class="quiet small">someone</span>'
         receivers = [name for name in said.receivers if name]
         if said.is_broadcast:
@@ -234,7 +234,7 @@ class Painter:
             to += f'<span class="quiet small">+{more:,}</span>' if more > 0 else ""
         return f'<span class="agents">{sender}{TO + to if to else ""}</span>'
 
-    def _write_tile(self, said: Said, name: str) -> str:
+    def _write_tile(self, said: Message, name: str) -> str:
         key = (said.channel_id, said.dialect, name)
         found = self._tiles.get(key)
         if found is None:
@@ -251,7 +251,7 @@ class Painter:
             self._addresses[name] = reverse(f"pages:{name}", args=[self.slug, _NOBODY]).split(str(_NOBODY))
         return str(pk).join(self._addresses[name])
 
-    def _draw_bar(self, row: WindowRow, said: Said | None, agent: str) -> str:
+    def _draw_bar(self, row: WindowRow, said: Message | None, agent: str) -> str:
         if row.line.kind is Kind.GHOST:
             ghost = self.contents.ghosts.get(row.place)
             return draw_ghost(row.line, axis=self.axis, bearers=ghost.bearers if ghost else None)
@@ -262,7 +262,7 @@ class Painter:
             row.line, axis=self.axis, agent=agent, is_failing=is_failing, is_critical=row.is_critical, flag=flag
         )
 
-    def _find_colour(self, said: Said | None) -> str:
+    def _find_colour(self, said: Message | None) -> str:
         """A request has the colour of who is to do it, anything else that of who says it."""
         if said is None:
             return ""

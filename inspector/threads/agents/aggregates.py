@@ -1,16 +1,10 @@
-"""Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared.
-
-A block counts its messages by who said them to whom; a conversation's rows are the sum of its blocks, and the totals of
-pairs and of agents are sums of the rows of all conversations. So the same records give the same counts in whatever
-order they came, and only rows that came out otherwise are written. A first or last time that a conversation takes back
-is looked up among the rows that are left.
-"""
+"""Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared. A
+first or last time that a conversation takes back is looked up among the rows that are left."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -19,17 +13,8 @@ from django.db import connection, models
 
 from inspector.intake.bulk import insert_rows
 
-from ..models import (
-    Agent,
-    AgentTotal,
-    Conversation,
-    Declaration,
-    Exchange,
-    Message,
-    PairTotal,
-    key_of_name,
-    make_agent_id,
-)
+from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, Message, PairTotal
+from ..models.agents import key_of_name, make_agent_id
 from ..placing.nodes import StoredNode
 from ..placing.places import count_microseconds, read_instant
 from ..tasks.events import FAILING
@@ -70,8 +55,7 @@ _TOTALS: Final[Mapping[type[models.Model], _Total]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
+class Exchanges(NamedTuple):
     """What is counted of one conversation, and what is declared in it: rows; and the agents that they name, by id."""
 
     conversation: Conversation
@@ -91,10 +75,8 @@ def _count(sums: Sums, key: Row, counts: Sequence[int], first_at: datetime | Non
 
 
 def gather_exchanges(conversation: Conversation, nodes: Iterable[StoredNode]) -> Exchanges:
-    """The rows of a conversation from its nodes in any order: a message counts with each that it names.
-
-    Among what its sender `sent` it counts once, with the first of them.
-    """
+    """The rows of a conversation from its nodes in any order. A message counts with each agent that it names, and among
+    what its sender `sent` once, with the first of them."""
     ids: dict[str, uuid.UUID] = {}
     pairs: Sums = {}
     declared: set[Row] = set()
@@ -142,8 +124,7 @@ def add_rows(conversation: Conversation, blocks: Iterable[Iterable[Sequence[Any]
 def write_declarations(gathered: Exchanges, messages: Sequence[uuid.UUID]) -> None:
     """Write what these messages declare, in the place of what they declared before, and the agents they name."""
     _insert_agents([gathered])
-    stored = Declaration.objects.filter(conversation=gathered.conversation, message__in=messages)
-    _write_declared([gathered], stored)
+    _write_declared([gathered], gathered.conversation.declarations.filter(message__in=messages))
 
 
 def _write_declared(gathered: Sequence[Exchanges], stored: models.QuerySet[Declaration]) -> None:

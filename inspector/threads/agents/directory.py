@@ -5,37 +5,22 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.contrib.postgres.aggregates import ArrayAgg, BoolOr
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import (
-    BigIntegerField,
-    Count,
-    Exists,
-    F,
-    Func,
-    Max,
-    Min,
-    OuterRef,
-    Q,
-    QuerySet,
-    Sum,
-    UUIDField,
-    Value,
-    Window,
-)
+from django.db.models import Count, Exists, F, Func, Max, Min, OuterRef, Q, QuerySet, Sum, UUIDField, Value, Window
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
 
-from ..models import Agent, AgentTotal, AgentWord, Conversation, Declaration, Exchange, PairTotal
+from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, PairTotal
 from ..selectors import opening_of
 from ..tasks.measures import annotate_stands
 from .names import CONVENTIONS, Label, label_agent
@@ -63,13 +48,11 @@ class Choice:
 EVERYTHING: Final = Choice()
 # What was withdrawn leaves rows that come to nothing.
 SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
-# By whom an agent is known.
 _WHO: Final = Coalesce("agent__same_as", "agent")
 _SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSum:
+class AgentSum(NamedTuple):
     """One agent of the directory: the agent it is known by, those that are one with it, and what they did together."""
 
     agent: Agent
@@ -89,7 +72,6 @@ class AgentSum:
 
     @property
     def label(self) -> Label | None:
-        """What people call it."""
         return label_agent(self.agent, self.dialects)
 
     @property
@@ -108,14 +90,10 @@ def list_agents(
     since: int | None = None,
     only: Sequence[uuid.UUID] | None = None,
 ) -> list[AgentSum]:
-    """Agents by how much they say and are told, the busiest first, by keyset; four statements at most.
-
-    Args:
-        after: (total, id) of the last one seen.
-        is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
-        since: only those of which a total was written since this transaction, see `WrittenSince`.
-        only: the ids of the agents that are wanted, each by which it is known.
-    """
+    """Agents by how much they say and are told, the busiest first, by keyset; four statements at most. `after` is
+    (total, id) of the last one seen. `is_by_id`: in the order of their ids, in which none moves; of `after` the id
+    alone counts then. `since`: only those of which a total was written since this transaction (`WrittenSince`). `only`:
+    the ids wanted, each by which an agent is known."""
     # A row for each agent: of the dialect that is chosen, else of all.
     rows: QuerySet[Any] = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect=choice.dialect)
     if choice.channel:
@@ -134,7 +112,7 @@ def list_agents(
     ids = list(ordered.values_list("who", flat=True)[:limit])
     found = sum_agents(workspace=workspace, agent_ids=ids, choice=choice)
     shared = _count_shared(found.values(), choice)
-    return [replace(found[pk], conversations=shared.get(pk, found[pk].conversations)) for pk in ids]
+    return [found[pk]._replace(conversations=shared.get(pk, found[pk].conversations)) for pk in ids]
 
 
 def count_agents(*, workspace: Workspace, most: int) -> int:
@@ -146,10 +124,8 @@ def count_agents(*, workspace: Workspace, most: int) -> int:
 def sum_agents(
     *, workspace: Workspace, agent_ids: Sequence[uuid.UUID], choice: Choice = EVERYTHING
 ) -> dict[uuid.UUID, AgentSum]:
-    """The agents of these ids, each with those that are one with it, summed up; one statement.
-
-    How many conversations several names share is not among the totals: here each counts for itself.
-    """
+    """The agents of these ids, each summed up with those that are one with it; one statement. A conversation of several
+    of its names counts for each of them here."""
     rows = Agent.objects.select_related("channel", "same_as", "same_as__channel").annotate(
         of_dialect=F("totals__dialect"), **{f"of_{name}": F(f"totals__{name}") for name in _SUMMED}
     )
@@ -204,15 +180,6 @@ def _count_shared(sums: Iterable[AgentSum], choice: Choice) -> dict[uuid.UUID, i
         return dict(cursor.fetchall())
 
 
-def choose_rows(rows: QuerySet[Any], choice: Choice) -> QuerySet[Any]:
-    """The rows that a choice leaves."""
-    if choice.channel:
-        rows = rows.filter(channel=choice.channel)
-    if choice.dialect:
-        rows = rows.filter(dialect=choice.dialect)
-    return rows
-
-
 def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
     """The agents in whose name or friendly name this stands, in any case: each by the id that it is known by."""
     agents = Agent.objects.filter(workspace=workspace)
@@ -231,25 +198,11 @@ def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
     return rows.filter(workspace=workspace, pk=agent_id).first()
 
 
-def list_words(*, agent: Agent, limit: int = 50) -> Sequence[AgentWord]:
-    """What auditors said of an agent and of those that are one with it, the latest first, undone ones included."""
-    rows = AgentWord.objects.select_related("by", "undone_by", "agent", "agent__channel", "same_as")
-    about = Q(agent=agent) | Q(same_as=agent) | Q(agent__same_as=agent)
-    return list(rows.filter(about, workspace_id=agent.workspace_id).order_by("-at", "-pk")[:limit])
-
-
-def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
-    """What was said of an agent under that id in this workspace, or None."""
-    return AgentWord.objects.select_related("agent").filter(workspace=workspace, pk=word_id).first()
-
-
 def list_declarations(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int = 200) -> list[Declaration]:
     """What these agents declared: each different thing once, with the latest message that said it, abilities first."""
     rows = Declaration.objects.select_related("agent").filter(workspace=workspace, agent__in=list(agent_ids))
-    latest = rows.order_by("kind", "dialect", "name", "value", "-at", "-message").distinct(
-        "kind", "dialect", "name", "value"
-    )
-    return list(latest[:limit])
+    thing = ("kind", "dialect", "name", "value")
+    return list(rows.order_by(*thing, "-at", "-message").distinct(*thing)[:limit])
 
 
 def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, str]]:
@@ -258,8 +211,7 @@ def list_abilities(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID]) -> l
     return list(rows.values_list("agent", "dialect", "value").distinct().order_by("agent", "value", "dialect"))
 
 
-@dataclass(frozen=True, slots=True)
-class Confusables:
+class Confusables(NamedTuple):
     """Which names of a workspace can be taken for which; of more than `MAX_COMPARED` the busiest are compared."""
 
     likenesses: Mapping[str, Sequence[Likeness]]
@@ -277,25 +229,21 @@ class Confusables:
 def compare_names(*, workspace: Workspace) -> Confusables:
     """Compare the names of the workspace's agents, the busiest first; one statement."""
     rows = AgentTotal.objects.filter(SAID_SOMETHING, workspace=workspace, dialect="")
-    busiest = rows.annotate(total=F("sent") + F("received")).order_by("-total", "agent")
+    busiest = rows.order_by((F("sent") + F("received")).desc(), "agent")
     # Nobody takes a name of hundreds of characters for another's.
-    begun = busiest.annotate(begun=Left("agent__name", MAX_COMPARED_CHARACTERS + 1)).values_list("begun", flat=True)
-    found = list(begun[: MAX_COMPARED + 1])
+    begun = Left("agent__name", MAX_COMPARED_CHARACTERS + 1)
+    found = list(busiest.values_list(begun, flat=True)[: MAX_COMPARED + 1])
     names = frozenset(name for name in found[:MAX_COMPARED] if len(name) <= MAX_COMPARED_CHARACTERS)
     return Confusables(_find_likenesses(names), len(found) <= MAX_COMPARED, names)
 
 
-@lru_cache(maxsize=8)
-def _find_likenesses(names: frozenset[str]) -> Mapping[str, Sequence[Likeness]]:
-    """The names of a workspace are nearly always those of the page before."""
-    return find_likenesses(names)
+# The names of a workspace are nearly always those of the page before.
+_find_likenesses = lru_cache(maxsize=8)(find_likenesses)
 
 
 def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID], limit: int) -> list[Conversation]:
     """The conversations that name one of these agents, latest activity first, with their `opening`; one statement.
-
-    Those of several agents say in `of_all` how many there are: one that holds two of them counts once.
-    """
+    Those of several agents say in `of_all` how many there are: one that holds two of them counts once."""
     ids = list(agent_ids)
     named = Exchange.objects.filter(Q(sender__in=ids) | Q(receiver__in=ids), conversation=OuterRef("pk"))
     rows: Any = Conversation.objects.select_related("channel").filter(Exists(named), workspace=workspace)
@@ -309,8 +257,7 @@ def list_conversations_of(*, workspace: Workspace, agent_ids: Iterable[uuid.UUID
 NOBODY: Final = uuid.UUID(int=0)
 
 
-@dataclass(frozen=True, slots=True)
-class PairSum:
+class PairSum(NamedTuple):
     """Who said how much to whom; None as sender is nobody named, as receiver everyone or nobody by name."""
 
     sender: Agent | None
@@ -341,15 +288,10 @@ def list_pairs(
     limit: int = 50,
     since: int | None = None,
 ) -> list[PairSum]:
-    """Pairs by how much was said, the most first, by keyset.
-
-    Args:
-        choice: its name narrows to pairs one side of which bears it.
-        agent: only the pairs of this agent, and of all who are one with it.
-        after: the key of the last one seen.
-        since: only those of which a total was written since this transaction, see `WrittenSince`, in the order of
-            their ids, in which none moves; of `after` the ids alone count then.
-    """
+    """Pairs by how much was said, the most first, by keyset. The name of the choice narrows to pairs one side of which
+    bears it, `agent` to those of this agent and of all who are one with it. `since`: only those of which a total was
+    written since this transaction (`WrittenSince`), in the order of their ids, in which none moves; of `after` the ids
+    alone count then."""
     own = None if agent is None else [agent.pk, *agent.aliases.values_list("pk", flat=True)]
     pairs = _sum_pairs(workspace, choice, own)
     if since is not None:
@@ -372,35 +314,24 @@ def _list_sides(rows: Iterable[Mapping[str, Any]]) -> set[uuid.UUID]:
 
 
 def _make_pair(row: Mapping[str, Any], agents: Mapping[uuid.UUID, Agent]) -> PairSum:
-    return PairSum(
-        sender=agents.get(row["source"]),
-        receiver=agents.get(row["target"]),
-        is_broadcast=row["is_broadcast"],
-        dialects=row["spoken"],
-        messages=row["total"],
-        failures=row["failed"],
-        first_at=row["since"],
-        last_at=row["until"],
-    )
+    said = (row[name] for name in ("is_broadcast", "spoken", "total", "failed", "since", "until"))
+    return PairSum(agents.get(row["source"]), agents.get(row["target"]), *said)
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """How many pairs there are in all, and how many messages between them."""
 
-    pairs: int
-    messages: int
+    pairs: int = 0
+    messages: int = 0
 
 
 def measure_pairs(*, workspace: Workspace, choice: Choice = EVERYTHING) -> Extent:
     """How much `list_pairs` would list without a limit; a message to three counts with each of them."""
     pairs = _sum_pairs(workspace, choice, None)
-    sums = pairs.aggregate(pairs=Count("total"), messages=Sum("total"))
-    return Extent(sums["pairs"] or 0, int(sums["messages"] or 0))
+    return Extent(*(int(each or 0) for each in pairs.aggregate(pairs=Count("total"), messages=Sum("total")).values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(NamedTuple):
     """The pairs of an agent that say most, the extent of all, and all who are one with a side, with their customs."""
 
     pairs: Sequence[PairSum]
@@ -413,8 +344,8 @@ def survey_pairs(*, workspace: Workspace, agents: Sequence[Agent], limit: int) -
     """The pairs of an agent, with which it and those that are one with it are named; two statements."""
     pairs = _sum_pairs(workspace, EVERYTHING, [agent.pk for agent in agents]).annotate(
         # Of the pairs that are found, also beyond the limit.
-        all_pairs=Func(Count("pk"), template="COUNT(%(expressions)s) OVER ()", output_field=BigIntegerField()),
-        all_messages=Func(Sum("messages"), template="SUM(%(expressions)s) OVER ()", output_field=BigIntegerField()),
+        all_pairs=Func(Count("pk"), template="COUNT(%(expressions)s) OVER ()"),
+        all_messages=Func(Sum("messages"), template="SUM(%(expressions)s) OVER ()"),
     )
     found = list(pairs.order_by("-total", "source", "target", "is_broadcast")[:limit])
     ids = _list_sides(found) | {agent.pk for agent in agents}
@@ -422,18 +353,18 @@ def survey_pairs(*, workspace: Workspace, agents: Sequence[Agent], limit: int) -
     rows = Agent.objects.select_related("channel", "same_as").filter(Q(pk__in=ids) | Q(same_as__in=ids))
     rows = rows.annotate(customs=ArraySubquery(spoken.order_by("dialect").values("dialect")))
     known = {agent.pk: agent for agent in rows.filter(workspace=workspace)}
-    first = found[0] if found else {"all_pairs": 0, "all_messages": 0}
-    return Survey(
-        pairs=[_make_pair(row, known) for row in found],
-        extent=Extent(int(first["all_pairs"]), int(first["all_messages"])),
-        agents=list(known.values()),
-        customs={pk: vars(agent)["customs"] for pk, agent in known.items()},
-    )
+    extent = Extent(int(found[0]["all_pairs"]), int(found[0]["all_messages"])) if found else Extent()
+    customs = {pk: vars(agent)["customs"] for pk, agent in known.items()}
+    return Survey([_make_pair(row, known) for row in found], extent, list(known.values()), customs)
 
 
 def _sum_pairs(workspace: Workspace, choice: Choice, own: Sequence[uuid.UUID] | None) -> QuerySet[Any]:
     nobody = Value(NOBODY, output_field=UUIDField())
-    rows = choose_rows(PairTotal.objects.filter(workspace=workspace, messages__gt=0), choice)
+    rows = PairTotal.objects.filter(workspace=workspace, messages__gt=0)
+    if choice.channel:
+        rows = rows.filter(channel=choice.channel)
+    if choice.dialect:
+        rows = rows.filter(dialect=choice.dialect)
     if own is not None:
         rows = rows.filter(Q(sender__in=own) | Q(receiver__in=own))
     pairs: QuerySet[Any] = rows.values(

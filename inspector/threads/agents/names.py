@@ -1,9 +1,8 @@
 """Names of agents: what people call one, whom a name means, and by which names an agent is found.
 
 An agent is called by the name that an auditor gave it, else by that of the agent it is one with, else by the convention
-of its dialect. A label is for display alone: what the wire says stands beside it, and nothing stored depends on it. A
-name means, in any letter case, who bears it on the wire, whom an auditor calls so, who is one with either, and who is
-called so by convention wherever no auditor says otherwise. What auditors say is recorded with who and when, and undone.
+of its dialect; nothing stored depends on it. A name means, in any letter case, who bears it on the wire, whom an
+auditor calls so, who is one with either, and who is called so by convention wherever no auditor says otherwise.
 """
 
 from __future__ import annotations
@@ -11,20 +10,15 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from dialects import all_dialects
-from inspector.accounts.models import Membership, Workspace
-from inspector.confusables import find_oddities
+from inspector.accounts.models import Workspace
 from inspector.intake.text import make_storable
 
-from ..models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, key_of_name, make_agent_id
+from ..models import Agent, AgentTotal, key_of_name, make_agent_id
 from ..rendering.terms import fold
 
 MAX_LABELS: Final = 10_000
@@ -36,8 +30,7 @@ CONVENTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """What an agent is called, and who says so: an auditor (given, joined) or a dialect (convention)."""
 
     text: str
@@ -56,19 +49,8 @@ def label_agent(agent: Agent, dialects: Iterable[str]) -> Label | None:
 
 def label_by_convention(name: str, dialects: Iterable[str]) -> Label | None:
     """The name that a dialect's convention gives, or None."""
-    for dialect in dialects:
-        text = CONVENTIONS.get(dialect, {}).get(name)
-        if text is not None:
-            return Label(text, "convention")
-    return None
-
-
-def list_candidates(names: Iterable[str], *, agent: Agent, label: str, limit: int = 8) -> list[str]:
-    """Those of these names that may be another one of this agent: alike, or called alike by a dialect's convention."""
-    called = {agent.name.casefold(), label.casefold()} - {""}
-    numbers = {name for customs in CONVENTIONS.values() for name, text in customs.items() if text.casefold() in called}
-    alike = (name for name in names if name in numbers or name.casefold() in called)
-    return sorted(name for name in alike if name != agent.name)[:limit]
+    texts = (CONVENTIONS.get(dialect, {}).get(name) for dialect in dialects)
+    return next((Label(text, "convention") for text in texts if text is not None), None)
 
 
 def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.UUID, list[str]]:
@@ -83,8 +65,7 @@ def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(NamedTuple):
     """The labels of the agents of a page."""
 
     workspace_id: uuid.UUID
@@ -117,8 +98,7 @@ def load_labels(*, workspace_id: uuid.UUID) -> Labels:
     return Labels(workspace_id, agents, frozenset(agent.name for agent in (*agents.values(), *principals)))
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """Whom a name means on the wire: an agent of one channel, or of a dialect in all but some channels, or of both."""
 
     name: str
@@ -214,8 +194,7 @@ class KnownNames:
         return label.text if label else name
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(NamedTuple):
     """An agent that people call by another name than its own, and the dialect whose convention says so, if any."""
 
     text: str
@@ -239,110 +218,3 @@ def list_called(*, workspace: Workspace, labels: Labels, beginning: str, is_send
     seen = set(rows.filter(agent__friendly_name="", agent__same_as=None).values_list("dialect", "agent__name"))
     found += [Called(text, on_wire, dialect) for dialect, on_wire, text in used if (dialect, on_wire) in seen]
     return sorted(found, key=lambda called: (fold(called.text), called.dialect, called.name))[:MAX_MEANINGS]
-
-
-MAX_REASON = 2000
-
-
-@transaction.atomic
-def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reason: str = "") -> AgentWord:
-    """Call an agent by a name that people know it by, in its channel. An earlier name is undone by it.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: for a name that cannot be given; it says why.
-    """
-    _require_auditor(membership, agent)
-    agent = _hold(agent.pk)[agent.pk]
-    text = " ".join(make_storable(friendly_name).split())
-    _check_name(agent, text)
-    _end(membership, agent, AgentWord.Kind.NAME)
-    agent.friendly_name, agent.friendly_key = text, key_of_name(text)
-    agent.save(update_fields=["friendly_name", "friendly_key"])
-    return _keep_word(membership, agent, reason, kind=AgentWord.Kind.NAME, friendly_name=text)
-
-
-def _check_name(agent: Agent, text: str) -> None:
-    if not text:
-        raise ValidationError("type the name that people know it by")
-    if len(text) > MAX_FRIENDLY_NAME:
-        raise ValidationError(f"a name has at most {MAX_FRIENDLY_NAME} characters")
-    if oddities := find_oddities(text):
-        raise ValidationError(f"it {oddities[0]}: a friendly name must be easy to tell from others")
-    if text == agent.friendly_name:
-        raise ValidationError("it is called so already")
-    key = key_of_name(text)
-    others = Agent.objects.filter(workspace_id=agent.workspace_id, channel_id=agent.channel_id).exclude(pk=agent.pk)
-    if others.filter(Q(name_key=key) | Q(friendly_key=key)).exists():
-        raise ValidationError(f"another agent of this channel is called {text}: a name that means two would mislead")
-
-
-@transaction.atomic
-def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason: str) -> AgentWord:
-    """Say that an agent is one with another, by whose name it is known from now on. Any channel of the workspace.
-
-    Raises:
-        PermissionDenied: for a viewer or a stranger.
-        ValidationError: where they cannot be joined; it says why.
-    """
-    _require_auditor(membership, agent)
-    if same_as.workspace_id != agent.workspace_id:
-        raise PermissionDenied("both agents belong to one workspace")
-    if not reason.strip():
-        raise ValidationError("give the reason: later readers of this page will see it")
-    known_by = same_as.same_as_id or same_as.pk
-    held = _hold(agent.pk, known_by)
-    agent, principal = held[agent.pk], held[known_by]
-    if agent.pk == principal.pk:
-        raise ValidationError("it is that agent already")
-    if agent.same_as_id is not None:
-        raise ValidationError("it is joined to another agent already: undo that first")
-    if principal.same_as_id is not None:
-        raise ValidationError("the other agent was joined to a third one meanwhile: look again")
-    if agent.aliases.exists():
-        raise ValidationError("others are joined to it: join this way round instead, or undo them first")
-    agent.same_as = principal
-    agent.save(update_fields=["same_as"])
-    return _keep_word(membership, agent, reason, kind=AgentWord.Kind.SAME, same_as=principal)
-
-
-@transaction.atomic
-def undo_word(*, membership: Membership, word: AgentWord) -> AgentWord:
-    """Undo what an auditor said of an agent; it raises as `name_agent` does."""
-    _require_auditor(membership, word.agent)
-    agent = _hold(word.agent_id)[word.agent_id]
-    if not AgentWord.objects.filter(pk=word.pk, undone_at__isnull=True).exists():
-        raise ValidationError("it was undone already")
-    _end(membership, agent, word.kind)
-    if word.kind == AgentWord.Kind.NAME:
-        agent.friendly_name, agent.friendly_key = "", None
-    else:
-        agent.same_as = None
-    agent.save(update_fields=["friendly_name", "friendly_key", "same_as"])
-    word.refresh_from_db()
-    return word
-
-
-def _end(membership: Membership, agent: Agent, kind: str) -> None:
-    in_force = AgentWord.objects.filter(agent=agent, kind=kind, undone_at__isnull=True)
-    in_force.update(undone_by=membership.user, undone_at=timezone.now())
-
-
-def _hold(*agent_ids: uuid.UUID) -> dict[uuid.UUID, Agent]:
-    """Lock agents until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    rows = Agent.objects.select_for_update(no_key=True).filter(pk__in=agent_ids).order_by("pk")
-    return {agent.pk: agent for agent in rows}
-
-
-def _require_auditor(membership: Membership, agent: Agent) -> None:
-    if not membership.is_auditor or membership.workspace_id != agent.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace says who an agent is")
-
-
-def _keep_word(membership: Membership, agent: Agent, reason: str, **said: Any) -> AgentWord:
-    reason = make_storable(reason.strip())
-    if len(reason) > MAX_REASON:
-        raise ValidationError(f"a reason has at most {MAX_REASON:,} characters")
-    word = AgentWord(workspace_id=agent.workspace_id, agent=agent, reason=reason, by=membership.user, **said)
-    word.save(force_insert=True)
-    return word

@@ -1,17 +1,13 @@
-"""Records become rows: the messages of each, their conversations found or made, and who cites them.
-
-What can be told without a conversation is told here already; a record that is read anew keeps the ids of its parts.
-"""
+"""Records become rows: the messages of each, their conversations found or made, and who cites them."""
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -42,18 +38,8 @@ _BLANK: Final = ("", b"", None, "{}")
 OWN: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part"),
     *("order_time", "order_basis", "order_source", "order_index"),
-    *(
-        "dialect",
-        "carrier",
-        "performative",
-        "native_act",
-        "topic",
-        "sender",
-        "receivers",
-        "is_broadcast",
-        "native_id",
-        "id_key",
-    ),
+    *("dialect", "carrier", "performative", "native_act", "topic", "sender", "receivers", "is_broadcast"),
+    *("native_id", "id_key"),
     *("trace_id", "trace_key", "trace_basis", "task_id", "turn", "status", "links"),
 )
 PLACED: Final = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
@@ -65,8 +51,7 @@ MESSAGE_COLUMNS: Final = (*OWN, *PLACED, *LEANED, *TOLD, *HUNG)
 MAX_TURN = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """A record that has been read: its messages and where each belongs."""
 
     record: Record
@@ -81,8 +66,7 @@ def read_record(record: Record, *, dialect: str | None = None) -> Arrival:
     return Arrival(record, reading, tuple(key(message) for message in reading.messages))
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """A message that is to be inserted, into a conversation that may have no row yet; `own` are its values by `OWN`."""
 
     arrival: Arrival
@@ -93,66 +77,43 @@ class NewMessage:
 
 
 def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Guess | None = None) -> list[NewMessage]:
-    """The messages of a record that is to be inserted, each with an id of its own.
-
-    Args:
-        conversation_ids: of each of its messages.
-        guess: that its dialect is, where it is not read in the likeliest.
-    """
+    """The messages of a record that is to be inserted, each with an id of its own and in one of these conversations.
+    `guess`: that its dialect is one, where it is not read in the likeliest."""
     found, guess = [], guess or guess_of(arrival.reading)
-    for message, conversation_id in zip(arrival.reading.messages, conversation_ids, strict=True):
-        links = links_of(
-            message,
-            dialect=message.dialect or arrival.reading.dialect,
-            wire=arrival.reading.wire,
-            guess=guess,
-            size_bytes=max(1, len(arrival.record.source)),
+    record, reading, size = arrival.record, arrival.reading, max(1, len(arrival.record.source))
+    for message, conversation_id in zip(reading.messages, conversation_ids, strict=True):
+        dialect = message.dialect or reading.dialect
+        links = links_of(message, dialect=dialect, wire=reading.wire, guess=guess, size_bytes=size)
+        own = (
+            *(make_id(), record.workspace_id, record.channel_id, conversation_id, record.pk, message.part),
+            *order_of(record),
+            dialect,
+            reading.dialect if message.dialect else "",
+            message.performative,
+            make_storable(message.native_act or ""),
+            make_storable(shorten_sentence(message.topic or "")),
+            make_storable(message.sender or ""),
+            write_array([make_storable(name) for name in message.receivers]),
+            message.broadcast,
+            make_storable(message.message_id or ""),
+            links.key,
+            make_storable(message.trace_id or ""),
+            key_of_trace(message.trace_id) if message.trace_id else None,
+            find_trace_basis(message, reading),
+            make_storable(message.task_id or ""),
+            message.turn if message.turn is not None and 0 <= message.turn <= MAX_TURN else None,
+            make_storable(message.status or ""),
+            write_links(links),
         )
-        own = dict(zip(OWN, _list_own(arrival, message, conversation_id, links), strict=True))
-        found.append(NewMessage(arrival, message, links, conversation_id, own))
+        found.append(NewMessage(arrival, message, links, conversation_id, dict(zip(OWN, own, strict=True))))
     return found
-
-
-def _list_own(arrival: Arrival, message: Message, conversation_id: uuid.UUID, links: Links) -> tuple[object, ...]:
-    record = arrival.record
-    turn = message.turn if message.turn is not None and 0 <= message.turn <= MAX_TURN else None
-    return (
-        make_id(),
-        record.workspace_id,
-        record.channel_id,
-        conversation_id,
-        record.pk,
-        message.part,
-        *order_of(record),
-        message.dialect or arrival.reading.dialect,
-        arrival.reading.dialect if message.dialect else "",
-        message.performative,
-        make_storable(message.native_act or ""),
-        make_storable(shorten_sentence(message.topic or "")),
-        make_storable(message.sender or ""),
-        write_array([make_storable(name) for name in message.receivers]),
-        message.broadcast,
-        make_storable(message.message_id or ""),
-        key_of_id(message.message_id) if message.message_id else None,
-        make_storable(message.trace_id or ""),
-        key_of_trace(message.trace_id) if message.trace_id else None,
-        find_trace_basis(message, arrival.reading),
-        make_storable(message.task_id or ""),
-        turn,
-        make_storable(message.status or ""),
-        write_links(links),
-    )
 
 
 def make_unplaced(
     arrival: Arrival, messages: Sequence[NewMessage], before: Mapping[int, Shown], *, at: datetime
 ) -> Iterator[tuple[object, ...]]:
-    """The rows of a record's messages that are to be placed later; told already where no context makes a difference.
-
-    Args:
-        before: what stood there before, by part: it is shown until the message is told.
-        at: since when what is told is told so.
-    """
+    """The rows of a record's messages that are to be placed later; told already, since `at`, where no context makes a
+    difference. Any other shows what stood there `before`, by part, until it is told."""
     telling = tell_without_context(arrival.record, arrival.reading)
     for new in messages:
         message = new.message
@@ -179,24 +140,12 @@ def order_of(record: Record) -> tuple[datetime, str, bytes, int]:
     return record.order_time, record.order_basis, bytes(record.order_source), record.order_index
 
 
-def key_of_order(arrival: Arrival) -> tuple[Any, ...]:
-    """What sorts records as the timeline does."""
-    time, _, source, index = order_of(arrival.record)
-    return time, source, index, bytes(arrival.record.identity)
-
-
-_CONVERSATION_COLUMNS: Final = (
-    *("id", "workspace_id", "channel_id", "key", "native_id", "title", "generation", "settled_generation", "state"),
-    *("subject", "tally", "agents", "dialects", "message_count", "missing_count", "severity", "created_at"),
-)
 _MASKED_COLUMNS = ("record_id", "workspace_id", "dialect", "text")
 
 
 def hold_records(arrivals: Sequence[Arrival]) -> list[Arrival]:
-    """Lock the records of these arrivals until the transaction ends, and follow those that have moved meanwhile.
-
-    Without it a worker that read a record before an earlier sighting moved it would put its messages back.
-    """
+    """Lock the records of these arrivals, and follow those that have moved meanwhile: a worker that read a record
+    before an earlier sighting moved it would put its messages back."""
     ids = [arrival.record.pk for arrival in arrivals]
     rows = hold_rows("intake_record", ids, columns=("id", *_MOVED), order_by="identity")
     held = {pk: place for pk, *place in rows}
@@ -227,13 +176,9 @@ def insert_masked(arrivals: Iterable[Arrival]) -> None:
 
 
 def replace_parts(arrival: Arrival, conversation: Conversation, guess: Guess | None, *, at: datetime) -> None:
-    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id.
-
-    What cannot be told yet shows what it was told as until it is: nobody sees a blank message meanwhile.
-
-    Call inside a transaction that holds the conversation and those that cite it (`find_keys`), at the time of the
-    resolving that does so.
-    """
+    """Put the messages of a record that was read otherwise in the place of its earlier ones; each part keeps its id,
+    and shows what it was told as until it is told anew. Call inside a transaction that holds the conversation and those
+    that cite it (`find_keys`), at the time of the resolving that does so."""
     old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
     before = take_out(old, conversation.workspace_id).get(arrival.record.pk, {})
     # Another conversation may have read the record in the same dialect, or may do so now: it comes to the same text.
@@ -265,7 +210,7 @@ def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
 
 def insert_conversations(conversations: Iterable[Conversation]) -> bool:
     """Insert those of these conversations that have no row; False where somebody else has made one meanwhile."""
-    columns = _CONVERSATION_COLUMNS
+    columns = [field.attname for field in Conversation._meta.concrete_fields]
     rows = [[getattr(each, name) for name in columns] for each in conversations if each._state.adding]
     return insert_rows(model=Conversation, columns=columns, rows=rows, order_by=("channel_id", "key")) == len(rows)
 
@@ -273,17 +218,9 @@ def insert_conversations(conversations: Iterable[Conversation]) -> bool:
 def find_citing(
     borne: Mapping[uuid.UUID, Mapping[bytes, Set[uuid.UUID]]], workspace_id: uuid.UUID
 ) -> dict[uuid.UUID, set[bytes]]:
-    """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone.
-
-    A ghost of theirs is filled, or a parent that they had found is no longer the only message of its id.
-
-    Args:
-        borne: by channel, the keys of the ids that messages bear, each with the conversations that these came into:
-            one that alone cites and bears an id sees it when it is resolved, and is left out.
-
-    Returns:
-        of each the slots of the citing messages.
-    """
+    """The conversations that cite a message which has now arrived elsewhere in the channel, or is now gone, each with
+    the slots of the citing messages. `borne` has by channel the keys of borne ids with the conversations that these
+    came into: one that alone cites and bears an id sees it when it is resolved, and is left out."""
     found: dict[uuid.UUID, set[bytes]] = {}
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
     for channel_id, arrived in borne.items():

@@ -1,7 +1,5 @@
-"""Marking: conversations and traces that something has reached are locked, counted up, and jobs asked for.
-
-What arriving, resolving and looking up lock until their transaction ends, each in one order, is locked here.
-"""
+"""Marking: conversations and traces that something has reached are locked, each in one order, counted up, and jobs
+asked for."""
 
 from __future__ import annotations
 
@@ -10,27 +8,20 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
-from inspector.accounts.models import make_id
-from inspector.intake.bulk import insert_rows
 from inspector.intake.jobs import ask, find_end
 from inspector.intake.models import Job
+from inspector.lookups import IsAny
 
 from ..models import Conversation, Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 
 # What changes a trace comes in waves: it is summed up when they have gone by.
 DELAY_SECONDS = 1.0
-_TRACE_COLUMNS = (
-    *("id", "workspace_id", "channel_id", "key", "native_id", "generation", "settled_generation", "state", "subject"),
-    *("agents", "dialects", "message_count", "conversation_count", "missing_count", "open_count", "severity"),
-    *("channels", "cut", "created_at"),
-)
 # Conversations that go on are examined at the end of such spans, all of them together.
 EXAMINE_SECONDS = 10.0
 # The key of a trace, and its channel: none for one across channels.
@@ -38,27 +29,17 @@ _TraceKey = tuple[bytes, uuid.UUID | None]
 
 
 def mark_conversations(
-    *,
-    conversation_ids: Set[uuid.UUID],
-    workspace_id: uuid.UUID,
-    added_to: Set[uuid.UUID] = frozenset(),
+    *, conversation_ids: Set[uuid.UUID], workspace_id: uuid.UUID, added_to: Set[uuid.UUID] = frozenset()
 ) -> None:
-    """Count conversations up and ask for them to be resolved.
-
-    Args:
-        conversation_ids: those that something has reached.
-        added_to: those of them to which messages were added, and nothing else: what is resolved of them still holds.
-    """
+    """Count conversations up and ask for them to be resolved. Of those in `added_to` nothing has changed but that
+    messages were added."""
     count_up(conversation_ids, changed=conversation_ids - added_to)
     ask_to_resolve(conversation_ids, workspace_id=workspace_id)
 
 
 def count_up(conversation_ids: Set[uuid.UUID], *, changed: Set[uuid.UUID]) -> dict[uuid.UUID, int]:
-    """Lock conversations until the transaction ends, and count them up; their generations.
-
-    Args:
-        changed: those of which something else has changed than that messages were added.
-    """
+    """Lock conversations until the transaction ends, and count them up; their generations. Of the `changed` ones
+    something else has changed than that messages were added."""
     if not conversation_ids:
         return {}
     held = hold_rows("threads_conversation", conversation_ids, columns=("id", "generation"))
@@ -86,11 +67,8 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
 
     A trace id that only the wire says has a trace in its channel. One from the envelope has one there too, and one
     across channels, and so has all of that channel then: which of the two holds the messages is decided when they are
-    drawn, from all that is there.
-
-    Args:
-        is_whole: whether messages come or go that were resolved before, or change their time or their trace: then
-            everything of their traces is read anew. If not, only the parts of long traces that these messages are in.
+    drawn. `is_whole`: messages come or go that were resolved before, or change their time or trace, so that everything
+    of their traces is read anew; else only the parts of long traces that these messages are in.
     """
     rows = messages.filter(trace_key__isnull=False).order_by()
     found = rows.values_list("channel_id", "trace_key", "trace_basis", "trace_id").distinct()
@@ -108,44 +86,38 @@ def mark_traces(*, messages: QuerySet[Message], workspace_id: uuid.UUID, is_whol
             joining[key].add(channel_id)
     if not wanted:
         return
-    _insert_traces(wanted, workspace_id)
+    # In one order, so that nobody deadlocks.
+    fresh = sorted(wanted.items(), key=lambda each: (each[0][0], str(each[0][1])))
+    Trace.objects.bulk_create(
+        (Trace(workspace_id=workspace_id, channel_id=at, key=key, native_id=name) for (key, at), name in fresh),
+        ignore_conflicts=True,
+    )
     # A trace across channels may lose or win a channel by what only the wire says there.
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, key, channel_id, channels FROM threads_trace WHERE workspace_id = %s AND key = ANY(%s)"
-            " ORDER BY id FOR NO KEY UPDATE",
-            [workspace_id, list(keys)],
-        )
-        held = [_Held(pk, bytes(key), channel_id, channels) for pk, key, channel_id, channels in cursor.fetchall()]
-    traces = [trace for trace in held if trace.channel_id is None or (trace.key, trace.channel_id) in wanted]
+    held = Trace.objects.select_for_update(no_key=True).filter(IsAny("key", keys), workspace_id=workspace_id)
+    every = held.order_by("pk").only("key", "channel", "channels")
+    traces = [trace for trace in every if trace.channel_id is None or (bytes(trace.key), trace.channel_id) in wanted]
     ids = [trace.pk for trace in traces]
     Trace.objects.filter(pk__in=ids).update(generation=F("generation") + 1)
-    anew = [trace.pk for trace in traces if is_whole or _joins_otherwise(trace, joining[trace.key])]
+
+    def joins_otherwise(trace: Trace) -> bool:
+        """Whether the channels that join are others than a trace was read with, where it was read in parts."""
+        at, found = trace.channel_id, joining[bytes(trace.key)]
+        return not found <= set(trace.channels) if at is None else at in found and bool(trace.channels)
+
+    anew = [each.pk for each in traces if is_whole or joins_otherwise(each)]
     TreeGroup.objects.filter(trace__in=anew, kind=TreeGroup.Kind.PART).delete()
     _mark_parts(rows, [trace for trace in traces if trace.channels and trace.pk not in anew])
     ask(kind=Job.Kind.TRACE, subjects=ids, workspace_id=workspace_id, due=time.time() + DELAY_SECONDS)
 
 
-def _joins_otherwise(trace: _Held, joining: Set[uuid.UUID]) -> bool:
-    """Whether the channels that join are others than a trace was read with, where it was read in parts."""
-    if trace.channel_id is None:
-        return not joining <= set(trace.channels)
-    return trace.channel_id in joining and bool(trace.channels)
-
-
-def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
-    """Mark the parts of these traces that the messages are in."""
+def _mark_parts(messages: QuerySet[Message], traces: Sequence[Trace]) -> None:
     if not traces:
         return
-    rows = messages.filter(trace_key__in={trace.key for trace in traces})
-    times = {
-        (bytes(key or b""), channel_id, at)
-        for key, channel_id, at in rows.values_list("trace_key", "channel_id", "order_time")
-    }
+    rows = messages.filter(trace_key__in=[trace.key for trace in traces])
     marks = [
         (trace.pk, at)
+        for key, channel_id, at in set(rows.values_list("trace_key", "channel_id", "order_time"))
         for trace in traces
-        for key, channel_id, at in times
         if key == trace.key and channel_id in trace.channels
     ]
     with connection.cursor() as cursor:
@@ -163,54 +135,25 @@ def _mark_parts(messages: QuerySet[Message], traces: Sequence[_Held]) -> None:
         )
 
 
-def _insert_traces(wanted: dict[_TraceKey, str], workspace_id: uuid.UUID) -> None:
-    now = timezone.now()
-    insert_rows(
-        model=Trace,
-        columns=_TRACE_COLUMNS,
-        rows=[
-            (
-                *(make_id(), workspace_id, channel_id, key, native_id, 0, 0, Trace.State.OPEN, "", [], []),
-                *(0, 0, 0, 0, 0, [], [], now),
-            )
-            for (key, channel_id), native_id in wanted.items()
-        ],
-        order_by=("key", "channel_id"),
-    )
-
-
-class _Held(NamedTuple):
-    """A trace that is locked; `channels` are those of one that is summed up in parts."""
-
-    pk: uuid.UUID
-    key: bytes
-    channel_id: uuid.UUID | None
-    channels: Sequence[uuid.UUID]
-
-
 def hold_rows(
-    table: str, ids: Iterable[uuid.UUID], *, columns: Sequence[str] = ("id",), order_by: str = "id"
+    table: str,
+    ids: Iterable[uuid.UUID],
+    *,
+    columns: Sequence[str] = ("id",),
+    order_by: str = "id",
+    lock: str = "NO KEY UPDATE",
 ) -> list[tuple[Any, ...]]:
     """Lock rows until the transaction ends, in one order so that nobody deadlocks; what they say under their locks."""
+    statement = f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR {lock}"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {', '.join(columns)} FROM {table} WHERE id = ANY(%s) ORDER BY {order_by} FOR NO KEY UPDATE",  # noqa: S608
-            [list(ids)],
-        )
+        cursor.execute(statement, [list(ids)])
         return list(cursor.fetchall())
 
 
-def hold_traces(traces: Iterable[Trace]) -> None:
-    """Lock traces until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    hold_rows("threads_trace", (trace.pk for trace in traces))
-
-
 def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
-    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels.
-
-    Else a message that arrives and a conversation that cites it could pass each other unseen, each before the other
-    is committed, and the ghost would stay.
-    """
+    """Until the transaction ends, keep arriving (shared) and looking up cited ids (alone) apart in these channels. Else
+    a message and one that cites it could pass each other unseen, each before the other is committed, and the ghost
+    would stay."""
     function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
         for channel_id in sorted(channel_ids):

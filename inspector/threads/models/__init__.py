@@ -1,26 +1,13 @@
 """The tables of threads."""
 
-from .agents import MAX_FRIENDLY_NAME as MAX_FRIENDLY_NAME
-from .agents import Agent as Agent
-from .agents import AgentTotal as AgentTotal
-from .agents import AgentWord as AgentWord
-from .agents import Declaration as Declaration
-from .agents import Exchange as Exchange
-from .agents import PairTotal as PairTotal
+from .agents import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, Exchange, PairTotal
 from .agents import key_of_name as key_of_name
 from .agents import make_agent_id as make_agent_id
-from .blocks import Block as Block
-from .blocks import Fact as Fact
-from .blocks import Read as Read
-from .conversations import Conversation as Conversation
-from .conversations import Standing as Standing
-from .conversations import Trace as Trace
-from .conversations import TreeGroup as TreeGroup
-from .messages import Announcement as Announcement
-from .messages import MaskedWire as MaskedWire
-from .messages import Message as Message
-from .messages import MessageQuerySet as MessageQuerySet
-from .messages import OpenedMessage as OpenedMessage
-from .messages import OpeningTrial as OpeningTrial
-from .messages import Wording as Wording
-from .tasks import Task as Task
+from .blocks import Block, Fact, Read
+from .conversations import Conversation, Standing, Trace, TreeGroup
+from .messages import Announcement, MaskedWire, Message, MessageQuerySet, OpenedMessage, OpeningTrial, Wording
+from .tasks import Task
+
+__all__ = ["MAX_FRIENDLY_NAME", "Agent", "AgentTotal", "AgentWord", "Declaration", "Exchange", "PairTotal"]
+__all__ += ["Block", "Conversation", "Fact", "Read", "Standing", "Task", "Trace", "TreeGroup"]
+__all__ += ["Announcement", "MaskedWire", "Message", "MessageQuerySet", "OpenedMessage", "OpeningTrial", "Wording"]

@@ -1,8 +1,4 @@
-"""Agents, what settling knows of them by each conversation, and what auditors said of them.
-
-An agent is a name within a channel: "0" in two channels is two agents until an auditor says that they are one. Settling
-writes small rows by conversation, which the directory and the graph add up; no message is gone through for them.
-"""
+"""Agents, each a name within a channel, what settling knows of them by conversation, and what auditors said of them."""
 
 from __future__ import annotations
 
@@ -32,10 +28,8 @@ def key_of_name(name: str) -> bytes:
 
 
 class Agent(models.Model):
-    """A name that was seen in a channel, and what auditors say of it now; who said so is in `AgentWord`.
-
-    A row is made when a conversation first names the agent, and stays when its last message is withdrawn.
-    """
+    """A name that was seen in a channel, and what auditors say of it now; who said so is in `AgentWord`. A row is made
+    when a conversation first names the agent, and stays when its last message is withdrawn."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE)
@@ -65,7 +59,7 @@ class Agent(models.Model):
             ),
         ]
         constraints = [
-            models.CheckConstraint(name="agent_same_as_another", condition=~models.Q(same_as=models.F("id"))),
+            models.CheckConstraint(name="agent_same_as_another", condition=~models.Q(same_as=models.F("id")))
         ]
 
     def __str__(self) -> str:
@@ -127,7 +121,6 @@ class _OfPair(models.Model):
 
 class Exchange(_OfPair):
     """How much one agent said to another in one conversation in one dialect; a message to three counts with each.
-
     `sender` is null where nobody is named, `receiver` where it went to everyone (`is_broadcast`) or to nobody by name.
     Each message is among the `sent` of one exchange alone; `failed` are those of them that say that something failed.
     """
@@ -163,7 +156,7 @@ class AgentTotal(OfChannel):
     class Meta:
         constraints = [
             # Decides which row a sum goes to; serves the dialects of an agent.
-            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once"),
+            models.UniqueConstraint(fields=["agent", "dialect"], name="agent_total_once")
         ]
         # Serves the directory: the agents of a workspace, in a dialect or in all.
         indexes = [models.Index(fields=["workspace", "dialect"], name="agent_total_of_workspace")]
@@ -187,7 +180,7 @@ class PairTotal(_OfPair, OfChannel):
                 fields=["workspace", "sender", "receiver", "is_broadcast", "dialect", "channel"],
                 name="pair_total_once",
                 nulls_distinct=False,
-            ),
+            )
         ]
         # Serves one agent's page: what was said to it.
         indexes = [models.Index(fields=["workspace", "receiver"], name="pair_total_by_receiver")]

@@ -19,11 +19,9 @@ BROKEN_OFF: Final = -1
 
 
 class Block(models.Model):
-    """Messages of a conversation that stand together in its timeline, resolved together: see `resolver`.
-
-    `border` is where it begins, which is also how the places of its messages begin; the order columns say the same in
-    full, and are null of the first block. `summary` is what its messages add up to (`summaries`), as JSON text.
-    """
+    """Messages of a conversation that stand together in its timeline, resolved together: see `resolver`. `border` is
+    where it begins, and how the places of its messages begin; the order columns say the same in full, null for the
+    first block. `summary` is what its messages add up to (`summaries`), as JSON text."""
 
     conversation = models.ForeignKey(
         "threads.Conversation", on_delete=models.CASCADE, related_name="blocks", db_index=False
@@ -57,7 +55,6 @@ class Block(models.Model):
 
     @property
     def start(self) -> bytes:
-        """Its border, as bytes."""
         return bytes(self.border)
 
     @property

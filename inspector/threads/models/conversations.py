@@ -32,10 +32,8 @@ class OfChannel(models.Model):
 
 
 class Conversation(models.Model):
-    """Messages that share a conversation id in a channel, or a source where none is carried.
-
-    `generation` counts what changed; the conversation is settled when `settled_generation` has caught up.
-    """
+    """Messages that share a conversation id in a channel, or a source where none is carried. `generation` counts what
+    changed; the conversation is settled when `settled_generation` has caught up."""
 
     State = Standing
 
@@ -73,7 +71,7 @@ class Conversation(models.Model):
     class Meta:
         constraints = [
             # Decides which conversation a message belongs to, also between concurrent writers.
-            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once"),
+            models.UniqueConstraint(fields=["workspace", "channel", "key"], name="conversation_once")
         ]
         indexes = [
             # Serves the list of conversations, latest activity first, by keyset.
@@ -96,11 +94,8 @@ class Conversation(models.Model):
 
 
 class Trace(models.Model):
-    """The messages that carry one trace id, across conversations; across channels where decision 10 lets them join.
-
-    `channel` is None for what joins across channels, else the channel that scopes the id. `generation` counts what
-    changed, as for a conversation. One without messages (`last_at` None) is not shown.
-    """
+    """The messages that carry one trace id, across conversations; `channel` is None for what joins across channels.
+    `generation` counts what changed, as for a conversation. One without messages (`last_at` None) is not shown."""
 
     State = Standing
 
@@ -133,7 +128,7 @@ class Trace(models.Model):
     class Meta:
         constraints = [
             # Decides which trace a message belongs to, also between concurrent writers; serves "same id elsewhere".
-            models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False),
+            models.UniqueConstraint(fields=["workspace", "key", "channel"], name="trace_once", nulls_distinct=False)
         ]
         # Serves the list of traces, latest activity first, by keyset.
         indexes = [models.Index(fields=["workspace", "-last_at", "-id"], name="trace_latest")]
@@ -148,12 +143,10 @@ class Trace(models.Model):
 
 
 class TreeGroup(models.Model):
-    """Messages that a tree, or the sums of a trace, take together.
-
-    A ghost stands for a message that was cited and not received, a heading for a conversation in a trace: what cites
-    the one, or answers nothing in the trace, stands below it. Both have the order key of the first line below them. A
-    part is a stretch of time of a long trace, from its `order_time` on; `data` is what its messages add up to.
-    """
+    """Messages that a tree, or the sums of a trace, take together. A ghost stands for a message that was cited and not
+    received, a heading for a conversation in a trace: what cites the one, or answers nothing in the trace, stands below
+    it. Both have the order key of the first line below them. A part is a stretch of time of a long trace, from its
+    `order_time` on; `data` is what its messages add up to."""
 
     class Kind(models.IntegerChoices):
         """What a group is."""

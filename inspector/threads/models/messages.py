@@ -34,11 +34,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
 
 class Message(models.Model):
-    """One communicative act. Columns are what is searched and placed by; `body` is the whole told message.
-
-    `body` is canonical JSON text, never jsonb: that refuses NUL and lone surrogates, collapses duplicate keys and
-    rewrites numbers. Workspace and channel are not looked up by the database for each row: neither is ever deleted.
-    """
+    """One communicative act. Columns are what is searched and placed by; `body` is the whole told message as canonical
+    JSON text, never jsonb: that refuses NUL and lone surrogates, collapses duplicate keys and rewrites numbers.
+    Workspace and channel are not looked up by the database for each row: neither is ever deleted."""
 
     class Severity(models.IntegerChoices):
         """The gravest note of a message; 0 is none."""
@@ -72,7 +70,7 @@ class Message(models.Model):
     # Digest of the message id within its channel: ids of any length can be looked up.
     id_key = models.BinaryField(max_length=32, null=True)
     trace_id = models.TextField(blank=True)
-    # Digest of the trace id, and how far it joins: see `keys.TRACE_BASES`.
+    # Digest of the trace id, and how far it joins: see `placing.keys`.
     trace_key = models.BinaryField(max_length=32, null=True)
     trace_basis = models.CharField(max_length=8, blank=True, db_default="")
     task_id = models.TextField(blank=True)
@@ -136,9 +134,7 @@ class Message(models.Model):
             ),
             # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
             models.Index(
-                fields=["channel", "parent_key"],
-                name="message_ghosts",
-                condition=models.Q(parent_key__isnull=False),
+                fields=["channel", "parent_key"], name="message_ghosts", condition=models.Q(parent_key__isnull=False)
             ),
             # Serves the walk through the tree of a conversation: the messages below a line, in order.
             models.Index(
@@ -184,11 +180,9 @@ class Message(models.Model):
 
 
 class Wording(models.Model):
-    """An earlier English of a message, which stood until its conversation was told otherwise. Never changed.
-
-    It belongs to a record and a part, as messages may be placed anew. Only the plain words are kept: everything else
-    of an earlier telling follows from the bytes, the decoder and the context.
-    """
+    """An earlier English of a message, which stood until its conversation was told otherwise. Never changed. It belongs
+    to a record and a part, as messages may be placed anew. Only the plain words are kept: all else of an earlier
+    telling follows from the bytes, the decoder and the context."""
 
     class Cause(models.TextChoices):
         """Why a message is told otherwise than before."""
@@ -225,7 +219,7 @@ class Wording(models.Model):
     class Meta:
         constraints: ClassVar = [
             # Serves the history of a message, and keeps two workers from counting alike.
-            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once"),
+            models.UniqueConstraint(fields=["record", "part", "number"], name="wording_once")
         ]
 
     def __str__(self) -> str:
@@ -233,10 +227,8 @@ class Wording(models.Model):
 
 
 class MaskedWire(models.Model):
-    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see `masks`.
-
-    It follows from the record, the dialect it is read in and the decoders, and is written with the messages.
-    """
+    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see `masks`. It
+    follows from the record, its dialect and the decoders, and is written with the messages."""
 
     record = models.ForeignKey(Record, on_delete=models.CASCADE, db_index=False, related_name="+")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
@@ -247,7 +239,7 @@ class MaskedWire(models.Model):
     class Meta:
         constraints: ClassVar = [
             # Serves `raw:`, and keeps two workers from writing the same.
-            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once"),
+            models.UniqueConstraint(fields=["record", "dialect"], name="masked_once")
         ]
 
     def __str__(self) -> str:
@@ -255,12 +247,9 @@ class MaskedWire(models.Model):
 
 
 class Announcement(models.Model):
-    """That these messages of a workspace were told for the first time.
-
-    `transaction` is the number of the transaction that wrote it. The sequence of `id` is drawn before a transaction
-    commits, so that a smaller one may come to light after a larger one; what no transaction can be behind any more is
-    told by the oldest one that still runs. `messages` are their ids in the order of their timelines.
-    """
+    """That these messages of a workspace, by their ids, were told for the first time by the `transaction` of that
+    number. `id` is drawn before a transaction commits, so that a smaller one may come to light after a larger one: see
+    `feed`."""
 
     id = models.BigAutoField(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
@@ -281,10 +270,8 @@ class Announcement(models.Model):
 
 
 class OpenedMessage(models.Model):
-    """What one key opens of one message, sealed under that key's own data key.
-
-    The database itself deletes a row together with its key or its message, whoever deletes them, and how.
-    """
+    """What one key opens of one message, sealed under that key's own data key. The database itself deletes a row
+    together with its key or its message, whoever deletes them, and how."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
     message = models.ForeignKey(

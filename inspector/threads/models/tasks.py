@@ -46,19 +46,16 @@ REMARKABLE: Final = ALONE | HANDED_ON
 
 
 class Task(OfChannel):
-    """One thing asked in a conversation, and how it stands by its messages.
+    """One thing asked in a conversation, and how it stands by its messages: those of one task id (and run), or a
+    request without one together with what hangs below it.
 
-    It is the messages of one task id (and run), or a request without one together with what hangs below it. Names are
-    those on the wire, "" where none is: `requester` asked, `performer` was asked (last, where it was asked again) or
-    took it up first, `delegate` has it now where it was passed on, in the mode `delegation`.
-
-    `first_at`, `last_at` are the order times of its first and last message. The other times are None where it did not
-    happen, or where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the
-    requester, `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_answered`: anyone
-    but the requester said a word on it. `is_inferred`: a step rests on a link that no wire says.
-
-    "Stalled" and "timed out" by the deadline depend on the moment of reading and are never stored: see
-    `measures.annotate_state`.
+    Names are those on the wire, "" where none is: `requester` asked, `performer` was asked (last, where it was asked
+    again) or took it up first, `delegate` has it now where it was passed on, in the mode `delegation`. `first_at` and
+    `last_at` are the order times of its first and last message; the other times are None where it did not happen, or
+    where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the requester
+    (`is_answered`), `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_inferred`: a
+    step rests on a link that no wire says. "Stalled" and "timed out" by the deadline depend on the moment of reading
+    and are never stored: see `measures.annotate_state`.
     """
 
     State = states.State

@@ -1,25 +1,19 @@
-"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what only several messages show.
-
-Several messages show one that bears the id of another record, one that answers what is later than itself, and one that
-came by a key whose agents have other names. Each is looked up for the messages that are written, by index, so that a
-conversation costs what comes to it and not what it holds.
-"""
+"""Citations: ids that messages name as what they answer, who bears them elsewhere, and what several messages show."""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 from inspector.lookups import IsAny
 
-from ..inserting.marking import hold_channels
 from ..models import Message
 from ..rendering.rule_flags import CLOCK_SKEW, RuleFlag
 
@@ -33,10 +27,8 @@ class Citation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What bears a cited id in other conversations: the one message that can be meant, else only how many do.
-
-    `content` stands for that message whatever its id is. `count` is not exact above `MAX_BEARERS`.
-    """
+    """What bears a cited id in other conversations: the one message that can be meant, which `content` stands for
+    whatever its id is, else only how many do. `count` is not exact above `MAX_BEARERS`."""
 
     id: uuid.UUID | None
     content: bytes = b""
@@ -92,17 +84,8 @@ CROSS JOIN LATERAL (
 def find_bearers(
     workspace_id: uuid.UUID, channel_id: uuid.UUID, citations: Iterable[Citation]
 ) -> Mapping[Citation, Elsewhere]:
-    """Who bears each cited id in the channel: among the messages of the citing one's trace, else among all.
-
-    What comes meanwhile is missed unless the channel is held (`hold_channels`).
-
-    Args:
-        channel_id: the channel; ids mean nothing outside it.
-        citations: ids that no message of the citing conversation bears.
-
-    Returns:
-        what was found, without those that nobody bears.
-    """
+    """Who bears each cited id in the channel, among the messages of the citing one's trace, else among all; without
+    those that nobody bears. What comes meanwhile is missed unless the channel is held (`hold_channels`)."""
     every = sorted(set(citations))
     if not every:
         return {}
@@ -117,17 +100,6 @@ def find_bearers(
         if bearers:
             found[citation] = bearers[0] if len(bearers) == 1 else Elsewhere(None, count=len(bearers))
     return found
-
-
-def find_bearers_alone(
-    workspace_id: uuid.UUID, channel_id: uuid.UUID, citations: Set[Citation]
-) -> Mapping[Citation, Elsewhere]:
-    """The same while nothing arrives in the channel, so that whoever brings one of these ids finds who cites it."""
-    if not citations:
-        return {}
-    with transaction.atomic():
-        hold_channels([channel_id], is_shared=False)
-        return find_bearers(workspace_id, channel_id, citations)
 
 
 def _find(
@@ -190,25 +162,15 @@ UPDATE "threads_message" "message" SET "sights" = "message"."sights" | "sum"."si
 
 def look_across(*, messages: Sequence[uuid.UUID]) -> None:
     """Add to the flags of these messages what it takes others to see; call it where their conversations are held."""
-    given: dict[str, Any] = {
-        "messages": list(messages),
-        "double": RuleFlag.DOUBLE.value,
-        "early": RuleFlag.EARLY.value,
-        "strange": RuleFlag.STRANGE.value,
-        "said": list(_SAID_ELSEWHERE),
-        "skew": CLOCK_SKEW,
-    }
+    given: dict[str, Any] = {"messages": list(messages), "said": list(_SAID_ELSEWHERE), "skew": CLOCK_SKEW}
+    given |= {"double": RuleFlag.DOUBLE.value, "early": RuleFlag.EARLY.value, "strange": RuleFlag.STRANGE.value}
     with connection.cursor() as cursor:
         cursor.execute(_ADD, given)
 
 
 def suspect_answers(*, moved: QuerySet[Message], among: Collection[uuid.UUID]) -> None:
-    """Have the answers to messages looked at that are about to be moved: they may be earlier than these by then.
-
-    Args:
-        moved: the messages, as they still stand.
-        among: the conversations that are held, theirs among them.
-    """
+    """Have the answers to messages looked at that are about to be moved, as they may be earlier than these by then,
+    among the conversations that are held."""
     rows = list(moved.values_list("id", "conversation_id", "workspace_id", "channel_id", "id_key"))
     beside = Q(conversation_id__in={row[1] for row in rows})
     elsewhere = Q(

@@ -28,7 +28,6 @@ def _find_key(native_id: str) -> bytes:
 WIRE: Final = "wire"
 ENVELOPE: Final = "envelope"
 RANDOM: Final = "random"
-TRACE_BASES: Final = (WIRE, ENVELOPE, RANDOM)
 
 _HEXADECIMAL: Final = "[0-9a-f]"
 _RANDOM_FORMS: Final = re.compile(
@@ -47,7 +46,7 @@ def key_of_trace(native_id: str) -> bytes:
 
 
 def find_trace_basis(message: Message, reading: Reading) -> str:
-    """How far the trace id of a message joins: one of `TRACE_BASES`, empty where it has none."""
+    """How far the trace id of a message joins: one of the three, empty where it has none."""
     if not message.trace_id:
         return ""
     if _RANDOM_FORMS.fullmatch(message.trace_id):
@@ -57,16 +56,9 @@ def find_trace_basis(message: Message, reading: Reading) -> str:
 
 
 def key_of_conversation(message: Message, *, source: bytes, is_from_file: bool) -> tuple[bytes, str]:
-    """The key of a message's conversation within its channel, and its id as said ("" where none is).
-
-    Where neither wire nor envelope names one, a file is one conversation by the digest of its first record, and what
-    was posted belongs to the channel; either is split by the parties where a message names both.
-
-    Args:
-        message: a message as read, its envelope applied.
-        source: the digest that names the source of the record's smallest order key.
-        is_from_file: whether that source is a file.
-    """
+    """The key of a message's conversation within its channel, and its id as said ("" where none is). Where neither wire
+    nor envelope names one, a file is one conversation by `source`, the digest of its first record, and what was posted
+    belongs to the channel; either is split by the parties where a message names both."""
     if message.conversation_id:
         return digest_texts("conversation", message.conversation_id), message.conversation_id
     place = digest_parts(b"file", source) if is_from_file else digest_parts(b"posts")

@@ -1,7 +1,5 @@
-"""What placing needs of a message beyond its columns: stored beside it, so that placing reads no record again.
-
-Ids stand as digests, so that a link is small however long an id is, and ids are told apart by every character.
-"""
+"""What placing needs of a message beyond its columns, stored beside it; ids as digests, so that it is small however
+long they are."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dialects import Context, Dialect, Entry, Message, Reading, Reply, choose_dialect, get_dialect, write_content
+from dialects import Context, Dialect, Entry, Message, Reading, choose_dialect, get_dialect, write_content
 from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
@@ -42,12 +40,9 @@ class Declared(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a message says of the work it is about: see `tasks.replay`.
-
-    `deadline` is as written, with its instant (ISO 8601) or its seconds from then on; `mode` is that of a delegation;
-    `within` the id of the task that it is part of; `is_public` whether it is put up in a place, and so asks nobody;
-    `is_retry` whether it says that it asks again.
-    """
+    """What a message says of the work it is about. `deadline` is as written, with its instant (ISO 8601) or its seconds
+    from then on; `mode` is that of a delegation; `within` the id of the task that it is part of; `is_public` whether it
+    is put up in a place, and so asks nobody; `is_retry` whether it says that it asks again."""
 
     deadline: str = ""
     instant: str | None = None
@@ -71,10 +66,8 @@ class Guess(NamedTuple):
 
 
 class Links(NamedTuple):
-    """What a message says of its place among others.
-
-    `key` is the digest of its id; `correlation` are those of the ids by which an answer may name it. `size_bytes` is
-    the length of its record. `declared` is what its sender says of itself. `said` is a digest of its bytes where its
+    """What a message says of its place among others. `key` is the digest of its id, `correlation` those of the ids by
+    which an answer may name it, `declared` what its sender says of itself. `said` is a digest of its bytes where its
     dialect counts turns, and of what it says where it bears a number of its own: each may be repeated, or used again.
     """
 
@@ -92,17 +85,17 @@ class Links(NamedTuple):
 def links_of(
     message: Message, *, dialect: str, wire: str = "", guess: Guess | None = None, size_bytes: int = 0
 ) -> Links:
-    """The links of a message as read, its envelope applied.
-
-    Args:
-        guess: of its record, where its dialect may be decided otherwise.
-    """
+    """The links of a message as read, its envelope applied; `guess` is its record's, where the dialect may be decided
+    otherwise."""
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
     return Links(
         key=key_of_id(message.message_id) if message.message_id else None,
         correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
-        ways=tuple(map(_make_way, spoken.replies(message))),
+        ways=tuple(
+            Way(each.whom, each.basis, make_storable(each.why), key_of_id(each.value) if each.value else None)
+            for each in spoken.replies(message)
+        ),
         is_retryable=message.error.retryable if message.error else None,
         guess=guess,
         size_bytes=size_bytes,
@@ -123,18 +116,14 @@ def _read_work(message: Message) -> Work:
     is_public, is_retry = _is_public(message), "retry" in message.modifiers
     if not (is_public or is_retry) and given.keys().isdisjoint(_OF_WORK):
         return NO_WORK
-    deadline = message.deadline
-    return Work(
-        deadline=make_storable(deadline.raw)[:MAX_SAID_LENGTH] if deadline else "",
-        instant=deadline.instant if deadline else None,
-        seconds=deadline.seconds if deadline else None,
-        mode=make_storable(message.delegation or "")[:MAX_SAID_LENGTH],
-        within=make_storable(message.parent_task_id or ""),
-        has_result=message.result_id is not None,
-        has_progress=message.progress is not None,
-        is_public=is_public,
-        is_retry=is_retry,
+    due = message.deadline
+    when = (make_storable(due.raw)[:MAX_SAID_LENGTH], due.instant, due.seconds) if due else ("", None, None)
+    mode, within = (
+        make_storable(message.delegation or "")[:MAX_SAID_LENGTH],
+        make_storable(message.parent_task_id or ""),
     )
+    has_result, has_progress = message.result_id is not None, message.progress is not None
+    return Work(*when, mode, within, has_result, has_progress, is_public, is_retry)
 
 
 def _is_public(message: Message) -> bool:
@@ -146,11 +135,8 @@ def _is_public(message: Message) -> bool:
 
 
 def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
-    """What the sender of a message says it can do, and the keys it shows, as the message is read.
-
-    Of one message no more than `MAX_DECLARED` are kept; where there are more, a last one of the kind "more" says how
-    many. A longer value is cut; the message has it in full.
-    """
+    """What the sender of a message says it can do, and the keys it shows. Values are cut; of more than `MAX_DECLARED`
+    things a last one of the kind "more" says how many are not kept. The message has them in full."""
     if not message.sender:
         return ()
     found = [Declared("ability", make_storable(value)[:MAX_DECLARED_LENGTH]) for value in message.capabilities if value]
@@ -163,10 +149,6 @@ def find_declared(message: Message, *, dialect: str) -> tuple[Declared, ...]:
     if len(kept) > MAX_DECLARED:
         kept[MAX_DECLARED:] = [Declared("more", str(len(kept) - MAX_DECLARED))]
     return tuple(kept)
-
-
-def _make_way(reply: Reply) -> Way:
-    return Way(reply.whom, reply.basis, make_storable(reply.why), key_of_id(reply.value) if reply.value else None)
 
 
 def guess_of(reading: Reading) -> Guess | None:
@@ -210,7 +192,12 @@ def read_links(text: str) -> Links:
     return Links(
         key=key,
         correlation=tuple(map(bytes.fromhex, names)) if names is not None else ((key,) if key else ()),
-        ways=tuple([_read_way(*way) for way in said["ways"]]) if "ways" in said else (),
+        ways=tuple(
+            [
+                Way(whom, basis, why, bytes.fromhex(cited[0]) if cited else None)
+                for whom, basis, why, *cited in said.get("ways", ())
+            ]
+        ),
         is_retryable=said.get("again"),
         guess=Guess(said["guess"][0], said["guess"][1]) if "guess" in said else None,
         size_bytes=said["size"],
@@ -218,10 +205,6 @@ def read_links(text: str) -> Links:
         said=bytes.fromhex(said.get("said", "")),
         work=Work(*said["work"]) if "work" in said else NO_WORK,
     )
-
-
-def _read_way(whom: str, basis: str, why: str, key: str = "") -> Way:
-    return Way(whom, basis, why, bytes.fromhex(key) if key else None)
 
 
 def name_cited(told: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models import Q
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
 
 from dialects import get_dialect
 from inspector.intake.text import make_storable
@@ -36,6 +37,17 @@ class Ref:
     turn: int | None
     node: StoredNode | None = None
 
+    @classmethod
+    def of(cls, node: StoredNode) -> Ref:
+        """The reference to a node of the block, where its position ranks it."""
+        turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
+        # Its order key, as short as it tells messages apart.
+        return cls(node.id, (node.instant, node.source[:8].hex(), node.index, node.part), node.sender, turn, node)
+
+    def find_moment(self) -> tuple[bool, Rank | int]:
+        """Its moment in the timeline: what stands in the block comes after all that earlier blocks gave."""
+        return (False, self.rank) if self.node is None else (True, self.node.position)
+
     def write(self) -> list[Any]:
         """It as JSON takes it."""
         return [self.id.hex, *self.rank, self.sender, self.turn]
@@ -47,31 +59,9 @@ class Ref:
         return cls(uuid.UUID(hex=name), (instant, source, index, part), sender, turn)
 
 
-def make_ref(node: StoredNode) -> Ref:
-    """The reference to a node of the block, where its position ranks it."""
-    turn = node.turn if node.turn is not None and get_dialect(node.dialect).orders_by_turn else None
-    # Its order key, as short as it tells messages apart.
-    rank = node.instant, node.source[:8].hex(), node.index, node.part
-    return Ref(node.id, rank, node.sender, turn, node)
-
-
-def is_after(one: Ref, other: Ref) -> bool:
-    """Whether one stands later in the timeline than another."""
-    if one.node is not None and other.node is not None:
-        return one.node.position > other.node.position
-    if (one.node is None) != (other.node is None):
-        # What stands in the block comes after all that earlier blocks gave.
-        return one.node is not None
-    return one.rank > other.rank
-
-
 def take_latest(refs: Iterable[Ref | None]) -> Ref | None:
     """The latest of these."""
-    latest: Ref | None = None
-    for ref in refs:
-        if ref is not None and (latest is None or is_after(ref, latest)):
-            latest = ref
-    return latest
+    return max((ref for ref in refs if ref is not None), key=Ref.find_moment, default=None)
 
 
 # A number is given to no more statements that are told apart; one that was given to more is nobody's.
@@ -89,68 +79,58 @@ class Bearer(NamedTuple):
 
     @property
     def sender(self) -> str | None:
-        """Who said it."""
         return self.ref.sender
 
     @classmethod
-    def read(cls, written: list[Any]) -> Bearer:
-        """What JSON made of one."""
-        ref, receivers, content = written
-        return cls(Ref.read(ref), tuple(receivers), content)
+    def of(cls, node: StoredNode, ref: Ref, name: bytes) -> Bearer:
+        """A statement as it bears a name; under its message's own id it is what its record is."""
+        receivers = node.receivers if len(node.receivers) <= MAX_NAMED else ()
+        return cls(ref, receivers, (node.identity if name == node.key else node.said).hex())
+
+    @classmethod
+    def read_all(cls, written: list[list[Any]]) -> list[Bearer]:
+        """Bearers as they were stored."""
+        return [cls(Ref.read(ref), tuple(receivers), content) for ref, receivers, content in written]
+
+    def add_to(self, bearers: Sequence[Bearer]) -> list[Bearer]:
+        """The bearers of an id with this one: of what is said again the latest, and no more than `MAX_MEANT`."""
+        kept = [each for each in bearers if (each.sender, *each[1:]) != (self.sender, *self[1:])]
+        return [*kept, self] if len(kept) <= MAX_MEANT else kept
 
 
-def make_bearer(node: StoredNode, ref: Ref, name: bytes) -> Bearer:
-    """A statement as it bears a name; under its message's own id it is what its record is."""
-    receivers = node.receivers if len(node.receivers) <= MAX_NAMED else ()
-    return Bearer(ref, receivers, (node.identity if name == node.key else node.said).hex())
+class Pair(NamedTuple):
+    """The latest message of some, and the latest of anyone but its sender; or of a turn before its."""
+
+    latest: Ref
+    other: Ref | None = None
+
+    @classmethod
+    def read(cls, written: list[Any]) -> Pair:
+        """A pair as it was stored."""
+        latest, other = written
+        return cls(Ref.read(latest), other and Ref.read(other))
+
+    def follow(self, ref: Ref, *, by: Literal["sender", "turn"]) -> Pair:
+        """The pair once one more message has come."""
+        return Pair(ref, self.latest if getattr(self.latest, by) != getattr(ref, by) else self.other)
+
+    def of_other(self, sender: str | None) -> Ref | None:
+        """The latest that this sender did not send."""
+        return self.latest if self.latest.sender != sender else self.other
+
+    def before_turn(self, ref: Ref) -> Ref | None:
+        """The latest before a message; where turns are counted, of an earlier turn than its own."""
+        return self.other if ref.turn is not None and self.latest.turn == ref.turn else self.latest
 
 
-def read_bearers(written: list[list[Any]]) -> list[Bearer]:
-    """Bearers as they were stored."""
-    return [Bearer.read(each) for each in written]
-
-
-def add_bearer(bearers: Sequence[Bearer], bearer: Bearer) -> list[Bearer]:
-    """The bearers of an id once one more has come: of what is said again the latest, and no more than `MAX_MEANT`."""
-    kept = [each for each in bearers if (each.sender, *each[1:]) != (bearer.sender, *bearer[1:])]
-    return [*kept, bearer] if len(kept) <= MAX_MEANT else kept
-
-
-# The latest message of some, and the latest of anyone but its sender; or of a turn before its.
-Pair = tuple[Ref | None, Ref | None]
-
-
-def read_pair(written: list[Any]) -> Pair:
-    """A pair as it was stored."""
-    one, other = written
-    return Ref.read(one), None if other is None else Ref.read(other)
-
-
-def follow(pair: Pair | None, ref: Ref, *, by: Literal["sender", "turn"]) -> Pair:
-    """The latest message, and the latest of anyone but its sender, or of another turn, once one more has come."""
-    if pair is None or pair[0] is None:
-        return ref, None
-    return ref, pair[0] if getattr(pair[0], by) != getattr(ref, by) else pair[1]
-
-
-def of_other(pair: Pair | None, sender: str | None) -> Ref | None:
-    """The latest that this sender did not send."""
-    if pair is None or pair[0] is None or pair[0].sender != sender:
-        return None if pair is None else pair[0]
-    return pair[1]
-
-
-def before_turn(pair: Pair | None, ref: Ref) -> Ref | None:
-    """The latest before a message; where turns are counted, of an earlier turn than its own."""
-    if pair is None or pair[0] is None:
-        return None
-    return pair[1] if ref.turn is not None and pair[0].turn == ref.turn else pair[0]
-
-
-_COLUMNS = (
-    *("conversation_id", "order_time", "order_source", "order_index", "record_id", "part", "id", "dialect", "carrier"),
-    *("performative", "sender", "receivers", "is_broadcast", "task_id", "turn", "severity", "links", "told_in"),
-    *("told_digest", "is_established", "has_topic", "trace_id", "told_at", "order_basis", "status", "record__identity"),
+# What a node calls as its row does.
+_SAME: Final = (
+    *("id", "part", "dialect", "carrier", "performative", "is_broadcast", "turn", "severity", "told_in"),
+    *("is_established", "has_topic", "told_at"),
+)
+_COLUMNS: Final = (
+    *("conversation_id", "order_time", "order_source", "order_index", *_SAME, "record_id", "sender", "receivers"),
+    *("task_id", "links", "told_digest", "trace_id", "order_basis", "status", "record__identity"),
     *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
 # Those of one order key by the identity of their records: ids are random and must decide nothing.
@@ -162,11 +142,9 @@ SAID_TIMES = frozenset({"wire", "envelope"})
 
 @dataclass(slots=True)
 class StoredNode:
-    """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already.
-
-    `key`, `correlation` and the keys of the ways are digests of ids, and `said` is one of its bytes (`Links`).
-    `is_statement` is False of what nobody answers: text beside a dialect's own words.
-    """
+    """A message as resolving sees it: small facts of it, where it is placed, and what its row holds already. `key`,
+    `correlation`, the keys of the ways and `said` are digests (`Links`). `is_statement` is False of what nobody
+    answers: text beside a dialect's own words."""
 
     id: uuid.UUID
     record: uuid.UUID
@@ -179,7 +157,6 @@ class StoredNode:
     task: str | None
     turn: int | None
     ways: Sequence[Way]
-    # As in `Message`.
     carrier: str = ""
     trace: str = ""
     said: bytes = b""
@@ -198,12 +175,10 @@ class StoredNode:
     opens_run: bool = False
     # Whether its turn comes before one that stands in an earlier block.
     is_late: bool = False
-    # The time of its order key.
     at: datetime | None = None
     is_broadcast: bool = False
-    # What its sender says of itself: see `Links`.
     declared: tuple[Declared, ...] = ()
-    # The same in microseconds since 1970.
+    # The time of its order key in microseconds since 1970.
     instant: int = 0
     # Of its record: what it is known by.
     identity: bytes = b""
@@ -292,27 +267,18 @@ def load_chunk(
     *,
     limit: int,
 ) -> tuple[list[StoredNode], bool]:
-    """The first nodes of a conversation between two order keys, in order key, without those that a withdrawal hides.
-
-    Args:
-        start: where they begin; None at its beginning.
-        end: what they do not reach; None at its end.
-        limit: so many are loaded at most, but for those of one order key, which stay together.
-
-    Returns:
-        the nodes, and whether there are no more of them.
-    """
-    rows: QuerySet[Message] = _read_rows(Q(conversation_id=conversation_id))
-    compared = "(threads_message.order_time, threads_message.order_source, threads_message.order_index)"
-    for sign, key in ((">=", start), ("<", end)):
-        if key is not None:
-            # The signs and columns are those above; the values are parameters.
-            rows = rows.extra(where=[f"{compared} {sign} (%s, %s, %s)"], params=list(key))  # noqa: S610
+    """The first shown nodes of a conversation from `start` (None: its beginning) up to and without `end` (None: its
+    end), in order key, and whether these are all. At most `limit` are loaded, but for those of one order key, which
+    stay together."""
+    rows, key = _read_rows(Q(conversation_id=conversation_id)), Tuple("order_time", "order_source", "order_index")
+    if start is not None:
+        rows = rows.filter(TupleGreaterThanOrEqual(key, start))
+    if end is not None:
+        rows = rows.filter(TupleLessThan(key, end))
     ordered = rows.order_by(*_ORDER).values_list(*_COLUMNS)
     found = list(ordered[: limit + 1])
     is_all = len(found) <= limit
     if not is_all:
-        # What has one order key stays together.
         last = found[-1][1:4]
         found = [row for row in found if row[1:4] != last]
         if not found:
@@ -332,14 +298,7 @@ def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
 
 
 def _read_rows(wanted: Q) -> MessageQuerySet:
-    return (
-        Message.objects.shown()
-        .filter(wanted)
-        .annotate(
-            is_established=Case(When(established="", then=Value(False)), default=Value(True)),
-            has_topic=Case(When(topic="", then=Value(False)), default=Value(True)),
-        )
-    )
+    return Message.objects.shown().filter(wanted).annotate(is_established=~Q(established=""), has_topic=~Q(topic=""))
 
 
 def make_new_node(new: NewMessage) -> StoredNode:
@@ -350,7 +309,6 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "receivers": [make_storable(name) for name in new.message.receivers],
         "severity": 0,
         "told_in": NOT_TOLD.told_in,
-        "is_established": False,
         "has_topic": bool(own["topic"]),
         "record__identity": record.identity,
         "run": 1,
@@ -368,38 +326,27 @@ def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:
 
 
 def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
-    (_, at, _, _, record, part, message_id, dialect, carrier, performative, sender, receivers) = row[:12]
-    (is_broadcast, task, turn, severity, links_text, told_in, told_digest, *rest) = row[12:]
-    is_established, has_topic, trace, told_at, order_basis, status, identity, *placed = rest
-    place, run, parent, parent_key, basis, why, task_id = placed
+    at, source, index, *same = row[1 : 4 + len(_SAME)]
+    record, sender, receivers, task, links_text, told_digest, trace, order_basis, status, identity = row[-17:-7]
+    place, run, parent, parent_key, basis, why, task_id = row[-7:]
+    said = dict(zip(_SAME, same, strict=True))
     cited = None if parent_key is None else bytes(parent_key)
     if links is None:
         links = read_links(links_text) if links_text else Links()
     return StoredNode(
-        id=message_id,
+        **said,
         record=record,
-        part=part,
-        dialect=dialect,
-        carrier=carrier,
         sender=sender or None,
         receivers=tuple(receivers),
         task=task or None,
-        turn=turn,
         trace=trace,
-        is_statement=performative is not None and performative != "inform",
+        is_statement=said["performative"] not in (None, "inform"),
         at=at,
-        is_broadcast=is_broadcast,
-        instant=count_microseconds(row[1]),
+        instant=count_microseconds(at),
         identity=bytes(identity),
-        source=bytes(row[2]),
-        index=row[3],
-        performative=performative,
-        has_topic=has_topic,
-        severity=severity,
-        told_in=told_in,
+        source=bytes(source),
+        index=index,
         told_digest=bytes(told_digest or b""),
-        is_established=is_established,
-        told_at=told_at,
         is_new=place is None,
         is_timed=order_basis in SAID_TIMES,
         meaning=read_status(status),
@@ -414,18 +361,9 @@ def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
 def find_misread(
     nodes: Iterable[StoredNode], spoken: dict[str, None]
 ) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
-    """The records that must be read again: in another dialect than they stand in, or because a decoder has changed.
-
-    A record whose dialect was a guess takes the likeliest that has been spoken before it, by order key.
-
-    Args:
-        nodes: of one conversation, in order key.
-        spoken: the dialects that were spoken before them, in order; those that they speak are added.
-
-    Yields:
-        (id of the record, its dialect, its guess); the last two None where a decoder has changed, which may see it
-        otherwise than before.
-    """
+    """The records of these nodes of a conversation, in order key, that must be read again: (id, dialect, guess). One
+    whose dialect was a guess takes the likeliest that has been spoken before it; the last two are None where a decoder
+    has changed. The dialects that these nodes speak are added to `spoken`."""
     for record, same in groupby(nodes, key=lambda node: node.record):
         run = list(same)
         first = run[0]
@@ -435,13 +373,9 @@ def find_misread(
             likely = [slug for slug in spoken if slug in scores]
             if likely and chosen not in likely:
                 chosen = max(likely, key=lambda slug: scores[slug])
-        if any(map(_is_outdated, run)):
+        if not all(node.size_bytes and node.told_in.startswith(f"{DECODER_VERSION} ") for node in run):
             yield record, None, None
         elif any(node.read_in != chosen for node in run):
             yield record, chosen, first.guess
         if chosen != "prose":
             spoken[chosen] = None
-
-
-def _is_outdated(node: StoredNode) -> bool:
-    return not node.size_bytes or not node.told_in.startswith(f"{DECODER_VERSION} ")

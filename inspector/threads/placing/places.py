@@ -1,16 +1,12 @@
-"""Places: where a message stands in its timeline, said so that one that comes in late moves its neighbours alone. Pure.
-
-A place is the key of the block that a message stands in (`resolving.blocks`), which the order key of the block's first
-message gives, and the rank within it: places sort as the timeline does. How many messages each block holds turns places
-into numbers and back. Times are counted in microseconds since 1970.
-"""
+"""Places: where a message stands in its timeline, so that one that comes in late moves its neighbours alone. Pure. A
+place is the key of the block that a message stands in, which the order key of its first message gives, and the rank
+within it: places sort as the timeline does. Times are in microseconds since 1970."""
 
 from __future__ import annotations
 
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -47,22 +43,14 @@ def make_place(border: bytes, rank: int) -> bytes:
     return border + _RANK.pack(rank)
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
     """The blocks of a timeline as they are asked: positions count its messages from zero."""
 
-    blocks: Sequence[BlockSize] = ()
-    _keys: list[bytes] = field(init=False)
-    _starts: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_keys", [block.key for block in self.blocks])
-        object.__setattr__(self, "_starts", [0, *accumulate(block.size for block in self.blocks)])
-
-    @property
-    def count(self) -> int:
-        """How many messages it holds."""
-        return self._starts[-1]
+    def __init__(self, blocks: Sequence[BlockSize] = ()) -> None:
+        self.blocks = blocks
+        self._keys = [block.key for block in blocks]
+        self._starts = [0, *accumulate(block.size for block in blocks)]
+        self.count = self._starts[-1]
 
     def find_position(self, place: bytes | memoryview | None) -> int:
         """The position of a place; -1 of a message that is not placed."""

@@ -1,18 +1,10 @@
 """Dependencies: what a telling asked of its conversation, as questions and answers, and what messages established.
 
-A told message says in one line of text what its telling asked and was answered (`told_in`), and in JSON what it
-established (`established`). It is told again only where an answer would be another one now: re-telling stops where
-contexts agree, and passes over what has nothing to do with what changed.
-
     2.3 clowl 5d1c0b7f,90aa41e2=<digest>+
 
-After the version of the decoders and the dialect: what was asked, each name as a short digest, and a digest of all
-answers. A line ends in `+` where the record established something: then that is kept with it, and is gone through
-again in the place of telling.
-
-An entry (kind, name, value) stands with the message that established it and holds from that message's order key on,
-until a later one of its name, or a reset of its kind. Which of them a telling asked for is known by their digests
-(their questions).
+So a message says it in one line (`told_in`): the version of the decoders, the dialect, what was asked, each name as a
+short digest, and a digest of all answers; `+` where its record established something, in JSON beside it. It is told
+again where an answer would be another now. An entry holds until a later one of its name, or a reset of its kind.
 """
 
 from __future__ import annotations
@@ -20,10 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db.models.functions import Length
@@ -87,19 +78,9 @@ def list_established(established: str) -> Iterator[str]:
 
 
 def questions_of(told_in: str) -> frozenset[str]:
-    """The digests of what a telling asked of its context, as `asks_for` takes them."""
+    """The digests of what a telling asked of its context; `ALL` asks for everything."""
     asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0].split(",")
     return frozenset(asked) - {POSITION, SIZE, ""}
-
-
-def asks_for(asked: Set[str], kind: str, name: str) -> bool:
-    """Whether a telling asked for an entry: for itself, or for everything."""
-    return ALL in asked or make_question(kind, name) in asked
-
-
-def has_established(told_in: str) -> bool:
-    """Whether a record that was told so established something."""
-    return told_in.endswith("+")
 
 
 # So many messages that establish something are looked back over, none with more text than this.
@@ -109,12 +90,9 @@ MAX_DEPENDENCIES: Final = 20
 MAX_VALUE_LENGTH: Final = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
-    """An entry that was asked for: what it says, who said it in which message (`number` in its conversation).
-
-    `is_told` is whether a piece of the English itself comes from it.
-    """
+class Dependency(NamedTuple):
+    """An entry that was asked for: what it says, who said it in which message (`number` in its conversation), and
+    whether a piece of the English itself comes from it (`is_told`)."""
 
     kind: str
     name: str
@@ -125,8 +103,7 @@ class Dependency:
     is_told: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
+class Dependencies(NamedTuple):
     """What a message leans on, the nearest first; `is_whole` is False where more may stand further back."""
 
     entries: Sequence[Dependency]
@@ -160,20 +137,13 @@ def list_dependencies(*, message: Message, body: Mapping[str, Any]) -> Dependenc
                 forgotten.add(kind)
                 continue
             name, value, speaker, record, part, *_ = rest
-            if kind in forgotten or (kind, name) in seen or not asks_for(asked, kind, name):
+            if kind in forgotten or (kind, name) in seen or asked.isdisjoint((ALL, make_question(kind, name))):
                 continue
             seen.add((kind, name))
-            found.append(
-                Dependency(
-                    kind=kind,
-                    name=name,
-                    value=_write(value)[:MAX_VALUE_LENGTH],
-                    speaker=speaker or sender,
-                    message_id=message_id,
-                    number=places.find_position(place) + 1,
-                    is_told=(record or str(record_id), part) in told,
-                )
-            )
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            number, is_told = places.find_position(place) + 1, (record or str(record_id), part) in told
+            value = text[:MAX_VALUE_LENGTH]
+            found.append(Dependency(kind, name, value, speaker or sender, message_id, number, is_told))
             if len(found) == MAX_DEPENDENCIES:
                 return Dependencies(found, is_whole=False)
     return Dependencies(found, is_whole=looked_at < MAX_LOOKED_AT)
@@ -184,7 +154,3 @@ def _find_told(body: Mapping[str, Any]) -> set[tuple[str, int]]:
     told = body["message"]
     pieces = (piece for name in ("english", "also", "gloss") for piece in told.get(name) or ())
     return {(str(piece["source"][0]), piece["source"][1]) for piece in pieces if piece.get("source")}
-
-
-def _write(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,8 +1,5 @@
-"""Masked characters: where the codecs say that a secret stands, and a text without it.
-
-Of a record that has some, the masked text is kept when it is read (`MaskedWire`): what whoever may not see secrets
-searches for is compared with that, and never with what is masked.
-"""
+"""Masked characters: where the codecs say that a secret stands, and a text without it, which is kept (`MaskedWire`): a
+search by whoever may not see secrets looks there."""
 
 from __future__ import annotations
 
@@ -36,11 +33,8 @@ def find_outer_secrets(reading: Reading) -> list[Span]:
 
 
 def _spread_secrets(reading: Reading) -> dict[int, list[Span]]:
-    """By layer what is to be masked in it.
-
-    A layer that was unpacked from a piece with a secret in it would show that piece again in the outer layers: there
-    the whole stretch it came from is masked.
-    """
+    """By layer what is to be masked in it. A layer that was unpacked from a piece with a secret in it would show that
+    piece again in the outer layers: there the whole stretch it came from is masked."""
     secrets: dict[int, list[Span]] = defaultdict(list)
     for span in find_secrets(reading.fields):
         secrets[span[0]].append(span)
@@ -76,13 +70,8 @@ def unfold_reading(reading: Reading, keys: Keys | None = None) -> Reading:
 
 
 def find_masked(record: Record, reading: Reading) -> bytes | None:
-    """The masked text of a record as UTF-8; None where nothing of it is masked.
-
-    Empty where it is too long to be looked through: nothing in it is found by who may not see secrets.
-
-    Args:
-        reading: it as read, concealed.
-    """
+    """The masked text of a record, which is read and concealed, as UTF-8; None where nothing of it is masked, empty
+    where it is too long to be looked through, so that nothing in it is found by who may not see secrets."""
     if len(record.source) > MAX_BYTES_LOOKED_THROUGH:
         return b""
     # Reading has looked for tokens already; telling looks only into what it unpacks.

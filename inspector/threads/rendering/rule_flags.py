@@ -1,11 +1,9 @@
-"""Rule flags: what a message shows that a rule may have to look at, as bits of its row.
+"""Rule flags: what a message shows that a rule may have to look at, as bits of its row; most show nothing and are not
+read.
 
-Nearly all messages show nothing, and are not read when their conversation is examined. What a row says by itself is
-decided when it is told, before it is stored; what it takes others to see (`citations`) is added when it is placed.
-
-A bit says where to look, and not that anything is found there: one that it takes others to see may stay where what it
-said has gone, and may never be missing. What placing remarks on (an id that was not received, a circle) is in columns
-of its own, and is no bit.
+What a row says by itself is decided when it is told; what it takes others to see (`citations`) is added when it is
+placed. A bit says where to look, and not that anything is found there: it may stay where what it said has gone, and may
+never be missing. What placing remarks on (an id that was not received, a circle) is in columns of its own.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ from typing import Final
 from django.db.models import Q
 
 from dialects import Message
+from inspector.hidden_characters import has_deceptive, has_unseen
 from inspector.intake.models import Record
 
 from . import terms
-from .hidden_characters import has_deceptive, has_unseen
 from .tool_words import find_orders, is_result, may_state
 
 # A clock may be off by so much before an auditor wants to know.
@@ -79,15 +77,9 @@ FLAGGED: Final = ~Q(sights=RuleFlag.DECIDED.value) | ODD
 
 
 def decide_flags(*, record: Record, read: Message, severity: int, english: str = "", atoms: Sequence[str] = ()) -> int:
-    """What a row shows by itself, but for what its record established.
-
-    Args:
-        record: the record, in the place that it has in its conversation.
-        read: the message as it was read, before it was told: its act and its sender are those of the row.
-        severity: of its gravest note.
-        english: its sentence, where it has been told.
-        atoms: its exact terms, where it has been told.
-    """
+    """What a row shows by itself, but for what its record established. `read` is the message before it was told: its
+    act and its sender are those of the row. `english` and `atoms` are its sentence and exact terms, where it has been
+    told."""
     flags = RuleFlag.DECIDED.value
     if severity >= MIN_SEVERITY:
         flags |= RuleFlag.NOTED.value

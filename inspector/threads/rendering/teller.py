@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
 from inspector.budget import MAX_BYTES, fit_answer
@@ -36,13 +35,9 @@ _PIECE: Final = 2**20
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class ToldRow:
-    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have.
-
-    `words` and `atoms` are literals as PostgreSQL reads them, of a tsvector and of an array. `sights` is what the row
-    shows by itself.
-    """
+class ToldRow(NamedTuple):
+    """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have. `words`
+    and `atoms` are literals of PostgreSQL, of a tsvector and of an array. `sights` is what the row shows by itself."""
 
     severity: int
     is_sealed: bool
@@ -87,11 +82,9 @@ def make_body(given: Mapping[str, Any], reading: Reading, told: Told) -> dict[st
 
 
 def shorten_body(whole: Mapping[str, Any]) -> str:
-    """The JSON text of a told body that is over the budget: with the beginnings of its texts and lists.
-
-    What was left out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The raw
-    text is whole, and so is what the digest of the message is made of.
-    """
+    """The JSON text of a told body that is over the budget, with the beginnings of its texts and lists. What was left
+    out stands in `cut`, and a sentence that was shortened ends with how much of it is not told. The digest of the
+    message is made of the whole."""
     shown: dict[str, Any] = fit_answer(whole, MAX_BODY_BYTES)
     segments, told = shown["message"].get("english", []), whole["message"].get("english", ())
     left = sum(len(each.text) for each in told) - sum(len(each["text"]) for each in segments)
@@ -106,26 +99,15 @@ def shorten_sentence(sentence: str) -> str:
     return sentence if left <= 0 else f"{sentence[:MAX_SENTENCE]} … and {left:,} more characters"
 
 
-def make_row(
-    *, message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
+def _make_row(
+    message: Message, read: Message, record: Record, reading: Reading, told: Told, identities: Mapping[str, str]
 ) -> ToldRow:
-    """The row of a told message.
-
-    Args:
-        message: the message as told.
-        read: the message as read.
-        record: its record.
-        reading: that as read.
-        told: the telling of its record.
-        identities: what stands for each record that a definition may have come from.
-    """
-    notes = (*message.notes, *(reading.notes if message.part == 1 else ()), *(told.notes if message.part == 1 else ()))
-    sentence = message.sentence
-    also = [segment.text for segment in message.also]
+    """The row of a message as told and as read; `identities` stand for the records that definitions come from."""
+    notes = (*message.notes, *((*reading.notes, *told.notes) if message.part == 1 else ()))
+    sentence, given = message.sentence, message.given()
     names = [message.sender, *message.receivers, message.topic, message.native_act, message.conversation_id]
     ids = [message.message_id, message.trace_id, message.task_id]
-    texts = [sentence, *also, *(name for name in (*names, *ids) if name)]
-    given = message.given()
+    texts = [sentence, *(segment.text for segment in message.also), *filter(None, (*names, *ids))]
     whole = make_body(given, reading, told)
     body = _write_json(whole)  # Canonical, and ASCII.
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
@@ -143,8 +125,7 @@ def make_row(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
+class Telling(NamedTuple):
     """A record told: what was asked of its context, what it established there, and the row of each part."""
 
     told_in: str
@@ -156,56 +137,30 @@ class Telling:
 NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 
 
-def tell_record(record: Record, reading: Reading, context: Established, *, position: int) -> Telling:
-    """Tell a record in its context, and add to that what it establishes.
-
-    Args:
-        record: the record.
-        reading: it as read, in the dialect that its conversation settles for it.
-        context: what holds before it.
-        position: the one-based place of its first message.
-    """
-    told = _tell(record, reading, context, position)
-    return _end(record, reading, told, context)
+def tell_record(
+    record: Record, reading: Reading, context: Established, *, position: int, is_alone: bool = False
+) -> Telling:
+    """Tell a record, read in the dialect that its conversation settles for it, in the context of what holds before it,
+    and add to that what it establishes; `position` is the one-based place of its first message. Of one that is told
+    alone, `NOT_TOLD` where anything that it asks may make a difference."""
+    hide = partial(hide_entry, reading)
+    context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position, hide=hide)
+    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
+    settled = reading.replace(candidates=())
+    told = conceal_told(tell(settled, context), settled)
+    if is_alone and (context.has_answered or told.entries):
+        return NOT_TOLD
+    read, ids = {message.part: message for message in reading.messages}, context.identities
+    rows = {each.part: _make_row(each, read.get(each.part, each), record, reading, told, ids) for each in told.messages}
+    return Telling(*context.end(reading.dialect), rows)
 
 
 def tell_without_context(record: Record, reading: Reading) -> Telling:
-    """Tell a record before its conversation is known; `NOT_TOLD` where anything that it asks may make a difference."""
-    spoken = [Entry(kind="dialect", name=reading.dialect, value=reading.dialect)] if reading.dialect != "prose" else []
-    context = Established(View.of_nothing())
-    context.add(spoken)
-    told = _tell(record, reading, context, 1)
-    if context.has_answered or told.entries:
-        return NOT_TOLD
-    return _end(record, reading, told, context)
-
-
-def _tell(record: Record, reading: Reading, context: Established, position: int) -> Told:
-    context.begin(
-        record=str(record.pk),
-        identity=bytes(record.identity).hex(),
-        position=position,
-        hide=partial(hide_entry, reading),
-    )
-    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
-    settled = reading.replace(candidates=())
-    return conceal_told(tell(settled, context), settled)
-
-
-def _end(record: Record, reading: Reading, told: Told, context: Established) -> Telling:
-    read = {message.part: message for message in reading.messages}
-    rows = {
-        message.part: make_row(
-            message=message,
-            read=read.get(message.part, message),
-            record=record,
-            reading=reading,
-            told=told,
-            identities=context.identities,
-        )
-        for message in told.messages
-    }
-    return Telling(*context.end(reading.dialect), rows)
+    """Tell a record before its conversation is known."""
+    context = Established(View())
+    if reading.dialect != "prose":
+        context.add([Entry(kind="dialect", name=reading.dialect, value=reading.dialect)])
+    return tell_record(record, reading, context, position=1, is_alone=True)
 
 
 def severity_of(reading: Reading, message: Message) -> int:

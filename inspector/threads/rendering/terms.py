@@ -1,14 +1,8 @@
 """What search finds a message by: words with their places, exact terms, and the spans of time in which it lies.
 
 PostgreSQL's own parser drops emoji and punctuation and depends on the locale, so words are cut here, on Unicode's
-rules, and handed over as a finished tsvector.
-
-Terms are exact. What is text for people (English, gloss, content) is found by words instead, except for short values
-in content.
-
-The index of search has the messages of a word in the order in which they were stored. By the spans beside the words it
-finds the newest of them among many without looking at the others, and by the sample it tells when to look for them. It
-makes these entries itself, of the columns of the row: whatever changes the time of a message changes them.
+rules, and handed over as a finished tsvector. By the spans beside the words the index finds the newest messages of a
+word without looking at the others, and by the sample it tells when to look for them.
 """
 
 from __future__ import annotations
@@ -18,26 +12,24 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, Q, TextField, Value
+from django.db.models import BooleanField, F, Func, TextField, Value
 from django.db.models.sql.compiler import SQLCompiler
 
 from dialects import Message, Reading
+
+from ..placing.places import count_microseconds
 
 INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400
 _MAX_PLACES: Final = 16_000
 _MAX_PLACES_OF_WORD: Final = 250
-# Texts of so many characters together cannot reach these bounds, whatever folding makes of a character; of ASCII,
-# which folding leaves as long as it is, they may be more.
-_FEW_CHARACTERS: Final = 8_000
-_FEW_ASCII_CHARACTERS: Final = 30_000
 # A tsvector has at most 1 MiB of lexemes with their places; what lies beyond is not found by words.
 _MAX_VECTOR_BYTES: Final = 900_000
 _WORD: Final = re.compile(r"\w+")
@@ -53,36 +45,17 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold()[:_MAX_WORD]
 
 
-def split_words(text: str) -> list[tuple[str, ...]]:
-    """The words of a text in order; each place holds every form that is found there.
-
-    A word of several humps or underscored parts is found whole and by each part: `("refactorauth", "refactor",
-    "auth")`. A phrase is a phrase of whole words, or of parts.
-    """
-    return [find_forms(word) if len(word) < _LONG_WORD else cut_forms(word) for word in find_words(text)]
-
-
-def cut_forms(word: str) -> tuple[str, ...]:
-    """A word as it is compared, and its parts where it has several."""
-    whole = fold(word)
-    if word.isalpha() and word.islower():
-        return (whole,)
-    parts = [fold(part) for part in _HUMPS.split(word) if part]
-    return tuple(dict.fromkeys((whole, *parts))) if len(parts) > 1 else (whole,)
-
-
-# The words of a log are few, and most of them are short.
-_LONG_WORD: Final = 40
-find_forms = lru_cache(maxsize=4096)(cut_forms)
-
-
-# The forms of short words, quoted: a dictionary of our own, because a call for each word of a log is what costs.
+# The lexemes of short words: a dictionary of our own, because a call for each word of a log is what costs.
 _lexemes: Final[dict[str, tuple[str, ...]]] = {}
 _MAX_LEXEMES: Final = 8_192
+_LONG_WORD: Final = 40
 
 
 def _find_lexemes(word: str) -> tuple[str, ...]:
-    lexemes = tuple(map(quote_lexeme, cut_forms(word)))
+    """A word as it is compared and its parts, where it has several, quoted: `refactorAuth` is found by each."""
+    parts = [] if word.isalpha() and word.islower() else [part for part in _HUMPS.split(word) if part]
+    forms = [word, *parts] if len(parts) > 1 else [word]
+    lexemes = tuple(dict.fromkeys(quote_lexeme(fold(form)) for form in forms))
     if len(word) < _LONG_WORD:
         if len(_lexemes) >= _MAX_LEXEMES:
             _lexemes.clear()
@@ -104,55 +77,24 @@ def quote_lexeme(word: str) -> str:
 
 def write_vector(texts: Iterable[str], mark: str) -> str:
     """A tsvector literal of the texts' words with their places; each word begins with the mark of the workspace."""
-    texts = list(texts)
-    size = sum(map(len, texts)) + len(texts)
-    if size <= _FEW_CHARACTERS or (size <= _FEW_ASCII_CHARACTERS and all(map(str.isascii, texts))):
-        return _write_short_vector(texts, mark)
-    places: dict[str, list[str]] = {}
-    at = size = 0
-    for text in texts:
-        for forms in split_words(text):
-            at += 1
-            for form in forms:
-                where = places.get(form)
-                if where is None:
-                    size += len(mark) + len(form.encode()) + 4
-                    if size > _MAX_VECTOR_BYTES:
-                        break
-                    where = places[form] = []
-                elif size > _MAX_VECTOR_BYTES:
-                    break
-                if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
-                    where.append(str(at))
-                    size += 2
-        at += 1  # No phrase reaches from one text into the next.
-    lexemes = []
-    for word, where in places.items():
-        lexeme = quote_lexeme(mark + word)
-        lexemes.append(f"{lexeme}:{','.join(where)}" if where else lexeme)
-    return " ".join(lexemes)
-
-
-def _write_short_vector(texts: Iterable[str], mark: str) -> str:
-    """The same for texts so short that they are within every bound but that of the places of one word."""
     places: dict[str, list[int]] = {}
     known = _lexemes
-    at = 0
+    at = size = 0
     for text in texts:
-        for word in _WORD.findall(text):
+        for word in find_words(text):
             at += 1
             for lexeme in known.get(word) or _find_lexemes(word):
-                where = places.get(lexeme)
-                if where is None:
-                    places[lexeme] = [at]
-                else:
+                if lexeme not in places:
+                    size += len(mark) + len(lexeme.encode()) + 2
+                if size > _MAX_VECTOR_BYTES:
+                    break
+                where = places.setdefault(lexeme, [])
+                if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
                     where.append(at)
-        at += 1
-    lexemes = []
-    for lexeme, where in places.items():
-        one = len(where) == 1
-        lexemes.append(f"'{mark}{lexeme[1:]}:{where[0] if one else ','.join(map(str, where[:_MAX_PLACES_OF_WORD]))}")
-    return " ".join(lexemes)
+                    size += 2
+        at += 1  # No phrase reaches from one text into the next.
+    marked = ((f"'{mark}{lexeme[1:]}", where) for lexeme, where in places.items())
+    return " ".join(f"{lexeme}:{','.join(map(str, where))}" if where else lexeme for lexeme, where in marked)
 
 
 def find_glyphs(*texts: str) -> set[str]:
@@ -176,19 +118,16 @@ def is_glyph(sign: str) -> bool:
     return category in _GLYPH_CATEGORIES or (category == "Lo" and unicodedata.east_asian_width(sign) in "WF")
 
 
-def term(name: str, value: object) -> str:
-    """An exact term: a name of the record and one of its values, folded and bounded."""
-    text = str(value)
-    return find_term(name, text) if len(text) < _LONG_WORD else make_term(name, text)
-
-
-def make_term(name: str, text: str) -> str:
-    """The same of a value that is a text."""
+# What the messages of a log say is much the same, but for their ids.
+@lru_cache(maxsize=4096)
+def _find_term(name: str, text: str) -> str:
     return f"{name}={fold(text)}".replace("\x00", "\u2400")
 
 
-# What the messages of a log say is much the same, but for their ids.
-find_term = lru_cache(maxsize=4096)(make_term)
+def term(name: str, value: object) -> str:
+    """An exact term: a name of the record and one of its values, folded and bounded."""
+    text = str(value)
+    return (_find_term if len(text) < _LONG_WORD else _find_term.__wrapped__)(name, text)
 
 
 # The characters with which each word and each exact term of a workspace begins, in the rows and in the indexes. A word
@@ -198,24 +137,9 @@ MARK_CHARACTERS: Final = 4
 
 
 def mark_workspace(workspace_id: uuid.UUID) -> str:
-    """The last three bytes of a workspace's id in base 64.
-
-    Two workspaces may have the same; what is found is then still that of one of them, by the query set's own filter.
-    """
+    """The last three bytes of a workspace's id in base 64. Two workspaces may have the same: the query set's own filter
+    decides."""
     return base64.b64encode(workspace_id.bytes[13:]).decode()
-
-
-class _Marked(Func):
-    """An array of one term with the mark of the row's workspace, as `mark_workspace` makes it."""
-
-    template = "ARRAY[ENCODE(SUBSTRING(UUID_SEND(%(expressions)s]"
-    arg_joiner = ") FROM 14), 'base64') || "
-    output_field = ArrayField(TextField())
-
-
-def has_term(wanted: str) -> Q:
-    """Messages that have this exact term, of whichever workspace; no index serves it."""
-    return Q(atoms__contains=_Marked(F("workspace_id"), Value(wanted)))
 
 
 # A message of many values has its first ones in the index; all of them stand on its page.
@@ -238,14 +162,8 @@ PRESENT: Final = (
 
 
 def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: Mapping[str, Any]) -> list[str]:
-    """The exact terms of a message, in order.
-
-    Args:
-        reading: its record.
-        message: as told.
-        texts: what its words are taken from; their glyphs are terms too.
-        given: the message's names that are not absent.
-    """
+    """The exact terms of a message as told, in order. `texts` are what its words are taken from, whose glyphs are terms
+    too, `given` its names that are not absent."""
     found = {term("dialect", message.dialect or reading.dialect)}
     if message.dialect:
         found.add(term("carrier", reading.dialect))
@@ -266,7 +184,6 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
 
 
 def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The other names of the record with their values."""
     for name in PRESENT:
         if name in given:
             yield "has", name
@@ -343,7 +260,6 @@ SIZES: Final = (7, 13, 19, 25)
 # One message of so many is in the sample: those whose ids, which are random at their end, end with so many zero bits.
 SAMPLED: Final = 512
 _SAMPLE: Final = "sample"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_sample(workspace_id: uuid.UUID) -> list[str]:
@@ -354,11 +270,8 @@ def write_sample(workspace_id: uuid.UUID) -> list[str]:
 def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
     """The entries of the fewest spans that hold the time between two moments, these included."""
     mark = mark_workspace(workspace_id)
-    return [f"{mark}{bits}:{number}" for bits, number in _cover(_count_seconds(since), _count_seconds(until))]
-
-
-def _count_seconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(seconds=1)
+    first, last = (count_microseconds(moment) // 1_000_000 for moment in (since, until))
+    return [f"{mark}{bits}:{number}" for bits, number in _cover(first, last)]
 
 
 def _cover(first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -1,12 +1,8 @@
 """Wordings: messages told again where they no longer stand as told, and what each was told as before, and why.
 
-An earlier wording is one that stood. A conversation comes to rest when it is resolved, nothing more is asked for, and
-no delivery of its workspace is half read; what it was told as until then stood. So loading a log in slices leaves no
-history of its own making. Where a workspace never rests, what has been shown for ten minutes stood as well. What is
-kept is bounded: the first wording of a message and its latest ones.
-
-Times of re-telling are the wall clock's. They belong to this history alone: nothing that resolving decides asks for
-them.
+An earlier wording is one that stood: until its conversation came to rest (resolved, nothing more asked for, and no
+delivery of its workspace half read), or for ten minutes. So loading a log in slices leaves no history. Times of
+re-telling are the wall clock's and belong to this history alone: nothing that resolving decides asks for them.
 """
 
 from __future__ import annotations
@@ -15,16 +11,16 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, groupby, islice
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from dialects import Entry
-from inspector.intake.bulk import update_rows
+from inspector.intake.bulk import cut_windows, update_rows
 from inspector.intake.jobs import is_half_read
 from inspector.intake.models import HiddenRecord, Record, Withdrawal
 from inspector.intake.text import make_storable
@@ -34,7 +30,7 @@ from ..inserting.inserts import read_record
 from ..models import Conversation, Message, Wording
 from ..placing.nodes import StoredNode
 from ..resolving.established import Established
-from .dependencies import has_established, list_established, questions_of
+from .dependencies import list_established, questions_of
 from .teller import Telling, ToldRow, tell_record
 
 LONG_ENOUGH: Final = timedelta(minutes=10)
@@ -44,8 +40,7 @@ MAX_WORDINGS: Final = 30
 Cause = Wording.Cause
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """That a message which stood is told otherwise: why, and the one message that arrived late, where it was one."""
 
     cause: str
@@ -109,15 +104,9 @@ class History:
         if not self._read_anew:
             return
         kept = Wording.objects.filter(record_id__in=self._read_anew, until=self.at)
-        now = {
-            (message.record_id, message.part): message
-            for message in Message.objects.filter(record_id__in=self._read_anew).only("record", "part", "body")
-        }
-        same = []
-        for wording in kept:
-            message = now.get((wording.record_id, wording.part))
-            if message is not None and read_words(message.body) == (wording.english, wording.also):
-                same.append(wording.pk)
+        rows = Message.objects.filter(record_id__in=self._read_anew).values_list("record_id", "part", "body")
+        now = {(record_id, part): read_words(body) for record_id, part, body in rows}
+        same = [each.pk for each in kept if now.get((each.record_id, each.part)) == (each.english, each.also)]
         Wording.objects.filter(pk__in=same).delete()
 
 
@@ -138,17 +127,9 @@ def read_words(body: str) -> tuple[str, list[str]]:
 def keep_wordings(
     *, changes: Mapping[uuid.UUID, Change], told: Mapping[uuid.UUID, str], at: datetime
 ) -> Mapping[uuid.UUID, datetime]:
-    """Keep what these messages are told as in their rows; call in the transaction that is about to replace it.
-
-    Args:
-        changes: why, by message id.
-        told: the new bodies by message id: of what comes out in the same words nothing is kept. A message that is not
-            among them is kept in any case.
-        at: until when it stood.
-
-    Returns:
-        of those that come out in the same words, since when they are told in them.
-    """
+    """Keep what these messages are told as in their rows, until `at`; call in the transaction that is about to replace
+    it. Of those that come out in the same words (`told` has new bodies by message id) nothing is kept; returned is
+    since when they are told in them."""
     if not changes:
         return {}
     same: dict[uuid.UUID, datetime] = {}
@@ -165,32 +146,30 @@ def keep_wordings(
     numbers = _find_numbers({row.record_id for row, *_ in fresh})
     Wording.objects.bulk_create(
         Wording(
-            workspace_id=row.workspace_id,
-            record_id=row.record_id,
-            part=row.part,
+            **{name: getattr(row, name) for name in ("workspace_id", "record_id", "part", "told_in")},
+            **changes[row.pk]._asdict(),
             number=numbers[row.record_id, row.part] + 1,
             # It may have been told by a decoder that looked for no tokens.
             english=hide_tokens(english),
             also=[hide_tokens(text) for text in also],
             digest=bytes(row.told_digest or b""),
             decoder=row.told_in.partition(" ")[0],
-            told_in=row.told_in,
             since=since,
             until=at,
-            cause=changes[row.pk].cause,
-            because_of=changes[row.pk].because_of,
         )
         for row, since, (english, also) in fresh
     )
-    _bound({(row.record_id, row.part): numbers[row.record_id, row.part] + 1 for row, *_ in fresh})
+    for row, *_ in fresh:
+        too_many = numbers[row.record_id, row.part] + 2 - MAX_WORDINGS
+        if too_many > 1:
+            old = Wording.objects.filter(record_id=row.record_id, part=row.part, number__gt=1)
+            old.filter(number__lte=too_many).delete()
     return same
 
 
 def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
-    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction.
-
-    What comes out in the same words after all is passed over by `list_wordings`.
-    """
+    """Keep what these messages are told as, as far as it stood, before they are placed anew; in that transaction. What
+    comes out in the same words after all is passed over by `list_wordings`."""
     rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
     stood = [row.pk for row in rows if _has_stood(row.told_at, rested_at=row.conversation.stood_at, now=at)]
     keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
@@ -204,19 +183,9 @@ def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int]
     return found
 
 
-def _bound(last: Mapping[tuple[uuid.UUID, int], int]) -> None:
-    for (record_id, part), number in last.items():
-        if number > MAX_WORDINGS:
-            old = Wording.objects.filter(record_id=record_id, part=part, number__gt=1)
-            old.filter(number__lte=number - MAX_WORDINGS + 1).delete()
-
-
 def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
-    """Note which of these conversations come to rest; call at the end of the transaction that resolves them.
-
-    Args:
-        reader: a job that has read its delivery to the end, and says so right after.
-    """
+    """Note which of these conversations come to rest; call at the end of the transaction that resolves them. `reader`
+    is a job that has read its delivery to the end, and says so right after."""
     if not histories or is_half_read(workspace_id=histories[0].conversation.workspace_id, reader=reader):
         return
     # One that was marked meanwhile has another generation.
@@ -225,10 +194,8 @@ def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) 
 
 
 def list_wordings(*, message: Message) -> list[Wording]:
-    """The earlier wordings of a message, oldest first. What was followed by the same words is not one of them.
-
-    Each says in `skipped` how many before it are no longer kept. Of a message that was found with the word that it has
-    none, the database is not asked again.
+    """The earlier wordings of a message, oldest first, without those followed by the same words. Each says in `skipped`
+    how many before it are no longer kept. Of a message found with the word that it has none the database is not asked.
     """
     if not getattr(message, "is_reworded", True):
         return []
@@ -249,10 +216,7 @@ Run = list[StoredNode]
 
 class Texts:
     """What the records of a few conversations established, loaded as it is asked for: much of it at once, not too much.
-
-    Args:
-        nodes: their messages, in the order in which they are gone through.
-    """
+    Their nodes are given in the order in which they are gone through."""
 
     def __init__(self, nodes: Iterable[StoredNode]) -> None:
         self._nodes = [node for node in nodes if node.is_established]
@@ -261,14 +225,11 @@ class Texts:
         self._held: dict[uuid.UUID, str] = {}
 
     def take(self, node: StoredNode, context: Established) -> str | None:
-        """What a record established, by the first of its nodes; None where it is not told now.
-
-        Args:
-            context: is about to be asked for what is loaded.
-        """
+        """What a record established, by the first of its nodes; None where it is not told now. The context is about to
+        be asked for it."""
         at = self._places[node.id]
         if at >= self._until:
-            ids = [each.id for each in _within_bounds(islice(self._nodes, at, at + _AHEAD))]
+            ids = [each.id for each in _take_window(islice(self._nodes, at, None))]
             self._until = at + len(ids)
             rows = Message.objects.filter(pk__in=ids).exclude(established="")
             self._held = dict(rows.values_list("id", "established"))
@@ -277,14 +238,9 @@ class Texts:
 
 
 class Retelling:
-    """Messages of one block being told.
-
-    Args:
-        nodes: the messages, placed, in the order of the timeline.
-        context: what holds before the first of them; it holds what they establish as well, once they are gone through.
-        texts: what their records established when they were told.
-        fence: called between loads, as a sign of life.
-    """
+    """The messages of one block, placed and in order, being told, in the context of what holds before them, which takes
+    what they establish. `texts` are what their records established when they were told; `fence` is called between
+    loads."""
 
     def __init__(
         self, nodes: Sequence[StoredNode], context: Established, texts: Texts, fence: Callable[[], None]
@@ -299,10 +255,8 @@ class Retelling:
         self._spoken: set[str] = set()
 
     def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
-        """Each node in the timeline, what it is told anew (None where it stands), and what its record established.
-
-        A record whose parts stand together is told once.
-        """
+        """Each node in the timeline, what it is told anew (None where it stands), and what its record established. A
+        record whose parts stand together is told once."""
         for at, run in enumerate(self._runs):
             if self._stands(run):
                 self._skip(run[0])
@@ -320,7 +274,7 @@ class Retelling:
 
     def _stands(self, run: Run) -> bool:
         first, position = run[0], run[0].position + 1
-        if has_established(first.told_in) and not first.is_established:
+        if first.told_in.endswith("+") and not first.is_established:
             return False
         return all(
             node.told_digest and self.context.allows(node.told_in, dialect=node.read_in, position=position)
@@ -356,16 +310,11 @@ class Retelling:
         # The first of them does not stand, which `go_through` has found already.
         ahead = islice(self._runs, at + 1, at + _AHEAD)
         stale = chain([self._runs[at][0]], (run[0] for run in ahead if run[0].new is None and not self._stands(run)))
-        ids = {node.record for node in _within_bounds(stale)}
+        ids = {node.record for node in _take_window(stale)}
         self._records = {}
         self._records = Record.objects.in_bulk(ids)
 
 
-def _within_bounds(nodes: Iterable[StoredNode]) -> Iterator[StoredNode]:
-    """The nodes in order up to so many bytes of their records, at least one."""
-    held = 0
-    for node in nodes:
-        if held and held + node.size_bytes > _AHEAD_BYTES:
-            return
-        held += node.size_bytes
-        yield node
+def _take_window(nodes: Iterable[StoredNode]) -> list[StoredNode]:
+    size_of = attrgetter("size_bytes")
+    return next(cut_windows(nodes, size_of=size_of, most_items=_AHEAD, most_bytes=_AHEAD_BYTES))

@@ -1,9 +1,8 @@
 """Arrivals: the messages of records that were read are inserted, and their conversations resolved or marked.
 
-A conversation that is small and at rest is resolved with what is new in it before anything is held (`prepare`): its
-messages are linked and told, and then written once, by the transaction that inserts them (`insert_arrivals`). That
-proves that nothing has changed meanwhile: neither the conversation nor who bears the ids that it cites. Any other
-conversation is marked and has a job of its own, which finds its new messages as rows that are not placed yet.
+A conversation that is small and at rest is resolved with what is new in it before anything is held (`prepare`), and
+written once, by the transaction that inserts its messages (`insert_arrivals`) and proves that neither the conversation
+nor who bears the ids that it cites has changed meanwhile. Any other conversation is marked and has a job of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.utils import timezone
 
@@ -23,27 +23,8 @@ from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
 
-from ..inserting.inserts import (
-    MESSAGE_COLUMNS,
-    Arrival,
-    NewMessage,
-    Shown,
-    find_citing,
-    insert_conversations,
-    insert_masked,
-    key_of_order,
-    make_new,
-    make_unplaced,
-    read_record,
-    take_out,
-)
-from ..inserting.marking import (
-    ask_to_examine,
-    ask_to_resolve,
-    count_up,
-    hold_channels,
-    mark_traces,
-)
+from ..inserting import inserts
+from ..inserting.marking import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
 from ..placing.citations import Citation, Elsewhere, find_bearers, suspect_answers
@@ -67,12 +48,13 @@ FREE: Final = 50
 Name = tuple[uuid.UUID, bytes]
 
 
-@dataclass(slots=True)
-class Ready:
-    """A conversation that was gone through with what is new in it, before it was held.
+def _go_on() -> None:
+    """Where nothing is written no lease is needed."""
 
-    `cited` are the ids that nobody in it bears, each with who bears it elsewhere, or None.
-    """
+
+class Ready(NamedTuple):
+    """A conversation that was gone through with what is new in it, before it was held. `cited` are the ids that nobody
+    in it bears, each with who bears it elsewhere, or None."""
 
     timeline: Timeline
     passed: Pass
@@ -80,36 +62,27 @@ class Ready:
 
     @property
     def conversation(self) -> Conversation:
-        """Its row, as it was found."""
         return self.passed.conversation
 
 
 @dataclass(slots=True)
 class Prepared:
     """What was made of records before they are held: their messages by record, conversations, and those resolved.
-
     `borne` are by channel the keys of the ids that the messages bear, each with the conversations that these come into.
     """
 
-    arrivals: dict[uuid.UUID, Arrival]
+    arrivals: dict[uuid.UUID, inserts.Arrival]
     conversations: dict[Name, Conversation]
-    messages: dict[uuid.UUID, list[NewMessage]] = field(default_factory=dict)
+    messages: dict[uuid.UUID, list[inserts.NewMessage]] = field(default_factory=dict)
     borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
     )
     ready: list[Ready] = field(default_factory=list)
 
 
-def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
-    """Resolve what can be resolved with what these records bring; nothing is held or written.
-
-    Most of the time that it takes to read a log is spent here: nobody has to wait meanwhile.
-
-    Args:
-        arrivals: records of one workspace.
-        workspace_id: that workspace.
-        has_more: whether more of their delivery follows.
-    """
+def prepare(arrivals: Sequence[inserts.Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
+    """Resolve what can be resolved with what these records of one workspace bring; nothing is held or written, so that
+    nobody has to wait meanwhile. `has_more`: more of their delivery follows."""
     prepared = _make(arrivals, workspace_id)
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for conversation, nodes in _choose(prepared, has_more=has_more):
@@ -122,14 +95,19 @@ def prepare(arrivals: Sequence[Arrival], *, workspace_id: uuid.UUID, has_more: b
             prepared.ready.append(Ready(timeline, passed, dict.fromkeys(cited)))
     elsewhere = {channel_id: find_bearers(workspace_id, channel_id, cited) for channel_id, cited in wanted.items()}
     for ready in prepared.ready:
-        ready.cited |= {each: elsewhere[ready.conversation.channel_id].get(each) for each in ready.cited}
+        found = elsewhere[ready.conversation.channel_id]
+        ready.cited.update({each: found.get(each) for each in ready.cited})
     go_through([each.passed for each in prepared.ready], elsewhere, _go_on)
     return prepared
 
 
-def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
+def _order(record: Record) -> tuple[datetime, bytes, int]:
+    return record.order_time, bytes(record.order_source), record.order_index
+
+
+def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepared:
     """The messages of these records, and their conversations; those that are not there yet are made, and no rows."""
-    arrivals = sorted(arrivals, key=key_of_order)
+    arrivals = sorted(arrivals, key=lambda each: (*_order(each.record), bytes(each.record.identity)))
     wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
     rows = Conversation.objects.filter(
         workspace_id=workspace_id, channel_id__in={channel for channel, _ in wanted}, key__in=[key for _, key in wanted]
@@ -144,7 +122,7 @@ def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
     for arrival in arrivals:
         channel_id = arrival.record.channel_id
         ids = [conversations[channel_id, key].pk for key, _ in arrival.places]
-        prepared.messages[arrival.record.pk] = made = make_new(arrival, ids)
+        prepared.messages[arrival.record.pk] = made = inserts.make_new(arrival, ids)
         for each in made:
             if each.links.key:
                 prepared.borne[channel_id][each.links.key].add(each.conversation_id)
@@ -153,7 +131,7 @@ def _make(arrivals: Sequence[Arrival], workspace_id: uuid.UUID) -> Prepared:
 
 def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, list[StoredNode]]]:
     """Those of the conversations that are resolved at once, and their messages, stored and new, in order key."""
-    new: dict[uuid.UUID, list[NewMessage]] = defaultdict(list)
+    new: dict[uuid.UUID, list[inserts.NewMessage]] = defaultdict(list)
     for each in chain.from_iterable(prepared.messages.values()):
         new[each.conversation_id].append(each)
     found, size = [], 0
@@ -173,13 +151,9 @@ def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, l
     ]
 
 
-def _go_on() -> None:
-    """Nothing is asked for between loads: no lease is needed where nothing is written."""
-
-
 def insert_arrivals(
     *,
-    arrivals: Sequence[Arrival],
+    arrivals: Sequence[inserts.Arrival],
     workspace_id: uuid.UUID,
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
@@ -187,82 +161,63 @@ def insert_arrivals(
     resolve_after_seconds: float = 0,
     reader: uuid.UUID | None = None,
 ) -> None:
-    """Insert the messages of these records, and write or mark their conversations; call inside a transaction.
-
-    Args:
-        arrivals: records of one workspace, held.
-        workspace_id: that workspace.
-        prepared: what was made of them; without it all of their conversations are marked.
-        moved: ids of those among the records whose order key or facts changed: their messages are inserted anew, each
-            with the id that it had, so that its address holds.
-        also_stale: conversations to be marked together with theirs, all in one order, each with the slots at which
-            something else has changed.
-        resolve_after_seconds: how long the resolving of those that are marked may wait for more.
-        reader: the job that reads the last of a delivery with them.
-    """
+    """Insert the messages of these held records of one workspace, and write or mark their conversations, all of which
+    are marked without `prepared`; call inside a transaction. `moved` are the ids of records whose order key or facts
+    changed: their messages are inserted anew, each with the id that it had. `also_stale` are conversations to be marked
+    in the same order of locks, each with the slots at which something else has changed. `reader` is the job that reads
+    the last of a delivery with them."""
     # A record may have moved since, or somebody else may have made a conversation of theirs: nothing of it holds then.
     if prepared is None or any(prepared.arrivals[each.record.pk] is not each for each in arrivals):
         prepared = _make(arrivals, workspace_id)
     # Who looks up cited ids and who brings them must not pass each other unseen.
     channels = {each.record.channel_id for each in arrivals}
     hold_channels(channels, is_shared=not any(each.cited for each in prepared.ready))
-    if not insert_conversations(prepared.conversations.values()):
+    if not inserts.insert_conversations(prepared.conversations.values()):
         prepared = _make(arrivals, workspace_id)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     # Those of which more changes than that messages are added to them.
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
-    stale = _merge(find_citing(prepared.borne, workspace_id), also_stale)
+    stale = _merge(inserts.find_citing(prepared.borne, workspace_id), also_stale)
     reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
     is_read_before = MessageRow.objects.filter(record_id__in=prepared.arrivals).exists()
     # Conversations before their messages: resolving locks them in the same order.
     generations = count_up(reached, changed=changed)
-    candidates = (
-        []
-        if is_read_before
-        else [
-            each
-            for each in prepared.ready
-            if each.conversation.pk not in stale
-            and generations[each.conversation.pk] == each.conversation.generation + 1
-        ]
-    )
-    ready = _prove(candidates, prepared, workspace_id)
+    untouched = {each.pk for each in prepared.conversations.values() if generations.get(each.pk) == each.generation + 1}
+    candidates = [each for each in prepared.ready if each.conversation.pk in untouched - stale.keys()]
+    ready = _prove([] if is_read_before else candidates, prepared, workspace_id)
     resolved = {each.conversation.pk for each in ready}
     ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
     ask_to_examine(resolved, workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
-    before: Mapping[uuid.UUID, Mapping[int, Shown]] = {}
+    before: Mapping[uuid.UUID, Mapping[int, inserts.Shown]] = {}
     if moved:
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=reached)
-        before = take_out(old, workspace_id)
+        before = inserts.take_out(old, workspace_id)
         MaskedWire.objects.filter(record__in=moved).delete()
-    insert_masked(prepared.arrivals.values())
+    inserts.insert_masked(prepared.arrivals.values())
     unplaced = (
         row
         for pk, arrival in prepared.arrivals.items()
         if (left := [each for each in prepared.messages[pk] if each.conversation_id not in resolved])
-        for row in make_unplaced(arrival, left, before.get(pk, {}), at=now)
+        for row in inserts.make_unplaced(arrival, left, before.get(pk, {}), at=now)
     )
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
     if is_read_before:
-        insert_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
+        insert_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
     else:
-        copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=unplaced)
+        copy_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced)
+    for each in ready:
+        each.conversation.generation += 1
     if ready:
-        for each in ready:
-            each.conversation.generation += 1
         write_changes([each.passed.changes for each in ready], workspace_id=workspace_id)
         finish_rows([each.timeline for each in ready], [each.passed for each in ready], reader=reader)
 
 
 def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) -> list[Ready]:
-    """Those that stand as they were resolved: their records are shown, and who bears what they cite is the same.
-
-    Args:
-        ready: those that nothing has reached meanwhile.
-    """
+    """Those of the ones that nothing has reached meanwhile that stand as they were resolved: their records are shown,
+    and who bears what they cite is the same."""
     if not ready:
         return []
     hidden = set(HiddenRecord.objects.filter(record_id__in=prepared.arrivals).values_list("record_id", flat=True))
@@ -279,10 +234,8 @@ def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) 
 
 
 def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
-    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them.
-
-    A record with another place or other facts is read again, for it may belong to another conversation now.
-    """
+    """Mark what records that were hidden, shown or moved belong to; call inside the transaction that weighed them. A
+    record with another place or other facts is read again, for it may belong to another conversation now."""
     rows = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
     order = ("order_time", "order_source", "order_index")
     turned = list(rows.values_list("conversation_id", "channel_id", "id_key", "links", *order))
@@ -296,8 +249,10 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
-    stale = _merge(find_citing(borne, workspace_id), slots)
-    arrivals = [read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")]
+    stale = _merge(inserts.find_citing(borne, workspace_id), slots)
+    arrivals = [
+        inserts.read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")
+    ]
     insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
     mark_blocks({}, names)
     Declaration.objects.filter(message__in=rows.values("pk")).delete()
@@ -306,10 +261,5 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     mark_traces(messages=rows, workspace_id=workspace_id, is_whole=True)
 
 
-def _merge(*marks: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
-    """Slots of conversations, together."""
-    merged: dict[uuid.UUID, set[bytes]] = defaultdict(set)
-    for each in marks:
-        for conversation_id, slots in each.items():
-            merged[conversation_id] |= slots
-    return merged
+def _merge(one: Mapping[uuid.UUID, set[bytes]], other: Mapping[uuid.UUID, set[bytes]]) -> dict[uuid.UUID, set[bytes]]:
+    return {pk: one.get(pk, set()) | other.get(pk, set()) for pk in one.keys() | other.keys()}

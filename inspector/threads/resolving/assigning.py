@@ -2,45 +2,29 @@
 
 In this order: its task id (and run) says so; it asks for something, and so is a task itself; it answers, however far
 above, a message that belongs to one; it answers what was not received. What no link of the wire says is inferred, and
-says by which rule (`events.LINKS`). A message that answers one which stands later than itself belongs to the task
-that the other one names or is.
+says by which rule (`events.LINKS`). An answer to what stands later belongs to the task that the other one names or is.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from ..models import Conversation
-from ..placing.nodes import Ref, StoredNode, is_after, make_ref
-from ..tasks.events import (
-    ANSWERS,
-    ASKS,
-    ENDERS,
-    LATEST,
-    LINKED,
-    NEXT_WORD,
-    RETRIED,
-    RETRY,
-    STATES,
-    TAKEN_BACK,
-    TURN,
-    WITHDRAWN,
-    WORK,
-)
+from ..placing.nodes import Ref, StoredNode
+from ..tasks import events
 from ..tasks.rows import Tasks, take
 from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
 from .view import Key, View
 
-_ENDS: Final = frozenset({"done", *WITHDRAWN})
+_ENDS: Final = frozenset({"done", *events.WITHDRAWN})
 # So many of what somebody asked for are looked at for what is withdrawn or asked again.
 MAX_ASKED: Final = 512
 
 
-@dataclass(slots=True)
-class Asking:
+class Asking(NamedTuple):
     """That a task was asked for, by a message, and how often it had ended before: it is over when it ends once more."""
 
     ref: Ref
@@ -50,13 +34,9 @@ class Asking:
     act: str = ""
     handles: tuple[str, ...] = ()
 
-    def write(self) -> list[Any]:
-        """It as JSON takes it."""
-        return [self.ref.write(), self.task.hex, self.ends, self.receivers, self.act, self.handles]
-
     @classmethod
     def read(cls, written: Sequence[Any]) -> Asking:
-        """What `write` wrote."""
+        """One as it was stored."""
         ref, task, ends, receivers, act, handles = written
         return cls(Ref.read(ref), uuid.UUID(hex=task), ends, tuple(receivers), act, tuple(handles))
 
@@ -66,20 +46,11 @@ def _read_pairs(written: Sequence[Any]) -> list[tuple[str, Asking]]:
 
 
 def _take_latest(found: Iterable[Asking | None]) -> Asking | None:
-    latest: Asking | None = None
-    for asking in found:
-        if asking is not None and (latest is None or is_after(asking.ref, latest.ref)):
-            latest = asking
-    return latest
+    return max((each for each in found if each is not None), key=lambda each: each.ref.find_moment(), default=None)
 
 
 class Assigner:
-    """Assigns the messages of a block to their tasks, in the order of the timeline.
-
-    Args:
-        nodes: linked, in that order.
-        tasks: those that they may belong to.
-    """
+    """Assigns the messages of a block, linked, to their tasks, in the order of the timeline."""
 
     def __init__(self, conversation: Conversation, nodes: Sequence[StoredNode], view: View, tasks: Tasks) -> None:
         self._conversation_id = conversation.pk
@@ -105,8 +76,6 @@ class Assigner:
             if is_left and self._get_question() is None:
                 self._view.put(("next-word",), None)
 
-    # Who asked for what has an id.
-
     def _find_requests(self) -> None:
         """For each task id the first to ask for work, else the first to ask for anything, in the whole conversation."""
         firsts: dict[tuple[int, str], tuple[list[Any] | None, list[Any] | None]] = {}
@@ -115,10 +84,10 @@ class Assigner:
                 continue
             name = (node.run, node.task)
             work, anything = firsts.get(name, (None, None))
-            if node.performative in ASKS:
+            if node.performative in events.ASKS:
                 asks = [node.id.hex, node.sender or "", node.performative, _find_only(node), node.work.mode]
                 anything = anything or asks
-                if node.performative in WORK:
+                if node.performative in events.WORK:
                     work = work or asks
             firsts[name] = (work, anything)
             if node.work.within:
@@ -128,18 +97,15 @@ class Assigner:
         others = view.list_everywhere(list(keys.values()))
         for name, (work, anything) in firsts.items():
             key = keys[name]
-            found = others[key]
-            earlier = [each.value for each in found if each.border < view.border]
-            later = [each.value for each in found if each.border > view.border]
+            earlier = [each.value for each in others[key] if each.border < view.border]
+            later = [each.value for each in others[key] if each.border > view.border]
             is_known = any(each[0] for each in earlier) or (work is None and any(each[1] for each in earlier))
             if (work or anything) and not is_known:
                 view.put(key, [work, anything])
             every = [*earlier, [work, anything], *later]
-            chosen = next((each[0] for each in every if each[0]), None) or next(
-                (each[1] for each in every if each[1]), None
-            )
-            if chosen is not None:
-                self._requests[name] = chosen
+            chosen = [asks for asks, _ in every if asks] or [asks for _, asks in every if asks]
+            if chosen:
+                self._requests[name] = chosen[0]
 
     def _find_by_id(self, run: int, native_id: str) -> TaskState:
         key = key_of_id(run, native_id)
@@ -162,16 +128,14 @@ class Assigner:
                 keys["task", above.task_id.hex] = None
         self._view.expect(keys)
 
-    # One message.
-
     def _assign(self, node: StoredNode) -> TaskState | None:
-        linked = node.basis in LINKED
+        linked = node.basis in events.LINKED
         above = self._find_above(node) if linked else None
         if node.task is not None:
             named = self._find_by_id(node.run, node.task)
             self._place_within(named, node, above)
             state: TaskState | None = named
-        elif node.performative in ASKS:
+        elif node.performative in events.ASKS:
             state = self._begin(node, above)
         else:
             state = self._find(node, above, is_linked=linked)
@@ -183,7 +147,6 @@ class Assigner:
         return state
 
     def _find_above(self, node: StoredNode) -> TaskState | None:
-        """The task of the message that one answers."""
         above = node.above
         if above is None:
             return None
@@ -192,19 +155,17 @@ class Assigner:
             return self._tasks.find(above.task_id) if above.task_id is not None else None
         if above.position < node.position:
             return above.of_task
-        return self._find_ahead(above)
+        # Of one that stands later it is what it names, or what it asks for.
+        if above.task is not None:
+            return self._find_by_id(above.run, above.task)
+        return self._make_request(above) if above.performative in events.ASKS else None
 
-    def _find_ahead(self, node: StoredNode) -> TaskState | None:
-        """The task of a message that stands later: what it names, or what it asks for."""
-        if node.task is not None:
-            return self._find_by_id(node.run, node.task)
-        if node.performative in ASKS:
-            key = make_key("request", node.id.hex)
-            state = self._tasks.make(key)
-            if state.request is None:
-                _name_request(state, node)
-            return state
-        return None
+    def _make_request(self, node: StoredNode) -> TaskState:
+        state = self._tasks.make(make_key("request", node.id.hex))
+        if state.request is None:
+            name = (node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)
+            state.name_request(*name)
+        return state
 
     def _place_within(self, state: TaskState, node: StoredNode, above: TaskState | None) -> None:
         """What a task with an id is part of: the one that is named, else that in the course of which it is asked."""
@@ -215,17 +176,15 @@ class Assigner:
             within = self._find_by_id(node.run, node.work.within)
         elif state.request == node.id and above is not None and not above.is_asked_by(node.sender):
             within = above
-        elif state.request is None and above is not None and above.request is not None and not above.native_id:
-            within = self._adopt(state, node, above)
+        elif (
+            (state.request is None and above is not None and above.request is not None and not above.native_id)
+            and not (node.basis == events.TURN or node.performative in events.ASKS or above.is_asked_by(node.sender))
+        ):  # fmt: skip
+            # Whoever answers a request without an id made this task: its end is the end of that.
+            state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
+            within = above
         if within is not None and within is not state:
             self._set_within(state, within)
-
-    def _adopt(self, state: TaskState, node: StoredNode, above: TaskState) -> TaskState | None:
-        """The request without an id of which whoever answers made this task: that one's end is the end of it."""
-        if node.basis == TURN or node.performative in ASKS or above.is_asked_by(node.sender):
-            return None
-        state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
-        return above
 
     def _set_within(self, state: TaskState, within: TaskState) -> None:
         state.part_of = within.key
@@ -242,55 +201,49 @@ class Assigner:
         """A request without a task id: a task of its own, unless it asks again for what has failed."""
         if above is not None and above.is_asked_by(node.sender):
             parent = node.above
-            if parent is not None and (parent.performative in RETRIED or above.has_failed):
-                if node.basis == TURN:
-                    node.link = TURN
+            if parent is not None and (parent.performative in events.RETRIED or above.has_failed):
+                if node.basis == events.TURN:
+                    node.link = events.TURN
                 return above
             above = None
         if above is None and node.work.is_retry and not node.work.is_public:
             repeated = self._find_repeated(node)
             if repeated is not None:
                 if not node.handles:
-                    node.link = RETRY
+                    node.link = events.RETRY
                 return repeated
-        key = make_key("request", node.id.hex)
-        state = self._tasks.make(key)
-        if state.request is None:
-            _name_request(state, node)
+        state = self._make_request(node)
         if above is not None and state.part_of is None:
             self._set_within(state, above)
         return state
 
     def _find(self, node: StoredNode, above: TaskState | None, *, is_linked: bool) -> TaskState | None:
         if above is not None:
-            if node.basis != TURN:
+            if node.basis != events.TURN:
                 return above
-            is_answer = above.is_asked_by(node.sender) and node.performative in ANSWERS
+            is_answer = above.is_asked_by(node.sender) and node.performative in events.ANSWERS
             better = self._find_latest(node) if is_answer else None
-            node.link = TURN if better is None else LATEST
+            node.link = events.TURN if better is None else events.LATEST
             return above if better is None else better
-        if is_linked and node.above is None and node.cited is not None and node.performative in ENDERS:
-            key = make_key("cited", node.cited.hex())
-            state = self._tasks.make(key)
+        if is_linked and node.above is None and node.cited is not None and node.performative in events.ENDERS:
+            state = self._tasks.make(make_key("cited", node.cited.hex()))
             if node.ghost is None:
                 state.asked_elsewhere = node.parent
             return state
         if is_linked or node.performative is None:
             return None
         found = None
-        if node.performative in WITHDRAWN:
-            found, link = self._find_withdrawn(node), TAKEN_BACK
-        elif node.performative in ANSWERS:
-            found, link = self._find_latest(node), LATEST
-        elif node.performative in STATES:
-            found, link = self._find_question(node), NEXT_WORD
+        if node.performative in events.WITHDRAWN:
+            found, link = self._find_withdrawn(node), events.TAKEN_BACK
+        elif node.performative in events.ANSWERS:
+            found, link = self._find_latest(node), events.LATEST
+        elif node.performative in events.STATES:
+            found, link = self._find_question(node), events.NEXT_WORD
             if found is None and (node.meaning or node.work.has_progress or node.work.has_result):
-                found, link = self._find_latest(node), LATEST
+                found, link = self._find_latest(node), events.LATEST
         if found is not None:
             node.link = link
         return found
-
-    # What was asked of whom.
 
     def _find_latest(self, node: StoredNode) -> TaskState | None:
         """The latest thing that one of the receivers asked of the sender, or anyone else where it names no receiver."""
@@ -339,16 +292,14 @@ class Assigner:
     def _has_answered(self, question: Asking, name: str, asked: str) -> bool:
         """Whether the one asked, or anybody where none was, has said something to who asked since."""
         heard = self._view.get(("heard", name, asked), Ref.read)
-        return heard is not None and is_after(heard, question.ref)
+        return heard is not None and heard.find_moment() > question.ref.find_moment()
 
     def _find_withdrawn(self, node: StoredNode) -> TaskState | None:
         """The latest thing its sender asked of a receiver, or of anyone where it names none, that has not ended."""
-        act = WITHDRAWN[node.performative or ""]
+        act = events.WITHDRAWN[node.performative or ""]
         for asking in self._walk_asked(node.sender or ""):
-            is_meant = (
-                not node.receivers or not asking.receivers or not set(asking.receivers).isdisjoint(node.receivers)
-            )
-            if is_meant and act in ("", asking.act):
+            is_named = node.receivers and asking.receivers
+            if act in ("", asking.act) and not (is_named and set(asking.receivers).isdisjoint(node.receivers)):
                 state = self._tasks.find(asking.task)
                 if state is not None and not state.has_ended and state.ends == asking.ends:
                     return state
@@ -359,52 +310,35 @@ class Assigner:
         act = node.performative or ""
         asked = [asking for asking in self._walk_asked(node.sender or "") if asking.act == act]
         if node.handles:
-            for name in node.handles:
-                for asking in asked:
-                    if name.hex() in asking.handles:
-                        return self._tasks.find(asking.task)
-            return None
-        for asking in asked:
-            if not set(asking.receivers or ("",)).isdisjoint(node.receivers or ("",)):
-                return self._tasks.find(asking.task)
-        return None
+            alike = (each for name in node.handles for each in asked if name.hex() in each.handles)
+        else:
+            receivers = node.receivers or ("",)
+            alike = (each for each in asked if not set(each.receivers or ("",)).isdisjoint(receivers))
+        found = next(alike, None)
+        return self._tasks.find(found.task) if found is not None else None
 
     def _walk_asked(self, sender: str) -> Iterable[Asking]:
-        """What somebody asked for, the latest first."""
-        count = 0
-        for entries in self._view.walk(("asked-by", sender)):
-            for each in reversed(entries):
-                count += 1
-                if count > MAX_ASKED:
-                    return
-                yield each if isinstance(each, Asking) else Asking.read(each)
+        entries = (each for held in self._view.walk(("asked-by", sender)) for each in reversed(held))
+        return (each if isinstance(each, Asking) else Asking.read(each) for each in islice(entries, MAX_ASKED))
 
     def _remember(self, node: StoredNode, state: TaskState | None) -> None:
         """Keep what was asked of whom; and a question has had its next word once the one asked says anything."""
         view, sender = self._view, node.sender or ""
-        ref = make_ref(node)
+        ref = Ref.of(node)
         for name in node.receivers:
             view.own["heard", name, sender] = view.own["heard", name, ""] = ref
         self._spoken.add(node.sender)
         question = view.own.get(("next-word",))
-        if (question is not None and question.ref.sender != node.sender) or (
-            question is None and len(self._spoken) > 1
-        ):
+        if question.ref.sender != node.sender if question is not None else len(self._spoken) > 1:
             view.own["next-word",] = None
         if state is None:
             return
         is_own = state.is_asked_by(node.sender)
         self._note_end(node, state, is_own=is_own)
-        if node.performative not in ASKS or not (state.request == node.id or is_own):
+        if node.performative not in events.ASKS or not (state.request == node.id or is_own):
             return
-        asking = Asking(
-            ref,
-            state.id,
-            state.ends,
-            node.receivers,
-            node.performative or "",
-            tuple(name.hex() for name in node.handles),
-        )
+        handles = tuple(name.hex() for name in node.handles)
+        asking = Asking(ref, state.id, state.ends, node.receivers, node.performative or "", handles)
         if sender:
             view.own.setdefault(("asked-by", sender), []).append(asking)
         for name in node.receivers or ("",):
@@ -420,19 +354,15 @@ class Assigner:
     def _note_end(self, node: StoredNode, task: TaskState, *, is_own: bool) -> None:
         """A message belongs to a task, which it may end, or begin again."""
         act = node.performative or ""
-        if act in ASKS and is_own:
+        if act in events.ASKS and is_own:
             # What was answered before it was asked, by a clock that is behind, has not begun again.
             if node.task is not None or task.request != node.id:
                 task.go_on()
-        elif act in RETRIED and not is_own:
+        elif act in events.RETRIED and not is_own:
             task.fail(is_end=not node.is_retryable)
-        elif act in _ENDS or (act in STATES and task.act == "query" and not is_own):
+        elif act in _ENDS or (act in events.STATES and task.act == "query" and not is_own):
             task.end()
 
 
 def _find_only(node: StoredNode) -> str:
     return node.receivers[0] if len(node.receivers) == 1 else ""
-
-
-def _name_request(state: TaskState, node: StoredNode) -> None:
-    state.name_request(node.id, node.sender or "", node.performative or "", _find_only(node), node.work.mode)

@@ -1,26 +1,28 @@
-"""The blocks of a conversation: where its timeline is cut, and which of them have to be resolved.
-
-Where a block begins is decided by its records alone, so that the same ones are cut alike whatever came first and in
-whatever file: about one message in 256 begins one; and where none does for long, the thousandth. A conversation that is
-not longer than that is one block, of which nothing is stored but that it is resolved.
-"""
+"""The blocks of a conversation: where its timeline is cut, by its records alone, and which have to be resolved."""
 
 from __future__ import annotations
 
+import uuid
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 from zlib import crc32
 
-from ..inserting.marking import Fence
+from django.db import transaction
+
+from inspector.intake.models import Record
+
+from ..inserting.inserts import find_citing, find_keys, read_record, replace_parts
+from ..inserting.marking import Fence, hold_channels, hold_conversations, mark_conversations
 from ..models import Message
 from ..models.blocks import FIRST, Block
-from ..placing.nodes import StoredNode, load_chunk
+from ..placing.links import Guess
+from ..placing.nodes import StoredNode, find_misread, load_chunk
 from ..placing.places import KEY_BYTES, slot_of
 from ..rendering.wordings import History
 from .passes import Pass, Recut
-from .rereading import read_misread
+from .storing import mark_blocks
 from .view import View, name_form
 from .writing import Changes
 
@@ -42,12 +44,8 @@ def begins_block(node: StoredNode) -> bool:
 
 
 class Timeline:
-    """The blocks of one conversation that is being resolved, in order, and which of them are dirty.
-
-    Args:
-        history: of its wordings.
-        nodes: all of its messages, where they are one block.
-    """
+    """The blocks of one conversation that is being resolved, in order, and which of them are dirty; `nodes` are all of
+    its messages, where they are one block."""
 
     def __init__(self, history: History, nodes: list[StoredNode] | None = None) -> None:
         self.history = history
@@ -71,17 +69,13 @@ class Timeline:
             # What another version of the program has stored says where messages stand, and no more.
             self._recut.gone = [block.start for block in stored]
             return
-        self.blocks = stored
+        self.blocks, self.dirty = stored, set()
         latest = conversation.whole_generation
         self.is_whole = latest > conversation.settled_generation or not all(block.is_linked for block in stored)
-        self.dirty = {
-            block.start
-            for block in stored
-            if block.is_stale
-            or not block.is_linked
-            or block.form != form
-            or block.generation < max(block.changed_generation, latest)
-        }
+        for block in stored:
+            is_current = block.generation >= max(block.changed_generation, latest) and block.form == form
+            if block.is_stale or not block.is_linked or not is_current:
+                self.dirty.add(block.start)
         borders = [block.start for block in stored]
         rows = Message.objects.shown().filter(conversation=conversation, place__isnull=True)
         for at, source, index in rows.values_list("order_time", "order_source", "order_index").iterator():
@@ -94,7 +88,7 @@ class Timeline:
         block, nodes = self._loaded.pop(0)
         self.dirty.discard(block.start)
         if self.is_only:
-            return Pass(self.history, block, nodes, View.of_nothing(), changes)
+            return Pass(self.history, block, nodes, View(), changes)
         passed = Pass(self.history, block, nodes, View(self.conversation.pk, block.start), changes)
         passed.recut, self._recut = self._recut, Recut()
         passed.count_before = sum(each.count for each in self.blocks[: self.blocks.index(block)])
@@ -159,3 +153,32 @@ def _cut(nodes: Sequence[StoredNode], first: Block) -> Iterator[tuple[Block, lis
             block.order_time, block.order_source, block.order_index = order
         held += run
     yield block, held
+
+
+def _read_again(history: History, record_id: uuid.UUID, dialect: str | None, guess: Guess | None, fence: Fence) -> None:
+    """Put the messages of a record that is read otherwise in the place of its earlier ones, and mark who cites them."""
+    conversation = history.conversation
+    arrival = read_record(Record.objects.get(pk=record_id), dialect=dialect)
+    with transaction.atomic():
+        hold_channels([conversation.channel_id], is_shared=True)
+        borne = {conversation.channel_id: {key: {conversation.pk} for key in find_keys(conversation, arrival)}}
+        citing = find_citing(borne, conversation.workspace_id)
+        hold_conversations({conversation.pk, *citing})
+        fence()
+        ids = citing.keys()
+        mark_conversations(conversation_ids=ids, workspace_id=conversation.workspace_id, added_to=ids)
+        mark_blocks(citing)
+        history.read_anew(record_id, is_outdated=dialect is None)
+        replace_parts(arrival, conversation, guess, at=history.at)
+
+
+def read_misread(history: History, nodes: Sequence[StoredNode], view: View, fence: Fence) -> bool:
+    """Read again what is to be read otherwise of these nodes of a conversation, in order key; whether there was
+    anything. Its messages have to be loaded again then. `view` is what holds before them."""
+    guessed = {slug for node in nodes if node.guess is not None for slug in node.guess.scores}
+    spoken = {slug: None for slug in sorted(guessed) if view.get(("spoken", slug))}
+    misread = list(find_misread(nodes, spoken))
+    for record_id, dialect, guess in misread:
+        fence()
+        _read_again(history, record_id, dialect, guess, fence)
+    return bool(misread)

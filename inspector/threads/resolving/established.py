@@ -1,9 +1,8 @@
 """What a conversation has established, as one block finds it: each name is looked up when it is asked for.
 
-It notes what each telling asked, and what its record changed (`dependencies`). The answers are kept as digests,
-so that to compare them with those of another time costs no more than asking anew; they are made under a secret, so that
-nobody can write a log in which two contexts look alike. A fact stands under the question for it, so that whether a
-message still stands as it was told is answered by looking up what its telling asked.
+It notes what each telling asked, and what its record changed (`dependencies`). The answers are kept as digests under a
+secret, so that nobody can write a log in which two contexts look alike. A fact stands under the question for it, so
+that whether a message still stands as it was told is answered by looking up what its telling asked.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ _write_plain: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Established(Context):
-    """The context of the messages of a block.
-
-    Args:
-        count_before: how many messages come before the block.
-    """
+    """The context of the messages of a block, before which so many come."""
 
     def __init__(self, view: View, count_before: int = 0) -> None:
         self._view = view
@@ -50,8 +45,6 @@ class Established(Context):
         # By record id: what stands for a record wherever it is stored.
         self.identities: dict[str, str] = {}
         super().__init__()
-
-    # What dialects ask, each answer noted as it was before the record that asks.
 
     def find(self, kind: str, name: str, *, speaker: str | None = None) -> Entry | None:
         """The entry now in force, or None; with `speaker`, the latest that this speaker made."""
@@ -109,8 +102,6 @@ class Established(Context):
         if len(self._asked) <= _MAX_QUESTIONS or question == POSITION:
             self._asked.setdefault(question, self._answer(question))
 
-    # How it is answered.
-
     def expect(self, questions: Iterable[str]) -> None:
         """Look up together what is about to be asked."""
         self._view.expect(("question", each) for each in questions if each not in (ALL, POSITION, SIZE))
@@ -127,12 +118,10 @@ class Established(Context):
         return self._answers.get(question, 0)
 
     def _offset(self) -> int:
-        """How many messages come before the block."""
         self._view.note(("count",))
         return self._count_before
 
     def _sum_changed(self) -> int:
-        """A number for what the block has changed."""
         changed = sum(_name_number(*each) ^ self._answers[make_question(*each)] for each in self._changed)
         return changed + sum(_name_number(kind) for kind in self._forgotten_here)
 
@@ -178,8 +167,6 @@ class Established(Context):
         said = [[each.speaker, each.value, each.source, each.position] for each in held]
         self._answers[make_question(kind, name)] = weigh([kind, name, said])
 
-    # What changes it, each change kept.
-
     def add(self, entries: Iterable[Entry]) -> None:
         """Let these hold from here on; a later entry of the same kind and name replaces an earlier one."""
         for entry in entries:
@@ -217,16 +204,10 @@ class Established(Context):
         record, part = entry.source or (None, 0)
         return [record, part, self.identities.get(str(record), "") if record is not None else ""]
 
-    # One record at a time.
-
     def begin(self, *, record: str, identity: str, position: int, hide: Callable[[Entry], Entry] | None = None) -> None:
-        """Begin to tell a record: nothing has been asked and nothing changed.
-
-        Args:
-            identity: what stands for it by content.
-            position: the one-based place of its first message in the block.
-            hide: takes the record's tokens out of what it establishes.
-        """
+        """Begin to tell a record: nothing has been asked and nothing changed. `identity` stands for it by content,
+        `position` is the one-based place of its first message in the block, `hide` takes its tokens out of what it
+        establishes."""
         self.record, self._position, self._hide = record, position, hide
         self.identities[record] = identity
         self._changes, self._asked, self._forgotten = [], {}, set()
@@ -247,12 +228,8 @@ class Established(Context):
         return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
     def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
-        """Whether what was told then would be told alike now.
-
-        Args:
-            dialect: the dialect that the record is placed in now.
-            position: the one-based place of its first message in the block now.
-        """
+        """Whether what was told then would be told alike now, in this dialect and with the first message of its record
+        at this one-based place in the block."""
         start = f"{DECODER_VERSION} {dialect} "
         if not told_in.startswith(start):
             return False
@@ -272,8 +249,6 @@ class Established(Context):
             place = self._offset() + position if at == "here" else at
             self.add([self._read_entry(kind, name, value, speaker, record, part, identity, place)])
         self._changes = []
-
-    # What the block leaves.
 
     def note(self) -> None:
         """Say what the block has established."""

@@ -1,13 +1,7 @@
 """Links: which message each one answers, by the reply rules of the dialects; and the runs of an id that starts over.
 
-A sender's turn that is said again after a later turn, in other bytes, opens a new run; the same bytes are repeated.
-Within a run its messages stand in the order of their turns, as far as they stand in one block; what comes later than
-that stands by its time, and says so.
-
-A dialect names the ways to a parent (`dialects.Reply`), tried in order: by an id, by what correlates, by turns, or the
-latest that merely precedes. An id is looked up in the whole conversation, then in the channel; everything else among
-earlier messages. Whoever says to whom it speaks means those; else anyone else who spoke to its sender, or to
-nobody by name.
+A dialect names the ways to a parent (`dialects.Reply`), tried in order: docs/threads.md has the table. An id is looked
+up in the whole conversation, then in the channel; everything else among earlier messages.
 """
 
 from __future__ import annotations
@@ -26,24 +20,7 @@ from dialects import find_meant, get_dialect
 from ..models import Conversation
 from ..placing.citations import Citation, Elsewhere, say_several
 from ..placing.links import Way
-from ..placing.nodes import (
-    MAX_MEANT,
-    Bearer,
-    Rank,
-    Ref,
-    StoredNode,
-    add_bearer,
-    before_turn,
-    follow,
-    load_nodes,
-    make_bearer,
-    make_ref,
-    of_other,
-    read_bearers,
-    read_pair,
-    sort_nodes,
-    take_latest,
-)
+from ..placing.nodes import MAX_MEANT, Bearer, Pair, Rank, Ref, StoredNode, load_nodes, sort_nodes, take_latest
 from .view import Key, View
 
 LATE = "it came long after later turns, so it stands where its time puts it"
@@ -92,7 +69,6 @@ def _number(node: StoredNode, view: View) -> int:
 ANYONE: Final = ""
 # So many statements are looked at for the latest that waits for an answer.
 MAX_WAITING: Final = 512
-# A circle of parents is followed so far.
 MAX_CIRCLE: Final = 10_000
 CIRCLE: Final = "its parents go round in a circle, which is cut here"
 
@@ -103,12 +79,9 @@ def is_answer(node: StoredNode) -> bool:
 
 
 class Linker:
-    """Finds what the messages of a block answer, one after the other.
-
-    Args:
-        outside: messages of other blocks that bear the ids which they cite.
-        elsewhere: who bears those in other conversations of the channel that nobody in this one bears.
-    """
+    """Finds what the messages of a block answer, one after the other. `outside` are messages of other blocks that bear
+    the ids which they cite, `elsewhere` is who bears those in other conversations of the channel that nobody in this
+    one bears."""
 
     def __init__(
         self,
@@ -145,17 +118,16 @@ class Linker:
         """Give each node its parent, its ghost, or neither."""
         self._expect()
         for node in self._nodes:
-            ref = self._by_node[node.id] = make_ref(node)
+            ref = self._by_node[node.id] = Ref.of(node)
             for way in node.ways:
                 if self._follow(node, ref, way):
                     break
+            said = LATE if node.is_late else ""
             if node.opens_run:
                 said = (
                     f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
                 )
-                node.why = f"{node.why}; {said}" if node.why else said
-            elif node.is_late:
-                node.why = f"{node.why}; {LATE}" if node.why else LATE
+            node.why = "; ".join(filter(None, (node.why, said)))
             self._add(node, ref)
         self._load_distant()
 
@@ -177,31 +149,25 @@ class Linker:
         self._view.expect(dict.fromkeys(keys))
 
     def _add(self, node: StoredNode, ref: Ref) -> None:
-        """Let a message be earlier than those after it."""
-        view = self._view
+        own, view = self._view.own, self._view
         for receiver in node.receivers:
-            key: Key = ("to-me", receiver, node.run, node.task)
-            self._follow_turn(key, ref)
+            self._follow_turn(("to-me", receiver, node.run, node.task), ref)
         self._follow_turn(("previous", node.dialect, node.run), ref)
-        self._say(node, ref)
+        for receiver in node.receivers or (ANYONE,):
+            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
+            said: Pair | None = own.get(("said-to", receiver))
+            own["said-to", receiver] = said.follow(ref, by="sender") if said else Pair(ref)
+            view.put(("said-between", node.sender, receiver), ref)
         if node.correlation and not is_answer(node):
             for name in node.handles:
                 named: Key = ("named", name.hex())
-                view.put(named, add_bearer(view.get(named, read_bearers) or (), make_bearer(node, ref, name)))
+                view.put(named, Bearer.of(node, ref, name).add_to(view.get(named, Bearer.read_all) or ()))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
-            view.own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
+            own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
 
     def _follow_turn(self, key: Key, ref: Ref) -> None:
-        held = self._view.get(key, read_pair) if ref.turn is not None else None
-        self._view.put(key, follow(held, ref, by="turn"))
-
-    def _say(self, node: StoredNode, ref: Ref) -> None:
-        """Keep who said something to whom last."""
-        own, view = self._view.own, self._view
-        for receiver in node.receivers or (ANYONE,):
-            # Of anyone else, before the first one here, only an earlier block knows, which is asked where that matters.
-            own["said-to", receiver] = follow(own.get(("said-to", receiver)), ref, by="sender")
-            view.put(("said-between", node.sender, receiver), ref)
+        held: Pair | None = self._view.get(key, Pair.read) if ref.turn is not None else None
+        self._view.put(key, held.follow(ref, by="turn") if held else Pair(ref))
 
     def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
         if way.whom == "message-id":
@@ -224,30 +190,28 @@ class Linker:
             return True
         if found is None or found.id == node.id:
             return False
+        self._attach(node, way, found)
+        return True
+
+    def _attach(self, node: StoredNode, way: Way, found: Ref) -> None:
+        """Let a message answer another, or merely follow it, unless that closes a circle."""
         if self._closes_circle(node, found):
             node.why = "" if way.basis == "adjacency" else CIRCLE
-            return True
-        node.parent, node.basis, node.why = found.id, way.basis, way.why
+            return
+        node.parent, node.basis, node.why, node.above = found.id, way.basis, way.why, found.node
         if found.node is not None:
-            node.above = found.node
             self._has_ahead |= found.node.position > node.position
         else:
             self._distant[found.id].append(node)
         if way.basis != "adjacency":
-            self._answer(found.id, is_here=found.node is not None and found.node.id in self._by_node)
-        return True
+            self._answered.add(found.id)
+            if found.id not in self._by_node:
+                # What is answered in another block is known to be so by this fact.
+                self._view.put(("answered", found.id.hex), True)
 
     def _has_handles(self, found: Ref) -> bool:
-        if found.node is not None:
-            return bool(found.node.handles)
-        loaded = self._load(found.id)
-        return loaded is not None and bool(loaded.handles)
-
-    def _answer(self, message_id: uuid.UUID, *, is_here: bool) -> None:
-        """A message is answered; one of another block is known to be so by this fact."""
-        self._answered.add(message_id)
-        if not is_here:
-            self._view.put(("answered", message_id.hex), True)
+        node = found.node or self._load(found.id)
+        return node is not None and bool(node.handles)
 
     def _cite(self, node: StoredNode, way: Way) -> bool:
         """Find who bears the id: in the conversation, else in the trace, else in the channel; several are nobody."""
@@ -258,104 +222,75 @@ class Linker:
         bearers = self._bearers.get(key, ())
         if key == node.key:
             node.why = "it names itself as the message it answers"
-            return True
-        if len(bearers) > 1:
+        elif len(bearers) > 1:
             node.why = f"{way.why}, but {len(bearers)} messages of this conversation bear that id"
-            return True
-        if bearers:
-            bearer = bearers[0]
-            if self._closes_circle(node, bearer):
-                node.why = CIRCLE
-                return True
-            node.basis, node.why = way.basis, way.why
-            node.parent, node.above = bearer.id, bearer
-            self._has_ahead |= bearer.position > node.position
-            self._answer(bearer.id, is_here=bearer.id in self._by_node)
-            return True
-        node.basis, node.why, node.cited = way.basis, way.why, key
-        elsewhere = self._elsewhere.get(Citation(key, node.trace))
-        if elsewhere is None:
-            node.ghost = key
-        elif elsewhere.id is None:
-            node.ghost = key
-            node.why = say_several(way.why, elsewhere.count)
+        elif bearers:
+            self._attach(node, way, self._find_ref(bearers[0]))
         else:
-            node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
-            node.why = f"{way.why}; it is in another conversation"
+            node.basis, node.why, node.cited = way.basis, way.why, key
+            elsewhere = self._elsewhere.get(Citation(key, node.trace))
+            if elsewhere is not None and elsewhere.id is not None:
+                node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
+                node.why = f"{way.why}; it is in another conversation"
+            else:
+                node.ghost = key
+                node.why = say_several(way.why, elsewhere.count) if elsewhere is not None else way.why
         return True
 
     def _find(self, node: StoredNode, ref: Ref, way: Way) -> Ref | None:
-        view = self._view
-        if way.whom == "latest-to-me":
-            if not node.sender:
-                return None
-            return before_turn(view.get(("to-me", node.sender, node.run, node.task), read_pair), ref)
+        me = node.sender or ""
+        if way.whom.startswith("latest") and not me:
+            return None
         if way.whom == "latest-of-other":
-            return self._find_latest(node)
+            return self._find_latest(node, me)
         if way.whom == "latest-unanswered-of-other":
-            return self._find_unanswered(node)
-        return before_turn(view.get(("previous", node.dialect, node.run), read_pair), ref)
+            return self._find_unanswered(node, me)
+        is_to_me = way.whom == "latest-to-me"
+        key: Key = ("to-me", me, node.run, node.task) if is_to_me else ("previous", node.dialect, node.run)
+        pair: Pair | None = self._view.get(key, Pair.read)
+        return pair and pair.before_turn(ref)
 
     def _find_correlated(self, node: StoredNode, name: bytes) -> Sequence[Bearer]:
         """The statement that an answer means by an id, or all that it may mean; else the first to come."""
         self._view.note_everywhere(("id", name.hex()))
         own = [each for each in self._bearers.get(name, ()) if not is_answer(each)]
         earlier = [each for each in own if each.position < node.position]
-        bearers = [*map(partial(self._make_bearer, name), earlier), *self._list_named(name)]
-        bearers.sort(key=self._rank_bearer)
+        named: Key = ("named", name.hex())
+        bearers = [*map(partial(self._make_bearer, name), earlier), *(self._view.get(named, Bearer.read_all) or ())]
+        bearers.sort(key=self._find_moment)
         if not bearers:
             behind = (each for each in own if each.position >= len(self._nodes))
             later = {each.id: each for each in (*self._named_here.get(name, ()), *behind) if each is not node}
             bearers = [self._make_bearer(name, each) for each in reversed(later.values())]
         if not bearers:
-            named: Key = ("named", name.hex())
             stored = [each for each in self._view.list_everywhere([named])[named] if each.border > self._view.border]
             # A later block has those of all blocks before it, too.
-            bearers = read_bearers(stored[-1].value)[::-1] if stored else []
+            bearers = Bearer.read_all(stored[-1].value)[::-1] if stored else []
         if len(bearers) > MAX_MEANT:
             return bearers
         return find_meant(bearers, sender=node.sender, receivers=node.receivers, get_content=attrgetter("content"))
 
-    def _list_named(self, name: bytes) -> Sequence[Bearer]:
-        return self._view.get(("named", name.hex()), read_bearers) or ()
-
-    def _rank_bearer(self, bearer: Bearer) -> tuple[bool, Rank | int]:
-        node = self._held.get(bearer.ref.id)
-        return (False, bearer.ref.rank) if node is None else (True, node.position)
+    def _find_moment(self, bearer: Bearer) -> tuple[bool, Rank | int]:
+        return (True, node.position) if (node := self._held.get(bearer.ref.id)) else (False, bearer.ref.rank)
 
     def _make_bearer(self, name: bytes, node: StoredNode) -> Bearer:
-        ref = self._by_node.get(node.id) or Ref(node.id, (node.instant, "", 0, 0), node.sender, None, node)
-        return make_bearer(node, ref, name)
+        return Bearer.of(node, self._find_ref(node), name)
 
-    def _find_latest(self, node: StoredNode) -> Ref | None:
-        me, view = node.sender, self._view
-        if not me:
-            return None
+    def _find_ref(self, node: StoredNode) -> Ref:
+        return self._by_node.get(node.id) or Ref(node.id, (node.instant, "", 0, 0), node.sender, None, node)
+
+    def _find_latest(self, node: StoredNode, me: str) -> Ref | None:
         pairs = [pair for other in node.receivers if other != me for pair in _pairs(other, me)]
-        told = take_latest(view.get(pair, Ref.read) for pair in pairs)
-        if told is not None:
-            return told
-        return take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
+        told = take_latest(self._view.get(pair, Ref.read) for pair in pairs)
+        return told or take_latest(self._find_said(("said-to", receiver), me) for receiver in (me, ANYONE))
 
     def _find_said(self, key: Key, me: str) -> Ref | None:
         """The latest of these that somebody else sent, in this block or before it."""
-        found = of_other(self._view.own.get(key), me)
-        if found is not None or self._view.is_first:
-            return found
-        walked = self._view.walk(key)
-        if key in self._view.own:
-            next(walked)
-        for written in walked:
-            found = of_other(read_pair(written), me)
-            if found is not None:
-                return found
-        return None
+        walked = (pair if isinstance(pair, Pair) else Pair.read(pair) for pair in self._view.walk(key))
+        return next((other for other in (pair.of_other(me) for pair in walked) if other is not None), None)
 
-    def _find_unanswered(self, node: StoredNode) -> Ref | None:
+    def _find_unanswered(self, node: StoredNode, me: str) -> Ref | None:
         """The latest statement to its sender or to nobody that waits: by one whom it speaks to, else by anyone else."""
-        me = node.sender
-        if not me:
-            return None
         others = {other for other in node.receivers if other != me}
         to_me: Ref | None = None
         looked_at = 0
@@ -375,16 +310,11 @@ class Linker:
                 to_me = to_me or ref
         return to_me
 
-    # Circles.
-
-    def _closes_circle(self, node: StoredNode, target: Ref | StoredNode) -> bool:
-        """Whether the parents of a message lead back to the one that is to answer it.
-
-        What stands later than a message is asked by the ids alone that it names, for its turn has not come; so what the
-        wire says is cut at the first of a circle, and otherwise where it is closed by what is inferred.
-        """
-        above = target.node if isinstance(target, Ref) else target
-        is_ahead = above is not None and above.position > node.position
+    def _closes_circle(self, node: StoredNode, target: Ref) -> bool:
+        """Whether the parents of a message lead back to the one that is to answer it. Of what stands later only the ids
+        that it names are known; so what the wire says is cut at the first of a circle, and what is inferred where it
+        closes one."""
+        is_ahead = target.node is not None and target.node.position > node.position
         if not (is_ahead or self._has_ahead or self._view.get(("ahead",))):
             return False
         at: uuid.UUID | None = target.id
@@ -415,11 +345,8 @@ class Linker:
             bearers |= {each.id for each in self._load_where(Q(id_key=key, channel_id=self._conversation.channel_id))}
         return bearers.pop() if len(bearers) == 1 else None
 
-    # What stands in other blocks.
-
     def _load(self, message_id: uuid.UUID) -> StoredNode | None:
-        found = self._load_where(Q(pk=message_id))
-        return found[0] if found else None
+        return next(iter(self._load_where(Q(pk=message_id))), None)
 
     def _load_where(self, wanted: Q) -> list[StoredNode]:
         return load_outside(self._conversation, wanted, self._nodes)

@@ -23,11 +23,9 @@ from .writing import Changes
 
 @dataclass(slots=True)
 class Recut:
-    """What a block changes of how its conversation is cut.
-
-    `gone` are the borders of blocks that are none any more, `beside` other blocks that are cut anew and yet to be gone
-    through. `is_moved` is whether other messages may stand before those behind it.
-    """
+    """What a block changes of how its conversation is cut: `gone` are the borders of blocks that are none any more,
+    `beside` other blocks that are cut anew and yet to be gone through. `is_moved`: other messages may stand before
+    those behind it."""
 
     gone: list[bytes] = field(default_factory=list)
     beside: list[Block] = field(default_factory=list)
@@ -35,13 +33,8 @@ class Recut:
 
 
 class Pass:
-    """A block that is gone through; what it adds up to is known once its messages are told.
-
-    Args:
-        history: of the wordings of its conversation.
-        nodes: its messages, by order key.
-        changes: takes the rows that come out otherwise.
-    """
+    """A block that is gone through; what it adds up to is known once its messages are told. `changes` takes the rows
+    that come out otherwise."""
 
     # What is known once it has been linked, and once it has been told.
     tasks: Tasks
@@ -75,11 +68,7 @@ class Pass:
         return list_citations(self.nodes, {node.key for node in [*self.nodes, *self._outside] if node.key})
 
     def link(self, elsewhere: Mapping[Citation, Elsewhere]) -> None:
-        """Link and assign its messages.
-
-        Args:
-            elsewhere: who bears what they cite in other conversations.
-        """
+        """Link and assign its messages; `elsewhere` is who bears what they cite in other conversations."""
         conversation, view = self.conversation, self.view
         self.nodes = nodes = order_nodes(self.nodes, view)
         for position, node in enumerate(nodes):
@@ -90,12 +79,8 @@ class Pass:
         Assigner(conversation, nodes, view, self.tasks).assign()
 
     def tell(self, texts: Texts, fence: Fence) -> Iterator[None]:
-        """Tell those of its messages that do not stand as they are told, one by one, and sum all up.
-
-        Args:
-            texts: what their records established.
-            fence: called between loads, as a sign of life.
-        """
+        """Tell those of its messages that do not stand as they are told, one by one, and sum all up. `texts` are what
+        their records established, `fence` is called between loads, as a sign of life."""
         retelling = Retelling(self.nodes, Established(self.view, self.count_before), texts, fence)
         for node, row, established in retelling.go_through():
             self.changes.take(self.history, node, row, established)

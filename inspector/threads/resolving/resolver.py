@@ -1,19 +1,10 @@
 """Resolving: each message of a conversation linked, assigned to its task and told; one loop, block by block.
 
-A conversation is cut by order key into blocks of some hundred messages (`blocks`). To resolve it:
-
-1. take the first block that is dirty: messages came into it, or something that it read has changed;
-2. go through its messages in order, with a view of what holds where it begins (`view`): who is answered (`linking`),
-   which task each belongs to (`assigning`, `tasks.rows`), and in which words it is told (`established`);
-3. write the rows that came out otherwise, and what the block adds up to (`summaries`);
-4. compare the facts that the block gives with those that it gave before: whoever read one of them is dirty now;
-5. until none is dirty. Then the conversation's row is the sum of its blocks.
-
-Nothing is carried from block to block, so one message more costs the blocks that it changes, wherever it comes in. The
-same set of records gives the same rows in whatever order and batches they came: a block is a function of its messages
-and of what it reads. Each block is written in one transaction, so that a worker killed at any point leaves blocks that
-are resolved and blocks that are dirty. Most conversations are one block: those are gone through and written together,
-and keep no facts.
+The first dirty block (`blocks`) is gone through with a view of what holds where it begins (`view`): who is answered
+(`linking`), which task each message belongs to (`assigning`), in which words it is told (`established`). Rows that came
+out otherwise are written, and what the block adds up to (`summaries`). Whoever read a fact that has changed is dirty
+now; until none is. A block is a function of its messages and of what it reads, and is written in one transaction: a
+worker killed at any point leaves blocks that are resolved and blocks that are dirty. Those of one block keep no facts.
 """
 
 from __future__ import annotations
@@ -24,22 +15,23 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from django.db import connection
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import transaction
+from django.db.models import Func, IntegerField, OuterRef
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
 from ..decryption import ask_opening
-from ..inserting.marking import Fence, hold_alone
+from ..inserting.marking import Fence, hold_alone, hold_channels
 from ..messages import count_hidden_by_conversation
-from ..models import Conversation, Task
+from ..models import Conversation, Message, Task
 from ..models.blocks import Fact
-from ..placing.citations import Citation, Elsewhere, find_bearers_alone
+from ..placing.citations import Citation, Elsewhere, find_bearers
 from ..placing.nodes import find_misread, load_timelines
 from ..rendering.wordings import History, Texts, note_rest
 from ..tasks.rows import make_row, write_tasks, write_touched
 from . import blocks
-from .blocks import Timeline, is_one_block
+from .blocks import Timeline, is_one_block, read_misread
 from .passes import Pass
-from .rereading import read_misread
 from .storing import break_off, mark_readers, write_block, write_facts, write_only_blocks
 from .summaries import add_up, read_summary, write_rows
 from .view import View, digest_key
@@ -56,16 +48,10 @@ def resolve(
     finish: Callable[[set[uuid.UUID]], None],
     others: Sequence[Conversation] = (),
 ) -> None:
-    """Link, assign and tell what is dirty of a conversation, and note up to which generation it is resolved.
-
-    Args:
-        conversation: the row; its generation as loaded is what this run resolves.
-        fence: called inside every writing transaction, and as the sign of life between them; raises when another
-            worker has taken over.
-        finish: called inside the last one, so that the job ends together with its work; with the ids of those of the
-            others that it has resolved.
-        others: more conversations of the same workspace, of which nobody else works on one: those of them that are
-            one block are resolved with it, as far as they are not too much together.
+    """Link, assign and tell what is dirty of a conversation, up to its generation as loaded. `fence` is called inside
+    every writing transaction, and as the sign of life between them; it raises when another worker has taken over.
+    `finish` is called inside the last one, so that the job ends together with its work, with the ids of those of the
+    `others` that are resolved with it: conversations of the workspace that are one block, on which nobody else works.
     """
     timelines = _begin(conversation, others, fence)
     held = [each.conversation.pk for each in timelines]
@@ -97,7 +83,7 @@ def _begin(conversation: Conversation, others: Sequence[Conversation], fence: Fe
             chosen.append(other)
     history = History(conversation)
     nodes = load_timelines([each.pk for each in chosen])
-    while read_misread(history, nodes[conversation.pk], View.of_nothing(), fence):
+    while read_misread(history, nodes[conversation.pk], View(), fence):
         nodes |= load_timelines([conversation.pk])
     if not is_one_block(len(nodes[conversation.pk])):
         return [Timeline(History(conversation))]
@@ -108,28 +94,23 @@ def _begin(conversation: Conversation, others: Sequence[Conversation], fence: Fe
 
 def _count_shown(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
     """How many messages of each conversation are shown, counted up to one more than a block holds."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT asked.id, (SELECT count(*) FROM (
-                SELECT FROM threads_message AS message WHERE message.conversation_id = asked.id AND NOT EXISTS (
-                    SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = message.record_id) LIMIT %s
-            ) AS shown) FROM unnest(%s::uuid[]) AS asked (id)
-            """,
-            [blocks.MAX_MESSAGES + 1, list(conversation_ids)],
-        )
-        return dict(cursor.fetchall())
+    shown = Message.objects.shown().filter(conversation=OuterRef("pk")).values("part")[: blocks.MAX_MESSAGES + 1]
+    count = Func(ArraySubquery(shown), function="cardinality", output_field=IntegerField())
+    return dict(Conversation.objects.filter(pk__in=conversation_ids).values_list("pk", count))
 
 
 def _look_up(passes: Sequence[Pass]) -> dict[uuid.UUID, Mapping[Citation, Elsewhere]]:
-    """By channel, who bears in other conversations the ids that nobody bears in the citing one."""
+    """By channel, who bears in other conversations the ids that nobody bears in the citing one. Nothing arrives
+    meanwhile, so that whoever brings one of these ids finds who cites it."""
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in passes:
         wanted[each.conversation.channel_id] |= each.list_citations()
-    return {
-        channel_id: find_bearers_alone(passes[0].conversation.workspace_id, channel_id, citations)
-        for channel_id, citations in wanted.items()
-    }
+    found: dict[uuid.UUID, Mapping[Citation, Elsewhere]] = {}
+    for channel_id in filter(wanted.get, wanted):
+        with transaction.atomic():
+            hold_channels([channel_id], is_shared=False)
+            found[channel_id] = find_bearers(passes[0].conversation.workspace_id, channel_id, wanted[channel_id])
+    return found
 
 
 def go_through(
@@ -138,13 +119,9 @@ def go_through(
     fence: Fence,
     write_window: Callable[[], None] | None = None,
 ) -> None:
-    """Link, assign and tell the messages of these blocks, each of another conversation.
-
-    Args:
-        elsewhere: by channel, who bears in other conversations the ids that nobody bears in the citing one.
-        fence: called between loads, as a sign of life.
-        write_window: writes what has changed as soon as that is much; without it nothing is written.
-    """
+    """Link, assign and tell the messages of these blocks, each of another conversation. `elsewhere` is by channel who
+    bears in other conversations the ids that nobody bears in the citing one. `write_window` writes what has changed as
+    soon as that is much."""
     for each in passes:
         each.link(elsewhere.get(each.conversation.channel_id, {}))
     texts = Texts(node for each in passes for node in each.nodes)
@@ -175,27 +152,17 @@ def _write(passed: Pass) -> set[bytes]:
 
 
 def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader: uuid.UUID | None = None) -> None:
-    """Write what the blocks of conversations come to; call inside the transaction that holds them.
-
-    Args:
-        timelines: of conversations of one workspace.
-        passes: the last ones over their blocks.
-        reader: the job that reads the last of a delivery and resolves them, where it does.
+    """Write what the blocks of conversations of one workspace come to, by the last passes over them; call inside the
+    transaction that holds them. `reader` is the job that reads the last of a delivery and resolves them, where it does.
     """
     conversations = [each.conversation for each in timelines]
     only = [each for each in passes if each.view.is_only]
     summaries = {each.conversation.pk: [each.summary] for each in only}
     exchanges = [each.exchanges for each in only]
     if only:
-        write_tasks(
-            [
-                make_row(each.conversation, task)
-                for each in only
-                for task in each.tasks.states.values()
-                if task.message_count
-            ],
-            known=Task.objects.filter(conversation_id__in=[each.conversation.pk for each in only]),
-        )
+        tasks = ((each.conversation, task) for each in only for task in each.tasks.states.values())
+        rows = [make_row(conversation, task) for conversation, task in tasks if task.message_count]
+        write_tasks(rows, known=Task.objects.filter(conversation_id__in=list(summaries)))
         write_only_blocks(only)
     for each in timelines:
         if not each.is_only:

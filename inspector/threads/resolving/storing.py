@@ -8,15 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from django.db import connection
 from django.db.models import Max
 
 from inspector.intake.bulk import copy_rows
+from inspector.lookups import IsAny
 
 from ..models.blocks import BROKEN_OFF, Block, Fact, Read
 from ..tasks.states import make_task_id
 from .passes import Pass
-from .summaries import write_summary
 from .view import digest_everywhere, digest_key, name_form
 
 
@@ -51,10 +52,8 @@ _Rows = dict[tuple[bytes, bytes], tuple[Any, ...]]
 @dataclass(slots=True)
 class Changed:
     """Which keys have changed, by the border of the block that gave them: for those behind it, and for all others.
-
-    `names` are ids that messages bear which were not there before: a block that was resolved since they arrived has
-    seen them. `tasks` are the ids of those that a block that is gone said something of.
-    """
+    `names` are ids of new messages: a block that was resolved since they arrived has seen them. `tasks` are the ids of
+    those that a block that is gone said something of."""
 
     behind: list[tuple[bytes, bytes]] = field(default_factory=list)
     everywhere: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -104,50 +103,30 @@ def _note_nodes(passed: Pass, changed: Changed) -> None:
             changed.behind.append((digest_key(("parent", node.id.hex)), border))
 
 
-def _replace_rows(
-    model: type[Fact] | type[Read],
-    columns: Sequence[str],
-    passed: Pass,
-    rows: _Rows,
-) -> _Rows:
-    """Put these rows, by border and key, in the place of those of a block and of those that it stands for.
-
-    Returns:
-        what was stored before.
-    """
-    table, pk = model._meta.db_table, passed.conversation.pk
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT border, key, {', '.join(columns)} FROM {table} WHERE conversation_id = %s AND border = ANY(%s)",  # noqa: S608
-            [pk, [passed.block.start, *passed.recut.gone]],
-        )
-        held = {
-            (bytes(border), bytes(key)): tuple(None if each is None else bytes(each) for each in said)
-            for border, key, *said in cursor.fetchall()
-        }
-        if stale := [at for at, said in held.items() if rows.get(at) != said]:
-            cursor.execute(
-                f"DELETE FROM {table} AS held USING unnest(%s::bytea[], %s::bytea[]) AS stale (border, key)"  # noqa: S608
-                " WHERE held.conversation_id = %s AND held.key = stale.key AND held.border = stale.border",
-                [[border for border, _ in stale], [key for _, key in stale], pk],
-            )
+def _replace_rows(model: type[Fact] | type[Read], columns: Sequence[str], passed: Pass, rows: _Rows) -> _Rows:
+    """Put these rows in the place of those of a block and of those that it stands for; what was stored before."""
+    pk, held, ids = passed.conversation.pk, _Rows(), dict[tuple[bytes, bytes], int]()
+    stored = model._default_manager.filter(conversation=pk, border__in=[passed.block.start, *passed.recut.gone])
+    for row_id, border, key, *said in stored.values_list("pk", "border", "key", *columns):
+        at = bytes(border), bytes(key)
+        ids[at], held[at] = row_id, tuple(None if each is None else bytes(each) for each in said)
+    if stale := [ids[at] for at, before in held.items() if rows.get(at) != before]:
+        model._default_manager.filter(IsAny("id", stale)).delete()
     new = [(pk, key, border, *said) for (border, key), said in rows.items() if held.get((border, key)) != said]
     copy_rows(model=model, columns=("conversation_id", "key", "border", *columns), rows=new)
     return held
 
 
 def write_block(passed: Pass, *, is_quiet: bool) -> None:
-    """Put the row of a block, and of those that are cut beside it, in the place of those that were there.
-
-    Unless it is quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked.
-    """
+    """Put the row of a block, and of those that are cut beside it, in the place of those that were there. Unless it is
+    quiet somebody has marked the conversation meanwhile, and perhaps one of these: they stay marked."""
     conversation, block, recut = passed.conversation, passed.block, passed.recut
     held = Block.objects.filter(conversation=conversation, border__in=[block.start, *recut.gone])
     changed = 0 if is_quiet else held.aggregate(latest=Max("changed_generation"))["latest"] or 0
     if recut.gone:
         held.exclude(border=block.start).delete()
-    block.generation, block.form, block.summary = conversation.generation, name_form(), write_summary(passed.summary)
-    block.is_stale = False
+    block.generation, block.form, block.is_stale = conversation.generation, name_form(), False
+    block.summary = msgspec.json.encode(passed.summary).decode()
     for each in recut.beside:
         each.form, each.is_stale = name_form(), True
     for each in (block, *recut.beside):
@@ -163,14 +142,9 @@ def break_off(passes: Iterable[Pass]) -> None:
 
 
 def mark_blocks(slots: Mapping[uuid.UUID, Iterable[bytes]], names: Iterable[tuple[uuid.UUID, bytes]] = ()) -> None:
-    """Mark blocks as dirty: those that messages stand in, and those that have looked for an id that a message bears.
-
-    Call it inside the transaction that holds their conversations and counts them up.
-
-    Args:
-        slots: of the messages, by conversation, as far as the borders of blocks are long: see `places`.
-        names: conversations, and the keys of ids that are no longer borne in them, or are borne again.
-    """
+    """Mark blocks as dirty: those that messages stand in, by conversation and `slots`, and those that have looked for
+    `names`: keys of ids that are no longer borne, or are borne again. Call it inside the transaction that holds their
+    conversations and counts them up."""
     pairs = [(pk, slot) for pk, each in slots.items() for slot in each]
     read = [(pk, digest_everywhere(digest_key(("id", key.hex())))) for pk, key in names]
     with connection.cursor() as cursor:
@@ -197,11 +171,8 @@ UPDATE threads_block AS block SET changed_generation = conversation.generation
 
 
 def mark_readers(passed: Pass, changed: Changed, *, is_quiet: bool) -> set[bytes]:
-    """Mark the blocks that have read what has changed by a pass over one; their borders.
-
-    Args:
-        is_quiet: whether nothing has arrived since the blocks of the present generation were gone through.
-    """
+    """Mark the blocks that have read what has changed by a pass over one; their borders. It `is_quiet` where nothing
+    has arrived since the blocks of the present generation were gone through."""
     found: set[bytes] = set()
     not_itself = "read.border <> asked.border"
     unseen = " AND block.generation < %(generation)s" if is_quiet else ""

@@ -1,10 +1,8 @@
 """Summaries: what the messages of a block add up to, and what those of all blocks come to for their conversation.
 
-A conversation's row is their sum in the order of the blocks, and nothing else. Messages stand by their places.
-
-Its digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
+The digest is over a set (`multiset`), one element for each message: how it is told, what it answers, and where it
 stands, by its time and how many of that time come before it. So nothing in an element moves when another message comes
-in before it. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
+in. Messages are named by their records' identities and their parts: equal sets of records give equal digests.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
@@ -43,13 +42,11 @@ MAX_SENDERS = 50
 
 
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
-    """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal.
-
-    `agents` and `dialects` stand in the order in which they appear, with how many messages each sent, or is in.
-    `asks` is the place of the first that asks for something, `asked` and `named` the ids of the messages that may name
-    the conversation: the first that asks for something by name, the first with a name that is no greeting. `latest`
-    counts the messages of the last time.
-    """
+    """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal. `agents` and
+    `dialects` stand in the order in which they appear, with how many messages each sent, or is in. `asks` is the place
+    of the first that asks for something, `asked` and `named` the ids of those that may name the conversation: the first
+    that asks for something by name, the first with a name that is no greeting. `latest` counts the messages of the last
+    time."""
 
     count: int = 0
     first_at: int | None = None
@@ -69,26 +66,14 @@ class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     elements: bytes = b""
 
 
-_encoder: Final = msgspec.json.Encoder()
-_decoder: Final = msgspec.json.Decoder(Summary)
-
-
-def write_summary(summary: Summary) -> str:
-    """The summary as JSON text."""
-    return _encoder.encode(summary).decode()
-
-
 def read_summary(text: str) -> Summary:
-    """The summary that `write_summary` wrote."""
-    return _decoder.decode(text)
+    """The summary of its JSON text."""
+    return msgspec.json.decode(text, type=Summary)
 
 
 def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
-    """What these nodes add up to, placed and told, in the order of the timeline.
-
-    Args:
-        before: the latest time before the block, and how many messages have it, where one of the block has it too.
-    """
+    """What these nodes add up to, placed and told, in the order of the timeline. `before` is the latest time before the
+    block, and how many messages have it, where one of the block has it too."""
     instants = [node.instant for node in nodes]
     about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
@@ -118,16 +103,13 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
     """Who sends or receives one of them, and how many each sent; within a message its sender comes first."""
     found: dict[str, int] = {}
     for node in nodes:
-        sender = node.sender
-        if sender:
-            found[sender] = found.get(sender, 0) + 1
-        for name in node.receivers:
-            if name and name not in found:
-                found[name] = 0
+        if node.sender:
+            found[node.sender] = found.get(node.sender, 0) + 1
+        for name in filter(None, node.receivers):
+            found.setdefault(name, 0)
     return list(found.items())
 
 
-# The columns of a conversation that its blocks add up to.
 ADDED_UP: Final = (
     *("settled_digest", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
     *("first_at", "last_at"),
@@ -135,12 +117,8 @@ ADDED_UP: Final = (
 
 
 def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
-    """What the summaries of all blocks of a conversation come to: the message that names it, and `ADDED_UP`.
-
-    Args:
-        every: in the order of the blocks.
-        hidden: how many messages a withdrawal hides.
-    """
+    """What the summaries of all blocks of a conversation, in their order, come to: the message that names it, and
+    `ADDED_UP`. `hidden` counts the messages that a withdrawal hides."""
     dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
     severities = Counter[int]()
     for each in every:
@@ -152,8 +130,8 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
     grave = sorted(chain.from_iterable(each.gravest for each in every), key=lambda each: (-each[0], each[1]))
     first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
     last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
-    subject = next((each.asked for each in every if each.asked), None)
-    subject = subject or next((each.named for each in every if each.named), None)
+    subjects = chain((each.asked for each in every), (each.named for each in every))
+    subject = next(filter(None, subjects), None)
     tally = Tally(
         asked=next((each.asks for each in every if each.asks), None),
         asked_count=sum(acts[act] for act in ASKS),
@@ -172,7 +150,7 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
         sum(each.count for each in every),
         len(set(chain.from_iterable(each.missing for each in every))),
         max(severities, default=0),
-        make_storable(write_tally(tally)),
+        make_storable(msgspec.json.encode(tally).decode()),
         None if first_at is None else read_instant(first_at),
         None if last_at is None else read_instant(last_at),
     )
@@ -180,12 +158,9 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of a conversation's messages.
-
-    `asked` is the place, in hexadecimal, of the first that asks for something. `severities` counts messages by their
-    gravest note (0 is none), `senders` by who sent them, for the agents that appear first. `gravest` are places.
-    `hidden` counts those that a withdrawal hides; nothing else here counts them.
-    """
+    """Counts of a conversation's messages. `asked` is the place, in hexadecimal, of the first that asks for something.
+    `severities` counts messages by their gravest note (0 is none), `senders` by who sent them, for the agents that
+    appear first. `gravest` are places. `hidden` counts those that a withdrawal hides; nothing else here counts them."""
 
     asked: str | None
     asked_count: int
@@ -197,17 +172,11 @@ class Tally:
     hidden: int = 0
 
 
-def write_tally(tally: Tally) -> str:
-    """The tally as JSON text."""
-    return msgspec.json.encode(tally).decode()
-
-
 def read_tally(text: str) -> Tally:
-    """The tally that `write_tally` wrote."""
+    """The tally of its JSON text."""
     return msgspec.json.decode(text, type=Tally)
 
 
-# Identity and part of a record.
 _NAME: Final = Struct(">32si")
 # Microseconds since 1970, how many of that time come before it; its name; its run; whether its parent is in this
 # conversation, and whether what it cites is missing; the bytes of what stands for a parent elsewhere, of what it cites
@@ -223,12 +192,8 @@ class Moment(NamedTuple):
 
 
 def list_elements(nodes: Iterable[StoredNode], before: Moment | None = None) -> Iterator[bytes]:
-    """The elements of these placed and told messages of a conversation, in the order of its timeline.
-
-    Args:
-        nodes: the messages; none of the others that come later has the time of one of them.
-        before: of those that come before them, the latest time. None has another time of theirs.
-    """
+    """The elements of these placed and told messages of a conversation, in the order of its timeline. `before` is the
+    latest time before them, where one of them has it too."""
     held: dict[int, int] = {} if before is None else {before.instant: before.messages}
     for node in nodes:
         instant, above, cited = node.instant, node.above, node.cited or b""
@@ -257,18 +222,12 @@ def write_rows(totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tupl
     """Write the rows of these conversations, as `add_up` gave them and as their tasks stand; where they are held."""
     about = [subject for _, (subject, _) in totals if subject]
     topics: dict[uuid.UUID | None, str] = {}
-    topics.update(Message.objects.filter(pk__in=about).values_list("id", "topic") if about else ())
+    beginning = Left("topic", MAX_SUBJECT_LENGTH)
+    topics.update(Message.objects.filter(pk__in=about).values_list("id", beginning) if about else ())
     states = _read_states([each.pk for each, _ in totals])
     now = timezone.now()
     rows = [
-        (
-            each.pk,
-            each.generation,
-            now,
-            derive_state(*states[each.pk]),
-            topics.get(subject, "")[:MAX_SUBJECT_LENGTH],
-            *row,
-        )
+        (each.pk, each.generation, now, derive_state(*states[each.pk]), topics.get(subject, ""), *row)
         for each, (subject, row) in totals
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)

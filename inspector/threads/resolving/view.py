@@ -1,17 +1,9 @@
 """What holds where a block begins, as it is asked for; and what the block makes of it.
 
-A conversation is resolved block by block (`resolver`). Going through a block asks for keys: the latest message to an
-agent, the run of a dialect, the meaning of a word. A key is answered by what the block itself has said of it, else by
-the latest earlier block that did, found by one look-up. What was asked is noted with how far back its answer came
-from, so that a change of an earlier block marks those later ones that would be answered otherwise now, and no others.
-Nothing is copied from block to block, so nothing can go stale.
-
-    view.get(("to", "bob"))            the value that holds now
-    view.put(("to", "bob"), value)     from here on it is this one
-    view.walk(("asked", "bob"))        the values of one key, the latest first: of this block, then of earlier ones
-    view.list_everywhere([("asks", …)])  the values of keys in all other blocks, earlier and later, in order
-
-Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving comes to an end.
+A key is answered by what the block itself has said of it, else by the latest earlier block that did. What was asked is
+noted with how far back its answer came from, so that a change of an earlier block marks those later ones that would be
+answered otherwise now. Of a key that is read everywhere, a value depends on nothing that comes later, so that resolving
+comes to an end.
 """
 
 from __future__ import annotations
@@ -19,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -56,7 +48,14 @@ def digest_everywhere(digest: bytes) -> bytes:
     return blake2b(b"everywhere" + digest, digest_size=FACT_BYTES).digest()
 
 
-_encode: Final = json.JSONEncoder(separators=(",", ":"), default=lambda value: value.write()).encode
+def make_plain(value: Any) -> Any:
+    """What JSON has no form for: ids and bytes in hexadecimal, times in ISO 8601, and what writes itself."""
+    if isinstance(value, bytes | uuid.UUID):
+        return (value if isinstance(value, bytes) else value.bytes).hex()
+    return value.isoformat() if isinstance(value, datetime) else value.write()
+
+
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=make_plain).encode
 
 
 class Found(NamedTuple):
@@ -86,17 +85,6 @@ def find_latest(conversation_id: uuid.UUID | None, keys: Sequence[bytes], border
         return {bytes(key): _load(at, value) for key, at, value in cursor.fetchall()}
 
 
-def walk_back(conversation_id: uuid.UUID | None, key: bytes, border: bytes) -> Iterator[Found]:
-    """The values of a key before a border, the latest first."""
-    rows = Fact.objects.filter(conversation=conversation_id, key=key).order_by("-border")
-    while True:
-        found = [_load(*row) for row in rows.filter(border__lt=border).values_list("border", "value")[:WALKED]]
-        yield from found
-        if len(found) < WALKED:
-            return
-        border = found[-1].border
-
-
 def list_everywhere(conversation_id: uuid.UUID | None, keys: Collection[bytes]) -> dict[bytes, list[Found]]:
     """All values of each key, in the order of the blocks; one statement at most."""
     found: dict[bytes, list[Found]] = {key: [] for key in keys}
@@ -111,44 +99,22 @@ def _load(border: Any, value: Any, extra: Any = None) -> Found:
     return Found(bytes(border), json.loads(bytes(value)), None if extra is None else json.loads(bytes(extra)))
 
 
-def _keep(value: Any) -> Any:
-    return value
-
-
-@dataclass(slots=True)
 class View:
-    """What one block asks and says.
+    """What one block asks and says. `conversation_id` is None where it is the only block, so that nothing has to be
+    noted; no block comes before the first border, so that nothing earlier has to be asked."""
 
-    Args:
-        conversation_id: None where it is the only block, so that nothing has to be noted.
-        border: where it begins; no block comes before the first, so that nothing earlier has to be asked.
-    """
+    def __init__(self, conversation_id: uuid.UUID | None = None, border: bytes = FIRST) -> None:
+        self.conversation_id, self.border = conversation_id, border
+        self.is_first, self.is_only = border == FIRST, conversation_id is None
+        self.own: dict[Key, Any] = {}
+        self.extras: dict[Key, Any] = {}
+        # By digest, the border that the answer came from.
+        self.reads: dict[bytes, bytes] = {}
+        self._seen: dict[Key, Any] = {}
+        self._expected: dict[bytes, Found | None] = {}
 
-    conversation_id: uuid.UUID | None
-    border: bytes
-    own: dict[Key, Any] = field(default_factory=dict)
-    extras: dict[Key, Any] = field(default_factory=dict)
-    # By digest, the border that the answer came from.
-    reads: dict[bytes, bytes] = field(default_factory=dict)
-    is_first: bool = field(init=False)
-    is_only: bool = field(init=False)
-    _seen: dict[Key, Any] = field(default_factory=dict)
-    _expected: dict[bytes, Found | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.is_first, self.is_only = self.border == FIRST, self.conversation_id is None
-
-    @classmethod
-    def of_nothing(cls) -> View:
-        """Of the only block of a conversation."""
-        return cls(None, FIRST)
-
-    def get(self, key: Key, read: Callable[[Any], Any] = _keep) -> Any:
-        """The value that holds for a key; None where there is none.
-
-        Args:
-            read: makes a value of what is stored of one.
-        """
+    def get(self, key: Key, read: Callable[[Any], Any] = lambda value: value) -> Any:
+        """The value that holds for a key, which `read` makes of what is stored; None where there is none."""
         if key in self.own:
             return self.own[key]
         if self.is_first:
@@ -181,10 +147,14 @@ class View:
             yield self.own[key]
         if self.is_first:
             return
-        digest = digest_key(key)
-        for found in walk_back(self.conversation_id, digest, self.border):
-            self._note(digest, found.border)
-            yield found.value
+        digest, border, found = digest_key(key), self.border, None
+        facts = Fact.objects.filter(conversation=self.conversation_id, key=digest).order_by("-border")
+        while found is None or len(found) == WALKED:
+            found = list(facts.filter(border__lt=border).values_list("border", "value")[:WALKED])
+            for at, value in found:
+                border = bytes(at)
+                self._note(digest, border)
+                yield json.loads(bytes(value))
         self._note(digest, NOWHERE)
 
     def list_everywhere(self, keys: Sequence[Key]) -> dict[Key, list[Found]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -28,6 +28,7 @@ WINDOW_BYTES = 2 * 1024 * 1024
 
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
+_HOME, _CHANNEL, _TRACE = map(OWN.index, ("conversation_id", "channel_id", "trace_key"))
 _BODY = len(_KEY) + len(PLACED) + len(LEANED) + TOLD.index("body")
 
 
@@ -42,22 +43,18 @@ class Changes:
     # Those that no reader has seen yet, and those of which a trace shows something else now.
     fresh: list[uuid.UUID] = field(default_factory=list)
     traced: list[uuid.UUID] = field(default_factory=list)
+    where: dict[uuid.UUID, Placed] = field(default_factory=dict)
     # Those of which something that stood is told otherwise.
     reworded: dict[uuid.UUID, History] = field(default_factory=dict)
     size_bytes: int = 0
 
     @property
     def is_window(self) -> bool:
-        """Whether there is as much as should be written at once."""
         lighter = len(self.leaned) + len(self.placed)
         return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
 
     def take(self, history: History, node: StoredNode, row: ToldRow | None, established: str) -> None:
-        """Add what has changed of a node's row; nothing where it came out as it stands.
-
-        Args:
-            history: of the wordings of its conversation.
-        """
+        """Add what has changed of a node's row; nothing where it came out as it stands."""
         is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
         if history.pass_by(node, is_changed=is_changed):
             self.reworded[history.conversation.pk] = history
@@ -67,6 +64,7 @@ class Changes:
         if node.is_new or is_told or node.hash_link() != node.was_linked:
             self.traced.append(node.id)
         key = (node.id, history.conversation.pk, node.at, node.source, node.index)
+        self.where[node.id] = Placed(node.id, history.conversation.pk, node.parent, node.cited, node.basis)
         placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why), node.task_id)
         if row is None:
             if node.hash_place() != node.was_placed:
@@ -96,21 +94,20 @@ class Changes:
     def clear(self) -> None:
         """Forget what has been written."""
         self.new, self.told, self.leaned, self.placed, self.size_bytes = [], [], [], [], 0
-        self.fresh, self.traced, self.reworded = [], [], {}
+        self.fresh, self.traced, self.where, self.reworded = [], [], {}, {}
 
 
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
-    """Write the rows of these conversations, mark their traces and announce what is new in them.
-
-    Call inside a transaction that holds them.
-    """
+    """Write the rows of these conversations, mark their traces and announce what is new; inside a transaction that
+    holds them."""
     for each in changes:
         each.keep_wordings()
     fresh = [message_id for each in changes for message_id in each.fresh]
     traced = [message_id for each in changes for message_id in each.traced]
     columns = (*_KEY, *PLACED, *LEANED, *TOLD)
     ghosts: set[uuid.UUID] = set()
-    written = _insert_new([row for each in changes for row in each.new], ghosts)
+    where = {pk: placed for each in changes for pk, placed in each.where.items()}
+    written = _insert_new([row for each in changes for row in each.new], where, ghosts)
     left: set[uuid.UUID] = set()
     for rows, width in (
         (chain.from_iterable(each.told for each in changes), len(columns)),
@@ -119,7 +116,7 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     ):
         held = list(rows)
         if held:
-            hung = hang(_read_placed(row, (*_KEY, *PLACED)) for row in held)
+            hung = hang(where[row[0]] for row in held)
             found = [(row, hung[row[0]]) for row in held if row[0] in hung]
             # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
             new = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
@@ -137,23 +134,13 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
     announce(messages=fresh, workspace_id=workspace_id)
 
 
-def _insert_new(rows: Sequence[tuple[Any, ...]], ghosts: set[uuid.UUID]) -> list[uuid.UUID]:
+def _insert_new(
+    rows: Sequence[tuple[Any, ...]], where: Mapping[uuid.UUID, Placed], ghosts: set[uuid.UUID]
+) -> list[uuid.UUID]:
     """Insert messages whole: they are written once. Adds the ghosts that they stand below."""
-    own = [dict(zip(OWN, row, strict=False)) for row in rows]
-    homes = {
-        each["id"]: (each["conversation_id"], each["channel_id"], each["trace_key"] or b"", None, None) for each in own
-    }
-    hung = hang((_read_placed(row, (*OWN, *PLACED)) for row in rows), homes)
-    copy_rows(
-        model=MessageRow,
-        columns=MESSAGE_COLUMNS,
-        rows=((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in rows),
-    )
+    homes = {row[0]: (row[_HOME], row[_CHANNEL], row[_TRACE] or b"", None, None) for row in rows}
+    hung = hang((where[pk] for pk in homes), homes)
+    hanging = ((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in rows)
+    copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=hanging)
     ghosts |= {hung[pk].above for pk in homes if hung[pk].is_ghost}
     return list(homes)
-
-
-def _read_placed(row: Sequence[Any], columns: Sequence[str]) -> Placed:
-    """What a row to be written says of where its message is placed."""
-    said = dict(zip(columns, row, strict=False))
-    return Placed(*(said[name] for name in Placed._fields))

@@ -1,10 +1,8 @@
-"""Events of tasks: what a message is to its task. The first of `EVENT_RULES` that fits it decides; `states` follows.
-
-Which acts answer, end or repeat a task, and by which rule a message that names none belongs to it, is said here too.
-"""
+"""Events of tasks: what a message is to its task. The first of `EVENT_RULES` that fits it decides; `states` follows."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, NamedTuple
 
@@ -78,11 +76,9 @@ FAILURES: Final = frozenset({"failed", "failed-for-now", "not-understood", "dele
 
 
 class EventRule(NamedTuple):
-    """One row: a message that fits all of it is this event. None fits anything.
-
-    `by` is the requester, or any other (also where the wire does not say who spoke). `status` is what its status word
-    means. `wish` is what the task wants, `answers` the act of the message answered.
-    """
+    """One row: a message that fits all of it is this event; None fits anything. `by` is the requester, or any other
+    (also where the wire does not say who spoke), `status` what its status word means, `wish` what the task wants,
+    `answers` the act of the message answered."""
 
     event: str
     acts: frozenset[str]
@@ -152,21 +148,14 @@ EVENT_RULES: Final[tuple[EventRule, ...]] = (
     EventRule("spoke", _of("inform", "observe", "evaluate"), by="other"),
 )
 
-_RULES_OF: Final[Mapping[str, list[tuple[str, dict[str, Collection[object]]]]]] = {
-    act: [
-        (
-            rule.event,
-            {
-                name: value if isinstance(value, frozenset) else (value,)
-                for name, value in zip(rule._fields[2:], rule[2:], strict=True)
-                if value is not None
-            },
-        )
-        for rule in EVENT_RULES
-        if act in rule.acts
-    ]
-    for act in frozenset().union(*(rule.acts for rule in EVENT_RULES))
-}
+_RULES_OF: Final[dict[str, list[tuple[str, dict[str, Collection[object]]]]]] = defaultdict(list)
+for _rule in EVENT_RULES:
+    _wanted = {name: value for name, value in zip(_rule._fields[2:], _rule[2:], strict=True) if value is not None}
+    _values: dict[str, Collection[object]] = {
+        name: value if isinstance(value, frozenset) else (value,) for name, value in _wanted.items()
+    }
+    for _act in _rule.acts:
+        _RULES_OF[_act].append((_rule.event, _values))
 
 
 def find_event(act: str | None, **said: object) -> str | None:

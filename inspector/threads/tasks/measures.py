@@ -1,8 +1,5 @@
-"""How long tasks took, how often they failed, and which stand still: aggregates over their rows, within a workspace.
-
-"Stalled" and "timed out" depend on a moment, and resolving must not. They are derived here, as of the latest record
-of the channel unless another moment is given: a log of last year stands as it stood at its end.
-"""
+"""How long tasks took, how often they failed, and which stand still, as of the latest record of the channel: resolving
+must not depend on a moment, and a log of last year stands as it stood at its end."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from django.db import models
@@ -26,7 +25,6 @@ from .states import STANDING, make_task_id
 
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
-# As the indexes of `Task` have it.
 INDEXED_CHARACTERS: Final = 100
 EVERY: Final = Q()
 
@@ -58,10 +56,8 @@ def find_moment(*, conversation: Conversation) -> datetime | None:
 
 
 def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
-    """The same tasks, each with `stands`: how it stands at a moment, or at that of each channel.
-
-    What stands too long is stalled, what stands beyond its deadline timed out.
-    """
+    """The same tasks, each with `stands`: how it stands at a moment, or at that of each channel. What stands too long
+    is stalled, what stands beyond its deadline timed out."""
     if not moment:
         return tasks.annotate(stands=F("state"))
     at: models.Expression = (
@@ -81,10 +77,8 @@ def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, 
 
 
 def annotate_stands(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
-    """The same conversations, each with `stands`: its state as of the latest record of its channel.
-
-    It is stalled when it is open, something asked in it stands, and nobody has said a word in it for too long.
-    """
+    """The same conversations, each with `stands`: its state as of the latest record of its channel. It is stalled when
+    it is open, something asked in it stands, and nobody has said a word in it for too long."""
     asked = Task.objects.filter(conversation_id=OuterRef("pk"), state__in=STANDING)
     moment = Least(latest_in_channel(), Now())
     is_silent = Q(state=Conversation.State.OPEN, last_at__lt=moment - Value(STALLED_AFTER))
@@ -113,11 +107,9 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a set of tasks comes to.
-
-    `states` counts them by how they stand at the moment, without those that none is in. `unanswered` are those that
-    stand though nobody but the requester said a word on them. `late` are those that ended after their deadline.
-    """
+    """What a set of tasks comes to. `states` counts them by how they stand at the moment, without those that none is
+    in. `unanswered` are those that stand though nobody but the requester said a word on them, `late` those that ended
+    after their deadline."""
 
     asked: int
     answered: int
@@ -160,10 +152,7 @@ def measure_agent(
 
 def _is_any(column: str, names: Sequence[Name]) -> Q:
     """Whether a column holds one of these names in its channel; of no names nothing does."""
-    found = Q(pk__in=[])
-    for channel_id, name in names:
-        found |= Q(is_one_of(column, [name]), channel_id=channel_id)
-    return found
+    return reduce(or_, (Q(is_one_of(column, [name]), channel_id=at) for at, name in names), Q(pk__in=[]))
 
 
 def is_one_of(column: str, names: Collection[str]) -> Q:
@@ -227,14 +216,9 @@ def list_tasks(
     is_by_id: bool = False,
     within: Q | WrittenSince = EVERY,
 ) -> list[Task]:
-    """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`.
-
-    Args:
-        after: (place, id) of the last one seen.
-        is_by_id: in the order of their ids, in which none moves; of `after` the id alone counts then.
-        states: filter by state at the moment.
-        within: a condition that they meet.
-    """
+    """The tasks of a conversation in the order in which they begin, by keyset, each with `stands`, by which `states`
+    filters. `after` is (place, id) of the last one seen. `is_by_id`: in the order of their ids, in which none moves; of
+    `after` the id alone counts then."""
     rows = annotate_state(Task.objects.filter(within, conversation=conversation), moment)
     if states:
         rows = rows.filter(stands__in=states)
@@ -258,11 +242,9 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
 
 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
-    """The requests without a readable reply for an hour, up to the moment of their channel.
-
-    That moment is the one of `audit.findings.due`: the time of the channel's latest message, and now where that one
-    was posted within an hour of its time. So a request counts here when it would be a finding, were nothing sealed.
-    """
+    """The requests without a readable reply for an hour, up to the moment of their channel, which is that of
+    `audit.findings.due`: the time of its latest message, and now where that was posted within an hour of its time. So a
+    request counts here when it would be a finding, were nothing sealed."""
     sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
     there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
     back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])

@@ -1,8 +1,7 @@
 """The tasks of blocks and the rows of tasks: how each stands after its messages, gone on with from earlier blocks.
 
-A task is known by its key. How it stands is a fact that later blocks read; what it adds up to (how many messages, its
-changes, its first and last time) is kept beside that fact by each block, so that one more message on a task marks no
-later block unless the task stands otherwise. A task's row is the latest fact and the sum of what stands beside all.
+How a task stands is a fact that later blocks read; what it adds up to is kept beside that fact, so that one more
+message on a task marks no later block unless it stands otherwise. A task's row is the latest fact and all those sums.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import json
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -19,7 +19,7 @@ from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Conversation, Task
 from ..placing.nodes import StoredNode
-from ..resolving.view import View, digest_key, list_everywhere
+from ..resolving.view import View, digest_key, list_everywhere, make_plain
 from .events import FAILURES, LINKED, find_event
 from .states import ENDED, STANDING, Step, TaskState, follow, get_end_of_part, make_task_id
 
@@ -45,14 +45,7 @@ def take(task: TaskState, node: StoredNode) -> None:
         by = "requester" if node.sender and node.sender == task.requester else "other"
         if by == "other":
             _hear(task, node, time)
-        event = _find_event(task, node, by)
-        if event is not None:
-            if event == "delegated":
-                _name_delegate(task, node)
-            elif event == "asked-again" and len(node.receivers) == 1:
-                # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
-                task.performer = node.receivers[0]
-            _apply(task, event, node)
+        _follow(task, node, by)
     if node.work.deadline and (task.request == node.id or node.sender == task.requester):
         task.deadline = node.work.deadline
         task.deadline_at = _find_deadline(node, time)
@@ -66,9 +59,10 @@ def _hear(task: TaskState, node: StoredNode, time: datetime | None) -> None:
     task.performer = task.performer or node.sender or ""
 
 
-def _find_event(task: TaskState, node: StoredNode, by: str) -> str | None:
-    parent = node.above
-    return find_event(
+def _follow(task: TaskState, node: StoredNode, by: str) -> None:
+    """Follow what a message of the requester, or of any other, is to a task."""
+    parent, only = node.above, node.receivers[0] if len(node.receivers) == 1 else ""
+    event = find_event(
         node.performative,
         by=by,
         status=node.meaning,
@@ -80,11 +74,13 @@ def _find_event(task: TaskState, node: StoredNode, by: str) -> str | None:
         is_again=node.performative == (task.act or None),
         is_waiting=task.state == "waiting",
     )
-
-
-def _name_delegate(task: TaskState, node: StoredNode) -> None:
-    task.delegate = node.receivers[0] if len(node.receivers) == 1 else ""
-    task.delegation = node.work.mode
+    if event == "delegated":
+        task.delegate, task.delegation = only, node.work.mode
+    elif event == "asked-again" and len(node.receivers) == 1:
+        # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
+        task.performer = only
+    if event is not None:
+        _apply(task, event, node)
 
 
 def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
@@ -96,11 +92,7 @@ def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
         # Who asked for the whole asks for a part of it as well: that says nothing of how the whole stands.
         return
     _hear(whole, node, node.at if node.is_timed else None)
-    event = _find_event(whole, node, "other")
-    if event is not None:
-        if event == "delegated":
-            _name_delegate(whole, node)
-        _apply(whole, event, node)
+    _follow(whole, node, "other")
 
 
 def _apply(task: TaskState, event: str, node: StoredNode) -> None:
@@ -151,8 +143,7 @@ COLUMNS: Final = (
 
 def write_steps(task: TaskState) -> str:
     """The changes of a task as JSON text: a list of [id of the message, event, state, link]."""
-    rows = [[step.message_id.hex, *step[1:]] for step in _bound_steps(task.steps)[0]]
-    return json.dumps(rows, separators=(",", ":"))
+    return json.dumps(_bound_steps(task.steps)[0], separators=(",", ":"), default=make_plain)
 
 
 def _bound_steps(steps: list[Step]) -> tuple[list[Step], int]:
@@ -191,12 +182,8 @@ def _count_seconds(start: datetime | None, end: datetime | None) -> float | None
 
 
 def write_tasks(rows: Iterable[TaskRow], *, known: QuerySet[Task]) -> None:
-    """Write the rows that are new or came out otherwise, and drop the others; call where their conversations are held.
-
-    Args:
-        rows: as `make_row` gives them.
-        known: the stored tasks that these are all of.
-    """
+    """Write the rows that are new or came out otherwise, and drop others of the `known` tasks, which these are all of;
+    call where their conversations are held."""
     given = {row[0]: row for row in rows}
     stored = {
         row[0]: tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
@@ -264,48 +251,25 @@ class Tasks:
 
 
 def _write_task(task: TaskState) -> list[Any]:
-    return [
-        task.key.hex(),
-        None if task.request is None else task.request.hex,
-        None if task.asked_elsewhere is None else task.asked_elsewhere.hex,
-        None if task.part_of is None else task.part_of.hex(),
-        None if task.within is None else task.within.key.hex(),
-        [getattr(task, name) for name in _FOUND],
-        [getattr(task, name) for name in _PLAYED],
-        [_write_time(getattr(task, name)) for name in _TIMES],
-    ]
+    said = ([getattr(task, name) for name in names] for names in (_FOUND, _PLAYED, _TIMES))
+    return [task.key, task.request, task.asked_elsewhere, task.part_of, task.within and task.within.key, *said]
 
 
 def read_task(task_id: uuid.UUID, written: Sequence[Any]) -> tuple[TaskState, bytes | None]:
     """A task as it was written, and the key of the one that it goes on within."""
     key, request, elsewhere, part_of, within, *said, times = written
-    task = TaskState(
-        bytes.fromhex(key),
-        task_id,
-        request=None if request is None else uuid.UUID(hex=request),
-        asked_elsewhere=None if elsewhere is None else uuid.UUID(hex=elsewhere),
-        part_of=None if part_of is None else bytes.fromhex(part_of),
-    )
-    for names, values in zip((_FOUND, _PLAYED, _TIMES), (*said, map(_read_time, times)), strict=True):
-        for name, value in zip(names, values, strict=True):
-            setattr(task, name, value)
-    return task, None if within is None else bytes.fromhex(within)
+    task = TaskState(bytes.fromhex(key), task_id, part_of=bytes.fromhex(part_of) if part_of else None)
+    task.request, task.asked_elsewhere = (uuid.UUID(hex=each) if each else None for each in (request, elsewhere))
+    for name, value in zip((*_FOUND, *_PLAYED, *_TIMES), chain(*said, map(_read_time, times)), strict=True):
+        setattr(task, name, value)
+    return task, bytes.fromhex(within) if within else None
 
 
 def _write_sums(task: TaskState) -> list[Any]:
     """What the messages of one block add to a task; of many changes the first and the last."""
     steps, left_out = _bound_steps(task.steps)
-    return [
-        task.place.hex(),
-        task.message_count,
-        task.retries,
-        task.failures,
-        task.is_inferred,
-        _write_time(task.first_at),
-        _write_time(task.last_at),
-        [[step.message_id.hex, *step[1:]] for step in steps],
-        task.left_out + left_out,
-    ]
+    counts = (task.message_count, task.retries, task.failures, task.is_inferred)
+    return [task.place, *counts, task.first_at, task.last_at, steps, task.left_out + left_out]
 
 
 def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
@@ -324,10 +288,6 @@ def _add_sums(task: TaskState, written: Sequence[Any]) -> None:
     if len(task.steps) > 4 * MAX_STEPS:
         task.steps, left_out = _bound_steps(task.steps)
         task.left_out += left_out
-
-
-def _write_time(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
 
 
 def _read_time(written: str | None) -> datetime | None:

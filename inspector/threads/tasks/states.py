@@ -1,8 +1,5 @@
-"""States of tasks: one table of where each event leads. Advisory, never what a wire claims.
-
-`events.EVENT_RULES` says what a message is to a task, and `TRANSITIONS` where that leads from each state; an event that
-has no row for a state changes nothing. docs/lifecycle.md is written from both.
-"""
+"""States of tasks: one table of where each event leads. Advisory, never what a wire claims. An event that has no row
+for a state changes nothing. docs/lifecycle.md is written from this and `events.EVENT_RULES`."""
 
 from __future__ import annotations
 
@@ -149,14 +146,12 @@ class Step(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class TaskState:
-    """A task as its messages leave it, those that were gone through so far.
-
-    `request` is the id of the message that asked, `requester` and `act` what it says; the first is None where no
-    message of the conversation did. `ends` counts how often it has ended by its acts, `ending` how it stands by them.
-    `part_of` is the key of the task that it is part of as the wire says, `within` the one that it goes on within, None
-    where that had ended. It was passed on in the `mode`, and itself passed on in the mode `delegation`. `left_out`
-    counts its changes that are not among `steps`: between the first and the latest of many.
-    """
+    """A task as its messages leave it, those that were gone through so far. `request` is the id of the message that
+    asked, `requester` and `act` what it says; the first is None where no message of the conversation did. `ends` counts
+    how often it has ended by its acts, `ending` how it stands by them. `part_of` is the key of the task that it is part
+    of as the wire says, `within` the one that it goes on within, None where that had ended. It was passed on in the
+    `mode`, and itself passed on in the mode `delegation`. `left_out` counts its changes between the first and the
+    latest of many."""
 
     key: bytes
     id: uuid.UUID
@@ -251,10 +246,3 @@ def key_of_id(run: int, native_id: str) -> bytes:
 def make_task_id(conversation_id: uuid.UUID, key: bytes) -> uuid.UUID:
     """The id of a task: it follows from what makes it this one, so that an address of it holds when it changes."""
     return uuid.UUID(bytes=hashlib.sha256(conversation_id.bytes + key).digest()[:16], version=5)
-
-
-def write_task_id(conversation: str, key: str) -> str:
-    """The same in SQL, of two columns."""
-    digest = f"substring(sha256(uuid_send({conversation}) || {key}) FOR 16)"
-    marked = f"set_byte({digest}, 6, get_byte({digest}, 6) & 15 | 80)"
-    return f"encode(set_byte({marked}, 8, get_byte({digest}, 8) & 63 | 128), 'hex')::uuid"

@@ -1,8 +1,7 @@
 """Aggregates of traces: what some messages of a trace add up to, and what parts of it add up to. Pure.
 
-The digest of a trace is over its messages as a set (`multiset`): of each its time, its part and the identity of its
-record, how it is told, and in the same way what it answers in the trace, or the key of the id that it lacks. Equal ones
-are numbered, so that all elements differ.
+The digest of a trace is over its messages as a set (`multiset`): of each its time, its name (part and identity), how it
+is told, the name of what it answers in the trace, or the key of the id that it lacks. Equal ones are numbered.
 """
 
 from __future__ import annotations
@@ -71,7 +70,6 @@ class Member(NamedTuple):
 
     @property
     def placed(self) -> Placed:
-        """What placing says of it."""
         return Placed(self.id, self.conversation_id, self.parent, self.parent_key, self.parent_basis)
 
     @property
@@ -81,13 +79,11 @@ class Member(NamedTuple):
 
 
 class Sums(msgspec.Struct):
-    """What some messages of a trace add up to, in the order of the timeline; it is kept as JSON text.
-
-    `state` is empty where none of them decides. `conversations` have the times of their first and last message in
-    microseconds since 1970 and the gravest severity, `missing` is what is cited and was not received. `requests` are
-    those that none of these messages answers, `answers` the requests of others that any of them does; `asked` and
-    `named` the topics of the first request and the first message that have one. `is_late`: one answers what is later.
-    """
+    """What some messages of a trace add up to, in the order of the timeline; it is kept as JSON text. `state` is empty
+    where none of them decides. `conversations` have the times of their first and last message in microseconds since
+    1970 and the gravest severity, `missing` is what is cited and was not received. `requests` are those that none of
+    these messages answers, `answers` the requests of others that any of them does; `asked` and `named` the topics of
+    the first request and the first message that have one. `is_late`: one answers what is later."""
 
     count: int = 0
     agents: list[str] = []
@@ -126,7 +122,6 @@ class Sums(msgspec.Struct):
 
     @property
     def multiset(self) -> Multiset:
-        """The messages as a set."""
         return read_multiset(bytes.fromhex(self.elements))
 
     def tell_span(self) -> dict[str, Any]:
@@ -164,10 +159,8 @@ def read_sums(text: str) -> Sums:
 
 
 def sum_up(members: Iterable[Member], *, named: Mapping[uuid.UUID, bytes], asking: Collection[uuid.UUID]) -> Sums:
-    """What messages of one trace, in the order of the timeline, add up to.
-
-    `named` has the name of each message that they answer (`name_content`), `asking` those of these that ask.
-    """
+    """What messages of one trace, in the order of the timeline, add up to. `named` has the name of each message that
+    they answer (`name_content`), `asking` those of these that ask."""
     sums, elements = Sums(), Counter[bytes]()
     agents: dict[str, None] = {}
     for each in members:

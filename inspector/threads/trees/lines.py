@@ -1,8 +1,7 @@
 """Lines of trees: messages, ghosts of what was not received, headings of conversations; and what each stands below.
 
-A message stands below its parent, where that is in the same tree; below the ghost of what it cites and nobody bears; or
-below the conversation, which in a trace is a heading (`above`, `trace_above`). What merely follows answers nothing.
-Ghosts and headings have rows of their own (`TreeGroup`), and stand where the first line below them does.
+A message stands below its parent in the same tree, below the ghost of what it cites and nobody bears, or below the
+conversation, which in a trace is a heading (`above`, `trace_above`). Ghosts and headings are `TreeGroup`s.
 """
 
 from __future__ import annotations
@@ -61,11 +60,9 @@ ENDS: Final = {
 
 
 class Line(NamedTuple):
-    """One line of a tree: a message, a conversation, or a ghost by the id that it has in this tree.
-
-    `start` and `end` are microseconds since 1970: from a request until its answer, of a conversation its first
-    and last message in the trace, else twice the same.
-    """
+    """One line of a tree: a message, a conversation, or a ghost by the id that it has in this tree. `start` and `end`
+    are microseconds since 1970: from a request until its answer, of a conversation its first and last message in the
+    trace, else twice the same."""
 
     id: uuid.UUID
     kind: Kind
@@ -113,14 +110,9 @@ class Hung(NamedTuple):
 
 
 def hang(messages: Iterable[Placed], new: Mapping[uuid.UUID, Home] = MappingProxyType({})) -> dict[uuid.UUID, Hung]:
-    """The lines that these messages stand below, by their ids.
-
-    Args:
-        messages: where they are placed.
-        new: those of them that have no rows yet.
-    """
+    """The lines that these messages stand below as they are placed, by their ids; `new` are those that have no rows
+    yet."""
     placed = {each.id: each for each in messages}
-    # What merely follows is never drawn as an answer.
     answers = {pk: each.parent for pk, each in placed.items() if each.parent and each.parent_basis != ADJACENCY}
     columns = ("id", "conversation_id", "channel_id", "trace_key", "above", "trace_above")
     ids = {*placed, *answers.values()} - new.keys()
@@ -161,24 +153,16 @@ def take_down(*, record_ids: Collection[uuid.UUID]) -> None:
     left = {above for above in hidden.values_list("above", flat=True) if above is not None}
     hidden.update(above=None, trace_above=None)
     back = rows.shown().filter(place__isnull=False, above__isnull=True)
-    columns = ("id", "conversation_id", "parent", "parent_key", "parent_basis")
-    placed = {
-        pk: Placed(pk, conversation_id, parent, bytes(key) if key else None, basis)
-        for pk, conversation_id, parent, key, basis in back.values_list(*columns)
-    }
-    hung = hang(placed.values())
+    placed = map(Placed._make, back.values_list(*Placed._fields))
+    hung = hang(each._replace(parent_key=bytes(each.parent_key) if each.parent_key else None) for each in placed)
     rows_back = [(pk, each.above, each.trace_above) for pk, each in hung.items()]
     update_rows(model=Message, columns=("id", "above", "trace_above"), rows=rows_back)
     keep_ghosts({each.above for each in hung.values() if each.is_ghost}, left=left)
 
 
 def keep_ghosts(ghosts: Collection[uuid.UUID], *, left: Collection[uuid.UUID]) -> None:
-    """Keep the ghosts of conversations where the first message stands that cites them; call where these are held.
-
-    Args:
-        ghosts: those that messages stand below now which were placed otherwise.
-        left: lines below which messages stood until now; they may be ghosts.
-    """
+    """Keep these ghosts of conversations, and those among the lines that messages have `left`, where the first message
+    stands that cites them; call where the conversations are held."""
     known = TreeGroup.objects.filter(pk__in=left).values_list("pk", flat=True) if left else ()
     keep_groups("above", [Group(pk) for pk in {*ghosts, *known}])
 
@@ -193,13 +177,8 @@ class Group(NamedTuple):
 
 
 def keep_groups(column: Column, groups: Collection[Group]) -> dict[uuid.UUID, uuid.UUID]:
-    """Keep these ghosts, or headings of ghosts that are kept, where the first line below them stands.
-
-    Those with nothing below them are deleted.
-
-    Returns:
-        in which conversation the first line below each is.
-    """
+    """Keep these ghosts, or headings of ghosts that are kept, where the first line below them stands; in which
+    conversation that is. Those with nothing below them are deleted."""
     if not groups:
         return {}
     with connection.cursor() as cursor:

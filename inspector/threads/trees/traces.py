@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -65,10 +64,8 @@ def list_namesakes(*, trace: Trace, limit: int = 20) -> list[Trace]:
 
 
 def select_trace() -> Case:
-    """`id` and `name` of the trace of the message in a row, or nothing.
-
-    What a trace of its channel does not hold is in the one across channels, as is an id that is random by its form.
-    """
+    """`id` and `name` of the trace of the message in a row, or nothing. What a trace of its channel does not hold is in
+    the one across channels, as is an id that is random by its form."""
     held = Trace.objects.filter(workspace=OuterRef("workspace_id"), key=OuterRef("trace_key"), last_at__isnull=False)
     said = held.values(said=JSONObject(id="pk", name="native_id"))
     across = Subquery(said.filter(channel=None))
@@ -107,49 +104,24 @@ def _holds(text: str) -> Q:
     return condition | Q(topic__icontains=text) | Q(sender__iexact=text) | Q(performative=text.lower())
 
 
-class Said(NamedTuple):
-    """What a row of a tree shows of its message."""
-
-    id: uuid.UUID
-    conversation_id: uuid.UUID
-    channel_id: uuid.UUID
-    record_id: uuid.UUID
-    part: int
-    dialect: str
-    performative: str | None
-    native_act: str
-    topic: str
-    sender: str
-    receivers: Sequence[str]
-    is_broadcast: bool
-    is_sealed: bool
-    sentence: str
-    parent: uuid.UUID | None
-    parent_basis: str
-    parent_why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A message that a top of the tree answers: what it is called, and whether the tree holds it."""
 
     native_id: str
     is_inside: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ghost:
+class Ghost(NamedTuple):
     """What is cited and stands for no message here: its name, if known, and how many messages elsewhere bear its id."""
 
     name: str
     bearers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What the rows of a window stand for: messages and conversations by id, and the ghosts."""
+class Contents(NamedTuple):
+    """What the rows of a window stand for: messages, with the beginning of their English, conversations, and ghosts."""
 
-    said: dict[uuid.UUID, Said]
+    said: dict[uuid.UUID, Message]
     conversations: dict[uuid.UUID, Conversation]
     ghosts: dict[uuid.UUID, Ghost]
     # What tops of the tree answer: it stands elsewhere, or was cut off because answers go round in a circle.
@@ -161,19 +133,16 @@ def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> 
     messages = Message.objects.shown().filter(
         IsAny("id", [row.line.id for row in rows if row.line.kind is Kind.MESSAGE])
     )
-    found = messages.annotate(sentence=Left("english", MAX_SENTENCE)).values_list(*Said._fields)
-    said = {each.id: each for each in map(Said._make, found)}
+    long = ("english", "body", "words", "atoms", "links", "established", "told_in")
+    said = messages.defer(*long).annotate(sentence=Left("english", MAX_SENTENCE)).in_bulk()
+    for message in said.values():
+        message.english = vars(message)["sentence"]
     conversation_ids = {each.conversation_id for each in said.values()}
     conversation_ids |= {row.line.id for row in rows if row.line.kind is Kind.CONVERSATION}
     fields = ("id", "native_id", "title", "subject", "message_count")
     own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
     conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
-    return Contents(
-        said,
-        conversations,
-        read_ghosts(rows),
-        _find_answered(owner, rows, said),
-    )
+    return Contents(said, conversations, read_ghosts(rows), _find_answered(owner, rows, said))
 
 
 def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:
@@ -193,7 +162,7 @@ def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:
 
 
 def _find_answered(
-    owner: Conversation | Trace, rows: Sequence[WindowRow], said: dict[uuid.UUID, Said]
+    owner: Conversation | Trace, rows: Sequence[WindowRow], said: dict[uuid.UUID, Message]
 ) -> dict[uuid.UUID, Answered]:
     top = 1 if isinstance(owner, Trace) else 0
     tops = [said[row.line.id] for row in rows if row.depth == top and row.line.id in said]

@@ -1,10 +1,7 @@
 """Drawing traces: what the row of a trace says, and its headings and ghosts; a pure function of its messages.
 
-A trace of some hundred messages is read whole. A longer one is cut by time into parts of as many: whoever changes a
-message marks the part that it is in (`inserting.marking`), which is read anew, and the sums of all parts are added up.
-So a late message costs one part, and what adding up costs. Resolving has given new messages the line
-that they stand below; those that moved get theirs here, where circles through several conversations are cut at their
-smallest order key.
+A trace of some hundred messages is read whole. A longer one is cut by time into parts: whoever changes a message marks
+its part (`inserting.marking`), which is read anew, and the sums of all parts are added up.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from django.utils import timezone
 from inspector.intake.bulk import update_rows
 from inspector.lookups import IsAny
 
-from ..inserting.marking import hold_traces
+from ..inserting.marking import hold_rows
 from ..models import Message, MessageQuerySet, Trace, TreeGroup
 from ..placing.keys import WIRE
 from ..placing.places import read_instant
@@ -45,24 +42,18 @@ _TELLS_OF_WORK: Final = Q(performative="failure") | Q(performative="request", re
 
 
 def draw_traces(
-    *,
-    trace: Trace,
-    fence: Callable[[], None],
-    finish: Callable[[set[uuid.UUID]], None],
-    others: Sequence[Trace] = (),
+    *, trace: Trace, fence: Callable[[], None], finish: Callable[[set[uuid.UUID]], None], others: Sequence[Trace] = ()
 ) -> None:
-    """Sum a trace up and draw its headings and ghosts, and note up to which generation that is.
-
-    `fence` is called inside every writing transaction and raises when another worker has taken over, `finish` inside
-    the last one, with the ids of those of the `others` that are small and so were drawn together with it.
-    """
+    """Sum a trace up and draw its headings and ghosts, up to its generation as loaded. `fence` is called inside every
+    writing transaction and raises when another worker has taken over, `finish` inside the last one, with the ids of
+    those of the `others` that are small and so were drawn together with it."""
     if trace.message_count > MAX_PART or len(select_members([trace]).values_list("pk")[: MAX_PART + 1]) > MAX_PART:
         while _read_stale(trace, fence, lambda: finish(set())):
             pass
         return
     together = _find_together(trace, others)
     with transaction.atomic():
-        hold_traces(together)
+        hold_rows("threads_trace", [each.pk for each in together])
         fence()
         members = load_together(together)
         TreeGroup.objects.filter(trace__in=together, kind=TreeGroup.Kind.PART).delete()
@@ -74,7 +65,7 @@ def draw_traces(
 def _read_stale(trace: Trace, fence: Callable[[], None], finish: Callable[[], None]) -> bool:
     """Read some parts of a long trace anew, and say so; where none is left to be read, add them up."""
     with transaction.atomic():
-        hold_traces([trace])
+        hold_rows("threads_trace", [trace.pk])
         fence()
         parts = TreeGroup.objects.filter(trace=trace, kind=TreeGroup.Kind.PART).order_by("order_time")
         is_new = not parts.exists()
@@ -277,9 +268,7 @@ def _cut_circles(trace: Trace, suspects: Collection[uuid.UUID]) -> set[uuid.UUID
 
 
 def _keep_groups(
-    members: Mapping[Trace, Sequence[Member]],
-    left: Collection[uuid.UUID],
-    whole: Collection[Trace],
+    members: Mapping[Trace, Sequence[Member]], left: Collection[uuid.UUID], whole: Collection[Trace]
 ) -> None:
     """Keep the ghosts and headings of these traces where the first line below them stands."""
     groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).select_related("trace")

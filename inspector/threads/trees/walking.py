@@ -1,14 +1,11 @@
-"""Walking: a tree in display order from parent links alone, by one recursive statement over one index.
-
-From a line the walk goes to the first line below it, where it is open; else to the next beside it; else it climbs until
-there is one. The lines below one are ordered by their order key, messages, ghosts and headings together. A window that
-crosses the end of a deep chain would climb for long: the climb is bounded, and the walk stops there to be gone on with.
-"""
+"""Walking: a tree in display order from parent links alone, by one recursive statement over one index: to the first
+line below, where it is open; else to the next beside it; else up until there is one. The climb is bounded, for a window
+that crosses the end of a deep chain, and the walk stops there."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -49,34 +46,14 @@ OPEN: Final = Fold()
 
 
 def walk(
-    column: Column,
-    start: Step,
-    *,
-    limit: int,
-    fold: Fold,
-    is_back: bool = False,
-    is_after: bool = False,
+    column: Column, start: Step, *, limit: int, fold: Fold, is_back: bool = False, is_after: bool = False
 ) -> list[Step]:
-    """The lines from one on, itself first, or back from it without it; at most `limit`.
-
-    Args:
-        start: the line, taken for shown; or the tree itself by the id of its owner, which is never among the lines.
-        is_after: whether to begin behind everything below the start, without it.
-
-    Returns:
-        the lines; the last one is of the kind `STOP` where a climb was stopped at it.
-    """
+    """The lines from one on, itself first, or back from it without it; at most `limit`. `start` is taken for shown, or
+    is the tree itself by the id of its owner, which is never among the lines. `is_after`: begin behind everything below
+    the start, without it. The last line is of the kind `STOP` where a climb was stopped at it."""
     is_left_out = is_back or is_after or start.kind == ROOT
-    given: dict[str, Any] = {
-        "start": start.id,
-        "kind": start.kind,
-        "depth": start.depth,
-        "is_shut": is_after,
-        "limit": limit + is_left_out,
-        "level": fold.level,
-        "toggled": list(fold.toggled),
-        "most": MAX_CLIMB,
-    }
+    given: dict[str, Any] = {"start": start.id, "kind": start.kind, "depth": start.depth, "is_shut": is_after}
+    given |= {"level": fold.level, "toggled": list(fold.toggled), "limit": limit + is_left_out, "most": MAX_CLIMB}
     with connection.cursor() as cursor:
         cursor.execute(_write_walk(column, is_back=is_back), given)
         rows = cursor.fetchall()
@@ -114,7 +91,6 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
         return below(f"{alias}.above", condition, is_last=is_back, groups=groups)
 
     def find(line: str) -> str:
-        """The line of an id."""
         return f"""(SELECT {Kind.MESSAGE} AS kind, id, {column} AS above, {names} FROM threads_message WHERE id = {line}
             UNION ALL SELECT kind, id, above, {names} FROM threads_treegroup WHERE id = {line} LIMIT 1)"""  # noqa: S608
 
@@ -156,27 +132,20 @@ def _write_walk(column: Column, *, is_back: bool) -> str:
     return f"""
         WITH RECURSIVE walk (n, kind, id, above, {names}, depth, is_shut) AS (
             SELECT * FROM (
-                SELECT 1, {ROOT}, %(start)s::uuid, NULL::uuid, {_write_nothing(order)}, %(depth)s::int, false
-                 WHERE %(kind)s = {ROOT}
-                UNION ALL
                 SELECT 1, one.*, %(depth)s::int, %(is_shut)s::boolean FROM {find("%(start)s::uuid")} AS one
-                 WHERE %(kind)s <> {ROOT}) AS start
+                 WHERE %(kind)s <> {ROOT}
+                UNION ALL
+                SELECT 1, {ROOT}, %(start)s::uuid, NULL, {"NULL, " * len(order)}%(depth)s::int, false
+                 WHERE %(kind)s = {ROOT}) AS start
             UNION ALL
             SELECT w.n + 1, following.*, false FROM walk AS w CROSS JOIN LATERAL ({following} LIMIT 1) AS following
              WHERE w.n < %(limit)s AND w.kind <> {STOP})
         SELECT id, kind, depth FROM walk ORDER BY n"""  # noqa: S608
 
 
-def _write_nothing(order: Sequence[str]) -> str:
-    types = {"order_time": "timestamptz", "order_source": "bytea", "order_index": "bigint", "place": "bytea"}
-    return ", ".join(f"NULL::{types[each]}" for each in order)
-
-
 class Climbed(NamedTuple):
-    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree.
-
-    `at` is the time of a message.
-    """
+    """A line that a climb came by, and the one that it stands below: of an outermost line the owner of the tree. `at`
+    is the time of a message."""
 
     id: uuid.UUID
     kind: int

@@ -1,9 +1,5 @@
-"""Windows: what a reader sees of a tree at once, folded as the reader wants it.
-
-A row is open or closed by its depth (`level`), and the other way round where it is `toggled`. A window begins at a row
-and holds what is shown from there on; nothing before or after it is read, so that it costs the same in a tree of any
-size. Where in the tree it stands is said by time.
-"""
+"""Windows: what a reader sees of a tree at once, folded as the reader wants it: open or closed by the depth of a row
+(`level`), and the other way round where it is `toggled`. A window costs the same in a tree of any size."""
 
 from __future__ import annotations
 
@@ -41,10 +37,8 @@ _MAX_PLOTTED: Final = 2000
 
 
 class Place(NamedTuple):
-    """Where a window begins: at a line; or, where one has to be climbed out of for long, after all below it.
-
-    `depth` is how deep the line stands, None where that is to be found out.
-    """
+    """Where a window begins: at a line of this `depth` (None: to be found out); or, where one has to be climbed out of
+    for long, after all below it."""
 
     line: uuid.UUID
     depth: int | None = None
@@ -69,12 +63,9 @@ def read_place(text: str) -> Place | None:
     return Place(line, int(depth) if depth else None, is_after)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRow:
-    """A row of a window: what it is known by in the tree, its line, and what is below it.
-
-    `hidden` is how many rows below are not shown, at least so many where `is_more`.
-    """
+class WindowRow(NamedTuple):
+    """A row of a window: what it is known by in the tree, its line, and what is below it: `hidden` rows are not shown,
+    at least so many where `is_more`."""
 
     place: uuid.UUID
     depth: int
@@ -86,12 +77,9 @@ class WindowRow:
     is_critical: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends.
-
-    `critical` is how many messages the critical path of the tree has, and how long it takes; None where it is longer
-    than is climbed.
+class Window(NamedTuple):
+    """A stretch of a folded tree; `next` and `previous` are places of other windows, None at the ends. `critical` is
+    how many messages the critical path of the tree has, and how long it takes; None where it is longer than is climbed.
     """
 
     rows: Sequence[WindowRow]
@@ -117,12 +105,10 @@ class Tree:
 
     @property
     def column(self) -> Column:
-        """Which lines its messages stand below."""
         return "above" if isinstance(self.owner, Conversation) else "trace_above"
 
     @property
     def messages(self) -> MessageQuerySet:
-        """Its messages."""
         if isinstance(self.owner, Conversation):
             return Message.objects.filter(conversation=self.owner, above__isnull=False)
         rows = Message.objects.filter(workspace_id=self.owner.workspace_id, trace_key=bytes(self.owner.key))
@@ -140,45 +126,40 @@ class Tree:
         return self.owner.message_count + self._groups.exclude(kind=TreeGroup.Kind.PART).count()
 
     def read_window(self, *, at: Place | None = None, limit: int = 200, fold: Fold = OPEN) -> Window:
-        """The rows from a place on, at most `limit` of them; without one from the beginning.
-
-        A place that is no row of the tree gives the beginning, one that is hidden the row that hides it.
-        """
+        """The rows from a place on, at most `limit` of them; without one from the beginning. A place that is no row of
+        the tree gives the beginning, one that is hidden the row that hides it."""
         start = self._find_start(at, fold) if at is not None else None
         is_after = start is not None and at is not None and at.is_after
-        root = Step(self.owner.pk, ROOT, -1)
-        begin = start or root
+        previous = self._find_previous(start, limit, fold)
+        begin = start or Step(self.owner.pk, ROOT, -1)
         for _ in range(_MAX_CLIMBS):
             steps = walk(self.column, begin, limit=limit + 1, fold=fold, is_after=is_after)
             if not steps or steps[0].kind != STOP:
                 break
             begin, is_after = steps[0]._replace(kind=Kind.MESSAGE), True
         if not steps:
-            return Window((), None, self._find_previous(start, limit, fold) if start is not None else None)
+            return Window((), None, previous)
         stop = steps.pop() if steps[-1].kind == STOP else None
         following = steps[limit] if len(steps) > limit else None
         shown = steps[:limit]
         path = climb(self.column, self._select_latest(), most=MAX_CRITICAL) if shown else []
         rows = list(self._read_rows(shown, following, fold, {each.id for each in path})) if shown else []
         on = Place(following.id, following.depth) if following else Place(stop.id, stop.depth, True) if stop else None
-        previous = self._find_previous(start, limit, fold) if start is not None else None
         return Window(rows, on, previous, _measure(path))
 
-    def _find_previous(self, start: Step, limit: int, fold: Fold) -> Place | None:
-        before = walk(self.column, start, limit=limit, fold=fold, is_back=True)
+    def _find_previous(self, start: Step | None, limit: int, fold: Fold) -> Place | None:
+        before = walk(self.column, start, limit=limit, fold=fold, is_back=True) if start is not None else []
         return Place(before[-1].id, before[-1].depth) if before else None
 
     def find_before(self, line: uuid.UUID, count: int, fold: Fold = OPEN) -> Place:
         """The place of the row that is shown so many rows before a line, or of the first."""
         start = self._find_start(Place(line), fold)
-        found = self._find_previous(start, count, fold) if start is not None else None
+        found = self._find_previous(start, count, fold)
         return found or (Place(start.id, start.depth) if start is not None else Place(line))
 
     def read_path(self, line: uuid.UUID) -> list[Step]:
-        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not.
-
-        Of one deeper than `MAX_DEPTH` these are the nearest, as if it stood so deep.
-        """
+        """The lines that a line stands below, the outermost first, and itself; empty where the tree has it not. Of one
+        deeper than `MAX_DEPTH` these are the nearest, as if it stood so deep."""
         climbed = climb(self.column, line)
         depth = len(climbed) - 1
         if not climbed or (depth < MAX_DEPTH and climbed[-1].above != self.owner.pk):
@@ -206,14 +187,10 @@ class Tree:
     def find_opening(self, message: uuid.UUID) -> Place:
         """Where a window begins that begins with a message: at the ghost above it, where it is the first below that."""
         for line in climb(self.column, message, most=1)[1:]:
-            if line.kind == Kind.GHOST and self._find_first(line.id) == message:
+            below = Message.objects.filter(**{self.column: line.id}).order_by(*ORDERS[self.column], "pk")
+            if line.kind == Kind.GHOST and below.values_list("pk", flat=True).first() == message:
                 return Place(line.id)
         return Place(message)
-
-    def _find_first(self, line: uuid.UUID) -> uuid.UUID | None:
-        """The first message directly below a line."""
-        rows = Message.objects.filter(**{self.column: line}).order_by(*ORDERS[self.column], "pk")
-        return rows.values_list("pk", flat=True).first()
 
     def find_at(self, moment: datetime) -> uuid.UUID | None:
         """The first message of the tree that is not before a time, else the last one."""
@@ -238,20 +215,11 @@ class Tree:
         lines = self._read_lines(steps)
         depths = [step.depth for step in steps[1:]] + [following.depth if following else -1]
         for step, next_depth in zip(steps, depths, strict=True):
-            hidden = below.get(step.id, 0)
-            yield WindowRow(
-                place=step.id,
-                depth=step.depth,
-                line=lines[step.id],
-                is_parent=hidden > 0 or next_depth > step.depth,
-                is_open=fold.is_open(step.id, step.depth),
-                hidden=min(hidden, most),
-                is_more=hidden > most,
-                is_critical=step.id in critical,
-            )
+            hidden, is_open = below.get(step.id, 0), fold.is_open(step.id, step.depth)
+            head = (step.id, step.depth, lines[step.id], hidden > 0 or next_depth > step.depth)
+            yield WindowRow(*head, is_open, min(hidden, most), hidden > most, step.id in critical)
 
     def _read_lines(self, steps: Sequence[Step]) -> dict[uuid.UUID, Line]:
-        """The lines of these steps."""
         found: dict[uuid.UUID, Line] = {}
         with connection.cursor() as cursor:
             cursor.execute(_write_lines(self.column), {**_OUTCOMES, "ids": [step.id for step in steps]})

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from inspector.audit.naming import join_agents, name_agent
 from inspector.intake.models import Delivery
-from inspector.threads.agents.names import join_agents, name_agent
 from inspector.threads.models import Agent
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY

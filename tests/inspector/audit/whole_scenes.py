@@ -9,7 +9,21 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from django.db.models import Case, Exists, Expression, F, OuterRef, Q, SmallIntegerField, Subquery, Value, When
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import (
+    Case,
+    Exists,
+    Expression,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    SmallIntegerField,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.findings.loading import (
@@ -24,14 +38,27 @@ from inspector.audit.findings.loading import (
     see_all,
 )
 from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
+from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.hidden_characters import MIXED, UNSEEN
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.terms import has_term
 from inspector.threads.rendering.tool_words import VALUE, is_result
 from inspector.threads.tasks.rows import read_steps
+
+
+class Marked(Func):
+    """An array of one term with the mark of the row's workspace, as `mark_workspace` makes it."""
+
+    template = "ARRAY[ENCODE(SUBSTRING(UUID_SEND(%(expressions)s]"
+    arg_joiner = ") FROM 14), 'base64') || "
+    output_field = ArrayField(TextField())
+
+
+def has_term(wanted: str) -> Q:
+    """Messages that have this exact term, of whichever workspace; no index serves it."""
+    return Q(atoms__contains=Marked(F("workspace_id"), Value(wanted)))
+
 
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)

@@ -20,6 +20,7 @@ from inspector.audit.comments.services import write_comment
 from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review
 from inspector.audit.models.comments import Comment
+from inspector.audit.naming import name_agent
 from inspector.audit.samples.drawing import draw_sample
 from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record, Withdrawal
@@ -29,7 +30,6 @@ from inspector.keyring.spellings import PlainKey
 from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
-from inspector.threads.agents.names import name_agent
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.exports.conftest import ask, make

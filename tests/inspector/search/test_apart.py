@@ -13,7 +13,7 @@ from django.db import connection
 from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import IsWithin, has_term, mark_workspace, write_spans
+from inspector.threads.rendering.terms import IsWithin, mark_workspace, write_spans
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -84,11 +84,6 @@ def test_the_index_has_the_times_beside_words_and_terms(log: Cast, query: str, d
     spans = write_spans(log.workspace.pk, at - timedelta(days=days), at - timedelta(days=days))
     ((_, found),) = explain(log.workspace, query, spans)
     assert bool(found) is (days == 0)
-
-
-def test_a_term_is_found_without_its_workspace_too(log: Cast) -> None:
-    (message,) = Message.objects.filter(has_term("dialect=clowl"))
-    assert f"{mark_workspace(log.workspace.pk)}dialect=clowl" in message.atoms
 
 
 def test_upgrading_gives_the_words_and_terms_that_reading_anew_would(log: Cast) -> None:

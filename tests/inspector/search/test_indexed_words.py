@@ -6,8 +6,6 @@ import random
 
 import pytest
 from django.db import connection
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from inspector.threads.rendering import terms
 from tests.lanes import begin_with
@@ -24,24 +22,3 @@ def test_any_number_of_words_can_be_indexed(kind: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT length(%s::tsvector)", [vector])
         assert cursor.fetchone()[0] > 20  # type: ignore[index]
-
-
-ASCII_TEXTS = st.text(st.sampled_from("aB3_ '\\\\.\\t"), max_size=400)
-
-
-@settings(max_examples=60, deadline=None)
-@given(texts=st.lists(st.text(max_size=60), max_size=4) | st.lists(ASCII_TEXTS, max_size=90))
-def test_texts_within_every_bound_give_the_same_vector_the_short_way(texts: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        short = terms.write_vector(texts, "Ab3/")
-        patch.setattr(terms, "_FEW_CHARACTERS", -1)
-        patch.setattr(terms, "_FEW_ASCII_CHARACTERS", -1)
-        assert terms.write_vector(texts, "Ab3/") == short
-
-
-def test_ascii_texts_at_the_bound_of_the_short_way_are_indexed_whole() -> None:
-    texts = ["aB " * (terms._FEW_ASCII_CHARACTERS // 3 - 1)]
-    short = terms.write_vector(texts, "Ab3/")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(terms, "_FEW_ASCII_CHARACTERS", -1)
-        assert terms.write_vector(texts, "Ab3/") == short

@@ -6,7 +6,6 @@ import base64
 import json
 import uuid
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +15,8 @@ from django.db.models import Max, Min, Sum
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
-from inspector.audit.findings.selectors import took_back
+from inspector.audit.naming import join_agents, name_agent, undo_word
+from inspector.audit.outcomes import count_asked_between
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
@@ -32,7 +32,6 @@ from inspector.threads.agents.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.threads.agents.names import join_agents, name_agent, undo_word
 from inspector.threads.models import (
     Agent,
     AgentTotal,
@@ -44,7 +43,6 @@ from inspector.threads.models import (
     make_agent_id,
 )
 from inspector.threads.selectors import filter_conversations, find_openings
-from inspector.threads.tasks.outcomes import count_asked_between
 from inspector.threads.trees.traces import select_traces
 
 from ..conftest import Cast, deliver, settle_all, take_in
@@ -311,9 +309,7 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
     take_in(cast, *STORY, is_examined=False)
     agents = {agent.name: agent for agent in Agent.objects.all()}
     join_agents(membership=cast.auditor, agent=agents["cid"], same_as=agents["bob"], reason="one key")
-    outcomes = count_asked_between(
-        workspace=cast.workspace, pairs=list_pairs(workspace=cast.workspace), is_reversed=took_back()
-    )
+    outcomes = count_asked_between(workspace=cast.workspace, pairs=list_pairs(workspace=cast.workspace))
     listed = list_agents(workspace=cast.workspace)
     assert {row.agent.name for row in listed if row.aliases} == {"bob"}
     for row in listed:
@@ -324,15 +320,13 @@ def test_the_page_of_an_agent_sums_as_the_lists_do(cast: Cast) -> None:
         )
         assert conversations
         if one.aliases:
-            one = replace(one, conversations=vars(conversations[0])["of_all"])
+            one = one._replace(conversations=vars(conversations[0])["of_all"])
         assert one == row
         openings = find_openings(conversation_ids=[conversations[0].pk])
         assert vars(conversations[0])["opening"] == openings[conversations[0].pk]
         with CaptureQueriesContext(connection) as asked:
             survey = survey_pairs(workspace=cast.workspace, agents=one.every, limit=50)
-            among = count_asked_between(
-                workspace=cast.workspace, pairs=survey.pairs, is_reversed=took_back(), known=survey.agents
-            )
+            among = count_asked_between(workspace=cast.workspace, pairs=survey.pairs, known=survey.agents)
         assert len(asked) == 3
         assert survey.pairs == list_pairs(workspace=cast.workspace, agent=row.agent, limit=50)
         assert survey.extent == Extent(len(survey.pairs), sum(pair.messages for pair in survey.pairs))

@@ -19,7 +19,7 @@ def test_every_way_to_ask_a_context_is_tracked() -> None:
 
 
 def make_context() -> Established:
-    return Established(View.of_nothing())
+    return Established(View())
 
 
 def make_entry(chance: random.Random, part: int) -> Entry:

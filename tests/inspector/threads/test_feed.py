@@ -8,7 +8,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -101,7 +100,7 @@ def test_a_slow_writer_that_commits_late_is_not_passed_over(cast: Cast) -> None:
     assert follow(cast.workspace, place)[0] == []
     # A place that this database has not come to was taken in another one.
     with pytest.raises(LostPlaceError):
-        follow(cast.workspace, replace(place, transaction=2**60))
+        follow(cast.workspace, place._replace(transaction=2**60))
 
 
 def test_who_writes_into_another_database_of_the_server_holds_nobody_up(cast: Cast) -> None:

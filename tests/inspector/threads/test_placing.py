@@ -46,7 +46,7 @@ LookUp = Callable[[set[Citation]], Mapping[Citation, Elsewhere]]
 
 def place(*given: StoredNode, look_up: LookUp = lambda citations: {}) -> list[StoredNode]:
     """The messages of a conversation of one block, in the order of the timeline and linked; elsewhere is none."""
-    view = View.of_nothing()
+    view = View()
     nodes = order_nodes(sorted(given, key=lambda each: each.instant), view)
     for position, each in enumerate(nodes):
         each.position = position

@@ -1,8 +1,7 @@
 """Characters that a reader cannot see, and their names: controls, bidi marks, zero-width and private ones; lookalikes.
 
-A log is written by machines that may lie. Whatever renders as nothing, reorders its neighbours or has no agreed
-shape is shown as its code point instead. Joiners and variation selectors inside an emoji are left alone: there
-they are seen by what they do.
+What renders as nothing, reorders its neighbours or has no agreed shape is shown as its code point instead. Joiners and
+variation selectors inside an emoji are left alone: there they are seen by what they do.
 """
 
 from __future__ import annotations

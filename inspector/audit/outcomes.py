@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any, Final, NamedTuple, TypeVar
 
-from django.db.models import Count, Exists, F, Min, Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 
 from inspector.accounts.models import Workspace
+from inspector.threads.agents.directory import AgentSum, Choice, PairSum
+from inspector.threads.models import Agent, Task
+from inspector.threads.tasks.measures import is_one_of
+from inspector.threads.tasks.states import STANDING
 
-from ..agents.directory import AgentSum, Choice, PairSum
-from ..models import Agent, Task
-from .measures import is_one_of
-from .states import STANDING
+from .findings.selectors import took_back
 
 Key = TypeVar("Key")
 
@@ -27,9 +27,7 @@ _MAX_OPEN: Final = 10_000
 
 class Outcome(NamedTuple):
     """How many things were asked, and how many of them are done, failed and open (cancelled ones are none of these).
-
-    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`.
-    """
+    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`."""
 
     asked: int = 0
     done: int = 0
@@ -38,8 +36,7 @@ class Outcome(NamedTuple):
     open: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """Who waits for whom: how many of its requests are open, the oldest of them since `since`."""
 
     requester: Agent
@@ -48,18 +45,18 @@ class Waiting:
     since: datetime
 
 
-def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum], is_reversed: Exists) -> dict[uuid.UUID, Outcome]:
+def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
     """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
     who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
     asked = Task.objects.filter(
         is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
     )
-    rows = _count_tasks(asked, is_reversed, "channel", "performer") if who else ()
+    rows = _count_tasks(asked, "channel", "performer") if who else ()
     return _sum_by((who.get((row["channel"], row["performer"])), row) for row in rows)
 
 
 def count_asked_between(
-    *, workspace: Workspace, pairs: Sequence[PairSum], is_reversed: Exists, known: Iterable[Agent] | None = None
+    *, workspace: Workspace, pairs: Sequence[PairSum], known: Iterable[Agent] | None = None
 ) -> dict[tuple[uuid.UUID, uuid.UUID], Outcome]:
     """What the first of each pair asked of the second and how it ended; two statements, one where all are known."""
     if known is None:
@@ -70,7 +67,7 @@ def count_asked_between(
     asked_of_all = Task.objects.filter(
         is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
     )
-    rows = _count_tasks(asked_of_all, is_reversed, "channel", "requester", "performer") if names else ()
+    rows = _count_tasks(asked_of_all, "channel", "requester", "performer") if names else ()
 
     def find_pair(row: Mapping[str, Any]) -> tuple[uuid.UUID, uuid.UUID] | None:
         asking, asked = (who.get((row["channel"], row[side])) for side in ("requester", "performer"))
@@ -100,8 +97,8 @@ def list_waiting(*, workspace: Workspace, choice: Choice, limit: int) -> list[Wa
     return [Waiting(asking, asked, row["requests"], row["since"]) for asking, asked, row in waiting if asking and asked]
 
 
-def _count_tasks(tasks: QuerySet[Task], is_reversed: Exists, *by: str) -> QuerySet[Any]:
-    done = Q(state=Task.State.DONE)
+def _count_tasks(tasks: QuerySet[Task], *by: str) -> QuerySet[Any]:
+    done, is_reversed = Q(state=Task.State.DONE), took_back()
     counted: QuerySet[Any] = tasks.values(*by).annotate(
         asked=Count("pk"),
         done=Count("pk", filter=done & ~Q(is_reversed)),

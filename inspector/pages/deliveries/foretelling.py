@@ -14,8 +14,7 @@ from dialects import Context, LogRecord, Message, Reading, choose_dialect, ident
 from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.facts import facts_at, read_with_facts
 from inspector.intake.identity import find_time, write_envelope
-
-from .placing.keys import key_of_conversation
+from inspector.threads.placing.keys import key_of_conversation
 
 # A longer one takes too long to tell while somebody waits for it.
 MAX_WIRE = 100_000
@@ -24,9 +23,7 @@ MAX_WIRE = 100_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
     """A record of a preview. `reading` is None for what is quarantined, and for what is too long to be told here.
-
-    `time_basis` is wire or envelope where the record carries a time, else empty.
-    """
+    `time_basis` is wire or envelope where the record carries a time, else empty."""
 
     record: LogRecord
     reading: Reading | None
@@ -37,10 +34,8 @@ class Foretold:
 def foretell(
     *, records: Iterable[LogRecord], options: Mapping[str, Any], start: datetime | None = None
 ) -> list[Foretold]:
-    """The first records of a log in their order, each told in the context of its conversation.
-
-    `options` are the delivery's (`facts.facts_at`), `start` is when the log begins, for records that carry no time.
-    """
+    """The first records of a log in their order, each told in the context of its conversation. `options` are the
+    delivery's (`facts.facts_at`), `start` is when the log begins, for records that carry no time."""
     contexts: dict[bytes, Context] = defaultdict(Context)
     held = list(records)
     now = timezone.now()
