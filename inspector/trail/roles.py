@@ -78,7 +78,7 @@ def admit_application(*, role: str, password: str) -> bool:
             raise RolesError("DATABASE_OWNER_URL and DATABASE_URL name the same role: the application needs its own")
         if not is_there:
             _make_role(cursor, role, password)
-        rights = (*_RIGHTS, _UPKEEP) if connection.pg_version >= _FIRST_WITH_UPKEEP else _RIGHTS
+        rights = (*_RIGHTS, _UPKEEP) if connection.connection.info.server_version >= _FIRST_WITH_UPKEEP else _RIGHTS
         for right in rights:
             cursor.execute(sql.SQL(right).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))
     return not is_there
