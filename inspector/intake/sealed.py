@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from django.db import models
-from django.db.models import BinaryField, Case, F, Func, Q, Value, When
+from django.db.models import BinaryField, Case, F, Func, Q, When
 from django.db.models.functions import Length, Sign
 from django.db.models.lookups import Exact
 from django.db.models.query_utils import DeferredAttribute
@@ -20,7 +20,6 @@ from django.db.models.query_utils import DeferredAttribute
 from inspector.keyring.encryption import KeyringError
 from inspector.keyring.periods import OVERHEAD_BYTES, SealError, find_seal, open_value
 
-_DIGEST: Final = Value(32)
 # The same two for plain SQL over a table with a column `source`.
 SQL_SHA256: Final = (
     "CASE WHEN {0}.sealed_with_id IS NULL OR length({0}.source) = 0 THEN sha256({0}.source)"
@@ -84,7 +83,7 @@ def clear_length(column: str, key: str = "sealed_with") -> Case:
 def clear_sha256(column: str, key: str = "sealed_with") -> Case:
     """The SHA-256 of the clear bytes, worked out by the database: the bytes stay there. Of sealed ones as they say."""
     plain = Func(F(column), function="sha256", output_field=BinaryField())
-    said = Func(F(column), Value(1), _DIGEST, function="substring", output_field=BinaryField())
+    said = Func(F(column), template="substring((%(expressions)s), 1, 32)", output_field=BinaryField())
     return Case(When(Q(**{f"{key}__isnull": True}) | Q(Exact(Length(column), 0)), then=plain), default=said)
 
 
