@@ -8,7 +8,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from django.db.models import BinaryField, Func
 from django.db.models.functions import Coalesce
 
 from dialects import (
@@ -28,6 +27,7 @@ from dialects import Message as Told
 from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.models import Record
+from inspector.intake.sealed import clear_sha256
 
 from .messages import read_body
 from .models import Conversation, Message
@@ -83,7 +83,7 @@ def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
     again = [message.record_id for message in messages if named[message.pk][0] and counts[named[message.pk]] > 1]
     if not again:
         return {}
-    digest = Func(Coalesce("wire", "source"), function="SHA256", output_field=BinaryField())
+    digest = Coalesce(clear_sha256("wire"), clear_sha256("source"))
     return {pk: bytes(found) for pk, found in Record.objects.filter(pk__in=again).values_list("pk", digest)}
 
 
