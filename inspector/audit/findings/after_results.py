@@ -1,4 +1,4 @@
-"""What followed on what tools gave back: the next words and the next call of whoever called them, and what was new."""
+"""What followed on what tools gave back: the next words and the next call of their caller, and what was new."""
 
 from __future__ import annotations
 
