@@ -16,8 +16,7 @@ from rest_framework.response import Response
 from inspector.effort import SpentError
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
-from inspector.keyring.encryption import KeyringError
-from inspector.keyring.periods import SealError
+from inspector.keyring.encryption import KeyringError, SealError
 from inspector.leaving import GoneError
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,8 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
-from inspector.keyring.periods import SealError, open_value
+from inspector.keyring.encryption import SealError
+from inspector.keyring.periods import open_value
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places

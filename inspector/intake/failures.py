@@ -6,7 +6,7 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
-from inspector.keyring.periods import LockedError
+from inspector.keyring.encryption import LockedError
 from inspector.tokens import hide_tokens
 
 from .text import make_storable

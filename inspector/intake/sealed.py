@@ -17,8 +17,8 @@ from django.db.models.functions import Length, Sign
 from django.db.models.lookups import Exact
 from django.db.models.query_utils import DeferredAttribute
 
-from inspector.keyring.encryption import KeyringError
-from inspector.keyring.periods import OVERHEAD_BYTES, SealError, find_seal, open_value
+from inspector.keyring.encryption import KeyringError, SealError
+from inspector.keyring.periods import OVERHEAD_BYTES, find_seal, open_value
 
 # The same two for plain SQL over a table with a column `source`.
 SQL_SHA256: Final = (

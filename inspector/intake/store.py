@@ -20,7 +20,8 @@ from django.db import connection, models
 from dialects import Piece
 from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
-from inspector.keyring.periods import Seal, SealError, hold_seal
+from inspector.keyring.encryption import SealError
+from inspector.keyring.periods import Seal, hold_seal
 from inspector.retention.selectors import find_tombstones
 
 from .bulk import insert_rows

@@ -15,7 +15,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from inspector.keyring.periods import SealError, hold_seal
+from inspector.keyring.encryption import SealError
+from inspector.keyring.periods import hold_seal
 from inspector.tokens import hide_tokens
 
 from . import jobs

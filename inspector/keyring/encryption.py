@@ -30,6 +30,18 @@ class KeyringError(Exception):
     """The keyring cannot be used as it is; the sentence says why and what to do. It never holds a secret."""
 
 
+class SealError(KeyringError):
+    """Sealed bytes cannot be had any more: they were changed, or destroyed with their key. The sentence says which."""
+
+    def __init__(self, text: str, *, is_destroyed: bool = False) -> None:
+        super().__init__(text)
+        self.is_destroyed = is_destroyed
+
+
+class LockedError(KeyringError):
+    """Nothing can be sealed or opened just now: the key-encryption key is missing or another one. Put back, it can."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyEncryptionKey:
     """What data keys are wrapped with. `id` names it without telling anything of it."""

@@ -25,6 +25,8 @@ from .encryption import (
     NONCE_BYTES,
     KeyEncryptionKey,
     KeyringError,
+    LockedError,
+    SealError,
     bind,
     load_keks,
     make_data_key,
@@ -40,18 +42,6 @@ _DIGEST_BYTES: Final = 32
 OVERHEAD_BYTES: Final = _DIGEST_BYTES + NONCE_BYTES + 16
 # For so long a process may go on opening after another one has destroyed the key.
 _KEPT_SECONDS: Final = 5.0
-
-
-class SealError(KeyringError):
-    """Sealed bytes cannot be had any more: they were changed, or destroyed with their key. The sentence says which."""
-
-    def __init__(self, text: str, *, is_destroyed: bool = False) -> None:
-        super().__init__(text)
-        self.is_destroyed = is_destroyed
-
-
-class LockedError(KeyringError):
-    """Nothing can be sealed or opened just now: the key-encryption key is missing or another one. Put back, it can."""
 
 
 @dataclass(frozen=True, slots=True)

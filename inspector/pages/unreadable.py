@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from inspector.keyring.encryption import KeyringError
-from inspector.keyring.periods import SealError
+from inspector.keyring.encryption import KeyringError, SealError
 
 logger = logging.getLogger(__name__)
 

@@ -28,9 +28,9 @@ from inspector.intake.selectors import find_record, measure_source, read_source,
 from inspector.intake.staging import Choices, load, look_at, stage_file
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.keyring import periods
-from inspector.keyring.encryption import KeyringError
+from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.models import PeriodKey
-from inspector.keyring.periods import OVERHEAD_BYTES, SealError, set_sealing
+from inspector.keyring.periods import OVERHEAD_BYTES, set_sealing
 from inspector.ledger import signing
 from inspector.ledger.comparing import find_changed
 from inspector.ledger.models import LedgerKey

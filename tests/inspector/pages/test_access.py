@@ -38,7 +38,7 @@ SLUG = "acme"
 POSTED = {
     *("review", "revoke-key", "retry-dead-letters", "decide-waiting", "withdraw", "take-back"),
     *("invite", "change-member", "switch-member", "remove-member", "act-on-invitation", "take-over-key"),
-    *("save-search", "forget-search", "change-workspace", "new-workspace"),
+    *("save-search", "forget-search", "change-workspace", "release-escrowed-key", "new-workspace"),
     *("name-agent", "join-agent", "undo-agent-word", "stop-export"),
     *("write-comment", "act-on-comment"),
     *("enqueue", "act-on-queue", "act-on-item", "judge-item"),

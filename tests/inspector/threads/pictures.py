@@ -100,7 +100,7 @@ def list_findings(conversation: Conversation, records: dict[str, str]) -> list[t
             (finding.rule, records[str(finding.record_id)], finding.part, bytes(finding.key).hex()),
             (finding.severity, finding.text, finding.cites, finding.span, finding.sender, finding.is_suppressed),
             (str(finding.at), str(finding.due_at), finding.is_due),
-            [(records[str(uuid.UUID(record))], part) for record, part in json.loads(finding.related or "[]")],
+            [(records[str(uuid.UUID(record))], part) for record, part, *_ in json.loads(finding.related or "[]")],
         )
         for finding in Finding.objects.filter(conversation=conversation, holds=True)
     )
