@@ -141,7 +141,7 @@ def release_key(*, membership: Membership, key: EscrowedKey) -> None:
     if not membership.is_owner or membership.workspace_id != key.workspace_id:
         raise PermissionDenied("only an owner of this workspace releases keys")
     if membership.user == key.added_by:
-        raise ValidationError("Whoever added a key cannot release it: another owner has to.")
+        raise ValidationError("The owner who added a key cannot release it: another owner has to.")
     hold_ring(key.workspace_id, is_shared=False)
     now = timezone.now()
     waiting = EscrowedKey.objects.filter(pk=key.pk, released_at=None).exclude(expires_at__lte=now)

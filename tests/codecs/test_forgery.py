@@ -214,10 +214,7 @@ SIGNS = st.text(alphabet='“”«»"\\❞❝. ,:;|#@\n\u202e\u200bאab=()[]{}%$
 def test_no_generated_text_tells_an_act(before: str, after: str, chance: random.Random) -> None:
     text = f"{before}{LIE}{after}"
     around = dialects.Envelope(sender=text, receivers=(text, "carl"))
-    for slug, wire in chance.sample([*records(text)], 10):
-        if slug == "lambda_lang":
-            assert not any("approved" in outside for outside in list_outside(wire, around))
-            continue
+    for slug, wire in chance.sample([each for each in records(text) if each[0] in HELD], 8):
         for said in tellings(dialects.decode(wire, around, dialect=slug)):
             assert "approved" not in unquoted(said)
 

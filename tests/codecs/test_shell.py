@@ -299,7 +299,8 @@ def test_a_reply_names_the_message_that_it_answers() -> None:
     assert told[0] == "Conversation c:"
     assert told[2].endswith("that the task “burn” is done. In reply to message 1 (kim's request “burn”).")
     # It may come later: a log is told as it is read.
-    assert told[3].endswith("In reply to message h-9, which is not among the messages before it.")
+    assert "In reply to message h-9, which is not among the messages before it." in told[3]
+    assert told[3].endswith("Its time is that of message 2 too: which was first is not known.")
 
 
 def test_an_id_with_other_content_is_told_and_replies_to_it_are_doubtful() -> None:
@@ -401,9 +402,13 @@ def test_what_is_not_known_is_remarked_once_for_a_conversation() -> None:
 
 
 def test_an_outcome_that_is_reversed_is_told_with_the_message_before() -> None:
-    told = tell(ASKED, make_clowl("h-2", "ERR", "bob", "kim", "h-1"), make_clowl("h-3", "DONE", "bob", "kim", "h-1"))
+    failed = make_clowl("h-2", "ERR", "bob", "kim", "h-1")
+    done = make_clowl("h-3", "DONE", "bob", "kim", "h-1")
+    told = tell(ASKED, failed, {**done, "ts": done["ts"] + 1})
     assert "reverses" not in told[2]
     assert "Caution: this reverses message 2, by which the same sender had said that it failed." in told[3]
+    said = "Caution: this and message 2, by which the same sender had said that it failed, cannot both hold"
+    assert f"{said}; they have the same time." in tell(ASKED, failed, done)[3]
 
 
 def test_a_word_that_two_speakers_define_otherwise_is_told_at_the_second_definition() -> None:

@@ -56,7 +56,7 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
         cluster.start(supervisor)
         with psycopg.connect(cluster.application_url, autocommit=True) as connection:
             assert connection.execute("SELECT count(*) > 0 FROM intake_record").fetchone() == (True,)
-            for change in ("UPDATE trail_deed SET action = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
+            for change in ("UPDATE trail_deed SET code = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(change)
         cluster.stop(supervisor)

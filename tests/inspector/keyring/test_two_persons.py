@@ -42,7 +42,7 @@ def test_a_key_opens_nothing_before_a_second_owner_releases_it(
     assert "waits for a second owner" in owner.get(keyring).content.decode()
     assert release not in owner.get(keyring).content.decode()
     refused = owner.post(release, follow=True).content.decode()
-    assert "Whoever added a key cannot release it" in refused
+    assert "The owner who added a key cannot release it" in refused
     settle_all()
     assert not OpenedMessage.objects.exists()
 
