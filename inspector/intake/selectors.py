@@ -75,7 +75,7 @@ def find_record(*, workspace: Workspace, record_id: uuid.UUID) -> Record | None:
     rows = rows.annotate(source_bytes=clear_length("source"), wire_bytes=clear_length("wire"))
     record = rows.filter(workspace=workspace, pk=record_id).first()
     if record is not None and vars(record)["source_bytes"] <= PIECE_BYTES:
-        record.refresh_from_db(fields=["source", "wire"])
+        record.refresh_from_db(fields=["source", "wire", "sealed_with"])
     return record
 
 
