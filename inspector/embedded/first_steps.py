@@ -67,9 +67,15 @@ def migrate() -> None:
 
 
 def is_admitted() -> bool:
-    """Whether the role that asks may read the tables: not before they are made, nor before another owner admits it."""
+    """Whether the role that asks may read every table: not before another owner admits it, also to the newest ones.
+
+    A start that was killed between migrating and admitting is gone on with so.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT has_table_privilege(to_regclass('django_migrations'), 'SELECT')")
+        cursor.execute(
+            "SELECT bool_and(has_table_privilege(oid, 'SELECT')) FROM pg_class"
+            " WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace"
+        )
         return bool(cursor.fetchone()[0])
 
 

@@ -164,6 +164,7 @@ def remove_expired_keys() -> int:
     return len(rows)
 
 
+@transaction.atomic
 def set_two_for_keys(workspace: Workspace, by: Membership | None, *, is_required: bool) -> None:
     """Have each key that is added from now on wait until a second owner releases it, or no more.
 

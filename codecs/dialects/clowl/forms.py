@@ -68,6 +68,7 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
+    # It is told by what its values say: as a refusal, or as that of a cancellation.
     if act == "ACK" and (find_denial(details, FAILED) or find_denial(details, REFUSED)):
         return None
     values = details.values()

@@ -59,6 +59,19 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
             for change in ("UPDATE trail_deed SET code = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(change)
+        # As after a kill between migrating and admitting.
+        with psycopg.connect(cluster.url, autocommit=True) as connection:
+            connection.execute("REVOKE ALL ON keyring_periodkey FROM inspector_application")
+        cluster.stop(supervisor)
+    state.release()
+    told = start(private_folder, "--once", "--port", "0", DATABASE_URL="")
+    assert told.returncode == 0, told.stdout + told.stderr
+    state = open_state(private_folder)
+    with Supervisor(say=print) as supervisor:
+        cluster = make_cluster(state)
+        cluster.start(supervisor)
+        with psycopg.connect(cluster.application_url) as connection:
+            assert connection.execute("SELECT count(*) FROM keyring_periodkey").fetchone() == (0,)
         cluster.stop(supervisor)
     state.release()
 

@@ -125,3 +125,17 @@ def test_a_key_is_added_with_the_day_on_which_it_expires(cast: Cast, owner: Clie
     assert expires_at is not None
     assert expires_at.isoformat() == f"{day + timedelta(days=1)}T00:00:00+00:00"
     assert "expires" in owner.get(keyring).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_the_audit_log_cannot_record_is_not_switched(
+    cast: Cast, second: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("no record")
+
+    monkeypatch.setattr("inspector.keyring.services.record_deed", refuse)
+    with pytest.raises(RuntimeError, match="no record"):
+        set_two_for_keys(cast.workspace, cast.owner, is_required=True)
+    cast.workspace.refresh_from_db()
+    assert not cast.workspace.releases_keys_by_two
