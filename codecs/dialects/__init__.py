@@ -18,7 +18,16 @@ from ._dialect import Block, Dialect, Reply, Term
 from ._english import quote, say_cautions, say_name
 from ._envelope import INSPECTED, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
-from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
+from ._exchange import (
+    EnvelopeError,
+    decode_envelope,
+    parse_json,
+    show_failure,
+    show_json,
+    show_quarantined,
+    show_values,
+    write_json,
+)
 from ._hidden import HIDDEN_CLASS, make_visible
 from ._log import (
     Item,
@@ -147,6 +156,7 @@ __all__ = [
     "show_failure",
     "show_json",
     "show_quarantined",
+    "show_values",
     "tell",
     "title_of",
     "to_json_type",

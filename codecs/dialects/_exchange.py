@@ -79,10 +79,14 @@ def _read_key(given: Any) -> Key:
 
 def show_json(index: int, reading: Reading, *, is_tree: bool = False) -> dict[str, Any]:
     """The record's line; with `is_tree` its fields and layers too."""
-    plain = {name: to_json_type(getattr(reading, name)) for name in _NAMES}
-    if is_tree:
-        plain |= {"fields": to_json_type(reading.fields), "layers": to_json_type(reading.layers)}
-    return {"index": index, **plain, "error": find_error(reading)}
+    shown: dict[str, Any] = to_json_type(show_values(index, reading, is_tree=is_tree))
+    return shown
+
+
+def show_values(index: int, reading: Reading, *, is_tree: bool = False) -> dict[str, Any]:
+    """What stands in the record's line, as values of the codecs that are not taken apart yet."""
+    names = (*_NAMES, "fields", "layers") if is_tree else _NAMES
+    return {"index": index, **{name: getattr(reading, name) for name in names}, "error": find_error(reading)}
 
 
 def find_error(reading: Reading) -> dict[str, Any] | None:

@@ -235,23 +235,23 @@ def note_api_key_use(*, key: ApiKey) -> None:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
 
-def add_reads(*, key_id: uuid.UUID, what: str, count: int) -> None:
-    """Add to what a key has read in this hour; of a key that is gone nothing is kept.
+def add_reads(*, key_id: uuid.UUID, what: str) -> None:
+    """Count an answer that shows a key something, before it is given: the audit log has an entry for each key, hour
+    and kind of thing, and not one a request. Of a key that is gone nothing is kept.
 
     Args:
         key_id: whose.
-        what: it read, in a word or two.
-        count: how many answers.
+        what: it reads, in a word or two.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             """
             INSERT INTO accounts_apikeyreads AS held (key_id, what, hour, count)
-            SELECT id, %s, date_trunc('hour', clock_timestamp()), %s
+            SELECT id, %s, date_trunc('hour', clock_timestamp()), 1
               FROM accounts_apikey WHERE id = %s FOR KEY SHARE
-            ON CONFLICT (key_id, what, hour) DO UPDATE SET count = held.count + excluded.count
+            ON CONFLICT (key_id, what, hour) DO UPDATE SET count = held.count + 1
             """,
-            [what, count, key_id],
+            [what, key_id],
         )
 
 

@@ -160,8 +160,7 @@ def _decode(
     if whole is None:
         reading = dialects.read(record.wire, record.envelope, dialect=dialect)
         whole = conversations.tell(reading, index)
-    tree = {"fields": whole.fields, "layers": whole.layers} if is_tree else {}
-    return dialects.show_json(index, whole) | tree
+    return dialects.show_values(index, whole, is_tree=is_tree)
 
 
 def _decode_alone(record: LogRecord, dialect: str | None) -> Reading | None:

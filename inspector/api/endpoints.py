@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from inspector.accounts.services import add_reads
 from inspector.budget import fit_answer
 from inspector.effort import SpentError
 from inspector.leaving import GoneError
@@ -24,7 +25,6 @@ from .authentication import caller_of
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 from .rates import refuse_haste
-from .reads import note_read
 
 # What any request may be answered with instead; an address with an id in it adds 404.
 EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
@@ -139,7 +139,7 @@ class Endpoint(APIView):
                 response = self.handle_exception(error)
         if self.reads and request.method == "GET" and response.status_code < 300:
             try:
-                note_read(caller_of(request), self.reads)
+                add_reads(key_id=caller_of(request).pk, what=self.reads)
             except DatabaseError as error:
                 response = self.handle_exception(error)
         answer = super().finalize_response(request, response, *args, **names)

@@ -67,6 +67,8 @@ GIVES_AWAY: Final = {
 }
 Way = tuple[str, str]
 Taking = tuple[str, str, list[Way]]
+# What a process takes out of a key's requests once a second: when, no query decides.
+BY_THE_CLOCK: Final = "UPDATE accounts_apikey AS held"
 _CURSOR: Final = re.compile(r"[\w.-]{6,}:\w{6}:[\w-]{43}")
 _CHANGING: Final = re.compile(
     r'(csrf\w*"? ?(?:name|value)?=?"?|nonce-|nonce="|csrfmiddlewaretoken" value=")[\w+/=-]{16,}'
@@ -129,10 +131,10 @@ def ask_for(client: Client, address: str, guess: str, way: Way, more: Mapping[st
     parameter, form = way
     statements = 0
 
-    def count(execute: Callable[..., Any], *given: Any) -> Any:
+    def count(execute: Callable[..., Any], statement: str, *given: Any) -> Any:
         nonlocal statements
-        statements += 1
-        return execute(*given)
+        statements += not statement.strip().startswith(BY_THE_CLOCK)
+        return execute(statement, *given)
 
     with connection.execute_wrapper(count):
         answer = client.get(address, {**more, parameter: form.format(guess)}, headers=headers)
