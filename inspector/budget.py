@@ -82,7 +82,7 @@ class _Fitting:
             return self._fit_mapping(value, path)
         if isinstance(value, (list, tuple)):
             return self._fit_list(value, path)
-        shallow = to_shallow_json(value)
+        shallow = to_shallow_json(value) if hasattr(value, "given") or isinstance(value, bytes) else value
         return self._fit_mapping(shallow, path) if isinstance(shallow, Mapping) else shallow
 
     def _fit_text(self, text: str, path: str) -> str:

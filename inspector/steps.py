@@ -25,8 +25,8 @@ from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
 from inspector.ledger.checking import verify
 from inspector.memory import give_back
+from inspector.opening.trying import Attempt, open_batch
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, ingest_together, retry_letter
-from inspector.threads.decryption import Attempt, open_batch
 from inspector.threads.inserting.marking import EXAMINE_SECONDS, ask_to_examine
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.resolving.arrivals import follow_weighing

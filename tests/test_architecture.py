@@ -34,6 +34,7 @@ LAYERS = (
     ("ledger",),
     ("audit",),
     ("search",),
+    ("browsing", "opening"),
     ("threads",),
     ("intake",),
     ("keyring",),

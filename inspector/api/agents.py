@@ -13,10 +13,10 @@ from rest_framework.response import Response
 
 from dialects import all_dialects
 from inspector.audit.outcomes import Outcome, count_asked_of
+from inspector.browsing import directory
+from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
 from inspector.intake.text import make_storable
-from inspector.threads.agents import directory
-from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs
-from inspector.threads.agents.names import Label, find_customs, label_agent
+from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .authentication import caller_of

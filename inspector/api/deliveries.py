@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
 from inspector.ledger.comparing import find_changed, say_changed
+from inspector.opening.reveals import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
-from inspector.threads.reveals import disclose_source
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose

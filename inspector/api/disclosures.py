@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from inspector.accounts.models import ApiKey
 from inspector.keyring.models import KeyEvent
+from inspector.opening.reveals import Opening, disclose, find_openings_of
 from inspector.threads.models import Message
-from inspector.threads.reveals import Opening, disclose, find_openings_of
 
 from .masking import may_see_secrets
 

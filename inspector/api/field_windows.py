@@ -15,8 +15,8 @@ from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
 from inspector.effort import check_effort
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads import messages
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 
 from .authentication import caller_of
 from .endpoints import Endpoint

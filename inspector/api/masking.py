@@ -13,11 +13,11 @@ from typing import Any
 from dialects import Reading, read
 from inspector.accounts.models import ApiKey
 from inspector.intake.concealing import conceal_reading, has_tokens
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

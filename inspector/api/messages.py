@@ -12,7 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import make_visible
+from inspector.browsing.transcripts import tell_lines
 from inspector.effort import check_effort
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
@@ -22,11 +24,9 @@ from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
-from inspector.threads.transcripts import tell_lines
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose

@@ -11,8 +11,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
 from inspector.threads.selectors import find_conversation
-from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
 
 from .authentication import caller_of
 from .endpoints import Endpoint

@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.overview import MAX_COUNTED, count_sections
+from inspector.browsing.activity import sum_messages
 from inspector.intake.selectors import sum_deliveries
 from inspector.search.facets import COUNTED, Facet, count_facets
 from inspector.search.language import QueryError, list_terms
 from inspector.search.selectors import fetch, read_query
-from inspector.threads.activity import sum_messages
 
 from .authentication import caller_of
 from .endpoints import Endpoint

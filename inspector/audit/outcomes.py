@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from django.db.models import Count, F, Min, Q, QuerySet
 
 from inspector.accounts.models import Workspace
-from inspector.threads.agents.directory import AgentSum, Choice, PairSum
+from inspector.browsing.directory import AgentSum, Choice, PairSum
 from inspector.threads.models import Agent, Task
 from inspector.threads.tasks.measures import is_one_of
 from inspector.threads.tasks.states import STANDING

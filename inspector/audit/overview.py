@@ -12,8 +12,8 @@ from django.db.models import CharField, Count, DateTimeField, Min, QuerySet, Val
 from django.db.models.functions import Cast
 
 from inspector.accounts.models import Channel, Workspace
-from inspector.threads.activity import Days, find_newest, split_days
-from inspector.threads.agents.directory import count_agents
+from inspector.browsing.activity import Days, find_newest, split_days
+from inspector.browsing.directory import count_agents
 from inspector.threads.models import Conversation, Task
 from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.trees.traces import select_traces

@@ -21,11 +21,11 @@ from inspector.audit.findings.selectors import GRADE, list_here
 from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.audit.models.findings import Finding, FindingAct
 from inspector.audit.rules import RULES
+from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.rendering.masks import mask_layers
-from inspector.threads.transcripts import tell_lines
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dialects import Message, say_cautions
+from inspector.browsing.transcripts import read_notes
 from inspector.intake.text import make_storable
-from inspector.threads.transcripts import read_notes
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value

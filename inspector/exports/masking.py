@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.intake.concealing import conceal_around
 from inspector.intake.facts import read_with_facts
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
 
 from .entries import Row
 

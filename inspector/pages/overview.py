@@ -22,10 +22,7 @@ from inspector.audit.overview import count_standing
 from inspector.audit.reviews.selectors import STALE
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import UNANSWERED
-from inspector.intake.selectors import count_letters, list_deliveries
-from inspector.search.lexer import quote
-from inspector.search.selectors import fetch
-from inspector.threads.activity import (
+from inspector.browsing.activity import (
     SLOTS,
     Days,
     Span,
@@ -35,7 +32,10 @@ from inspector.threads.activity import (
     fill_slots,
     find_span,
 )
-from inspector.threads.agents.directory import Choice, list_pairs
+from inspector.browsing.directory import Choice, list_pairs
+from inspector.intake.selectors import count_letters, list_deliveries
+from inspector.search.lexer import quote
+from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel

@@ -23,10 +23,11 @@ from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.terms import SAMPLED, IsWithin, write_sample, write_spans
+from inspector.threads.rendering.terms import SAMPLED
 
 from . import registry
 from .language import Group, parse
+from .spans import IsWithin, write_sample, write_spans
 from .sql import as_filter, is_of_terms
 from .values import zone_of_query
 

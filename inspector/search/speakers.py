@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
 from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
+from inspector.threads.models import Agent, key_of_name
 from inspector.threads.rendering import terms
 
 from .apart import has_any_term, has_terms
@@ -46,3 +47,9 @@ def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> tuple
 def list_names(beginning: str, workspace: Workspace) -> list[str]:
     """The names that begin so and by which people call an agent that bears another."""
     return KnownNames(load_labels(workspace_id=workspace.pk)).list_beginning(beginning)
+
+
+def is_known(*, workspace: Workspace, name: str) -> bool:
+    """Whether an agent of the workspace bears this name, spelled so, or is called by it."""
+    bearers = Agent.objects.filter(workspace=workspace, name_key=key_of_name(name))
+    return name in bearers.values_list("name", flat=True) or bool(find_meanings(workspace=workspace, names=[name]))

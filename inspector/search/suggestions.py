@@ -7,16 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection
+from django.db.models import Q
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.search.terms import ALIASES, PATHS
-from inspector.threads.agents.names import Called, list_called, load_labels
+from inspector.threads.agents.names import CONVENTIONS, MAX_MEANINGS, Labels, load_labels
+from inspector.threads.models import AgentTotal
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.terms import MARK_CHARACTERS, mark_workspace
+from inspector.threads.rendering.terms import MARK_CHARACTERS, fold, mark_workspace
 
 from . import registry
 from .language import LITERAL, Term
@@ -93,11 +95,37 @@ def _suggest_values(workspace: Workspace, name: str, typed: str, *, is_literal: 
     labels = load_labels(workspace_id=workspace.pk)
     others: dict[str, list[Called]] = defaultdict(list)
     is_sender = term.atom == "sender"
-    for called in list_called(workspace=workspace, labels=labels, beginning=typed, is_sender=is_sender):
+    for called in _list_called(workspace=workspace, labels=labels, beginning=typed, is_sender=is_sender):
         others[terms.fold(called.text)].append(called)
     found = [_quote(value, _say_called(others.pop(value, ()), is_also=True)) for value in said]
     # Who is called so where nobody bears the name comes first: nothing else of it has been seen.
     return [*(_quote(each[0].text, _say_called(each)) for each in others.values()), *found][:MAX_SUGGESTIONS]
+
+
+class Called(NamedTuple):
+    """An agent that people call by another name than its own, and the dialect whose convention says so, if any."""
+
+    text: str
+    name: str
+    dialect: str = ""
+
+
+def _list_called(*, workspace: Workspace, labels: Labels, beginning: str, is_sender: bool) -> list[Called]:
+    """The agents that said or were told something and are called by a name that begins so; one statement."""
+    folded = fold(beginning)
+    found = [
+        Called(agent.friendly_name, agent.name)
+        for agent in labels.agents.values()
+        if agent.friendly_name and fold(agent.friendly_name).startswith(folded)
+    ]
+    spoken = Q(sent__gt=0) if is_sender else Q(received__gt=0)
+    customs = ((dialect, *custom) for dialect, names in CONVENTIONS.items() for custom in names.items())
+    used = [(dialect, on_wire, text) for dialect, on_wire, text in customs if fold(text).startswith(folded)]
+    totals = AgentTotal.objects.filter(spoken, workspace=workspace, dialect__in={dialect for dialect, _, _ in used})
+    rows = totals.filter(agent__name__in={on_wire for _, on_wire, _ in used}) if used else totals.none()
+    seen = set(rows.filter(agent__friendly_name="", agent__same_as=None).values_list("dialect", "agent__name"))
+    found += [Called(text, on_wire, dialect) for dialect, on_wire, text in used if (dialect, on_wire) in seen]
+    return sorted(found, key=lambda called: (fold(called.text), called.dialect, called.name))[:MAX_MEANINGS]
 
 
 def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:

@@ -15,6 +15,7 @@ from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, unfold_reading
 from inspector.intake.models import Delivery, HiddenRecord, Record, Sighting, Withdrawal
 from inspector.intake.sealed import clear_length, find_obstacle
 from inspector.intake.withdrawals import has_hidden
@@ -22,7 +23,6 @@ from inspector.lookups import IsAny
 
 from .models import Conversation, Message, Wording
 from .placing.numbering import load_places, number_messages
-from .rendering.masks import MAX_BYTES_LOOKED_THROUGH, unfold_reading
 from .resolving.summaries import read_tally
 from .trees.traces import select_trace
 

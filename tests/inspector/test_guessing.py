@@ -25,14 +25,15 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.services import create_queue, fill_from_source
+from inspector.intake import masks
+from inspector.intake.masks import find_outer_secrets, mask
 from inspector.intake.models import Delivery, Record
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.news import begin, write_since
 from inspector.search.selectors import narrow
 from inspector.threads.messages import unfold
 from inspector.threads.models import Conversation, MaskedWire, Message, Trace
-from inspector.threads.rendering import dependencies, masks
-from inspector.threads.rendering.masks import find_outer_secrets, mask
+from inspector.threads.rendering import dependencies
 from tests.lanes import begin_with
 
 from .conftest import Cast, deliver, settle_all

@@ -10,13 +10,13 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from inspector.accounts.models import Membership
+from inspector.intake.masks import mask_layers
 from inspector.intake.selectors import read_source
 from inspector.intake.text import make_storable
+from inspector.opening.reveals import find_opened_ids
 from inspector.threads.messages import unfold
 from inspector.threads.models import Message
 from inspector.threads.rendering.dependencies import DECODER_VERSION
-from inspector.threads.rendering.masks import mask_layers
-from inspector.threads.reveals import find_opened_ids
 from inspector.trail.services import Thing, record_deed
 
 from ..models.comments import Comment, CommentTurn

@@ -10,8 +10,8 @@ from django import forms
 from dialects import all_dialects
 from inspector.accounts.models import Channel
 from inspector.audit.naming import MAX_REASON
+from inspector.browsing.directory import Choice
 from inspector.intake.text import make_storable
-from inspector.threads.agents.directory import Choice
 from inspector.threads.models import MAX_FRIENDLY_NAME
 
 from ..forms import INPUT, SELECT

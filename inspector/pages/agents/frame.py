@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
+from inspector.browsing.directory import Choice
 from inspector.search.cursors import CursorError, read_key, write_key
-from inspector.threads.agents.directory import Choice
 
 from ..shell import write_query
 from ..walks import Walk, read_walk

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
-from inspector.threads.agents.directory import PairSum, list_pairs, measure_pairs
+from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 
 from ..shell import cut_page, render_page, within_workspace

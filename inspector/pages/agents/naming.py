@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.audit.naming import find_word, join_agents, name_agent, undo_word
+from inspector.browsing.directory import find_agent
 from inspector.intake.text import make_storable
-from inspector.threads.agents.directory import find_agent
 from inspector.threads.models import Agent, AgentWord, make_agent_id
 
 from ..shell import require_auditor, within_workspace

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Workspace
 from inspector.audit.outcomes import Outcome
+from inspector.browsing.directory import AgentSum, Confusables, PairSum, find_customs
 from inspector.search import parts
-from inspector.threads.agents.directory import AgentSum, Confusables, PairSum
-from inspector.threads.agents.names import find_customs, label_agent
+from inspector.threads.agents.names import label_agent
 from inspector.threads.models import Agent
 
 from ..shown.told import name_dialect

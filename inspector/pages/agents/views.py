@@ -16,7 +16,7 @@ from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.audit.naming import list_candidates, list_words
 from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
-from inspector.threads.agents.directory import (
+from inspector.browsing.directory import (
     AgentSum,
     compare_names,
     find_agent,

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector.accounts.models import Membership
+from inspector.opening.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.models import Message
-from inspector.threads.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.selectors import TreeRow
 
 

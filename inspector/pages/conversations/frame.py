@@ -15,10 +15,10 @@ from inspector.audit.models import Finding
 from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
+from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, find_conversation
-from inspector.threads.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.threads.tasks.measures import get_state
 
 from ..reviews.words import describe_verdicts

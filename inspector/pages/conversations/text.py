@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.threads.transcripts import write_text
+from inspector.browsing.transcripts import write_text
 
 from ..shell import read_number, within_workspace
 from .frame import open_conversation

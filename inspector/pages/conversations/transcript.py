@@ -14,13 +14,13 @@ import dialects
 from dialects import say_name
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Finding
+from inspector.browsing.transcripts import tell_lines
 from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
-from inspector.threads.transcripts import tell_lines
 
 from ..agents.marks import Cast
 from ..findings.rows import describe_findings

@@ -13,16 +13,16 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
+from inspector.opening.reveals import disclose_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
-from inspector.threads.reveals import disclose_source
 
 from ..deliveries.progress import name_delivery
 from ..shell import within_workspace

@@ -11,8 +11,8 @@ from django.http import Http404
 import dialects
 from dialects import Reading
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import mask_layers
 
 from ..shown.markup import share
 from ..shown.readings import list_all_notes, show_parts, show_pieces

@@ -11,13 +11,13 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from dialects import Field, Reading
+from inspector.intake.masks import mask_layers
 from inspector.search import registry
 from inspector.search.lexer import quote
 from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.threads.models import Message
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
 
 from ..shown.dumps import escape_character

@@ -15,8 +15,8 @@ from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import OTHER_BYTES, Quote, Thread, is_open_to_all, list_threads, quote_of
 from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, digest_english, may_withdraw
 from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import mask_layers
 
 from ..messages.selection import find_on_wire
 from ..shown.fields import write_offsets

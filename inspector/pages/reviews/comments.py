@@ -17,9 +17,9 @@ from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
 from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.models.comments import Comment
+from inspector.intake.masks import mask_layers
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering.masks import mask_layers
 from inspector.threads.selectors import find_conversation, find_openings
 
 from ..findings.rows import title_conversation

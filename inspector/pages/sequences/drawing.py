@@ -15,9 +15,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from inspector.audit.findings.selectors import OpenRule
+from inspector.browsing.sequence import Arrow, Step
 from inspector.hidden_characters import spell_hidden
 from inspector.threads.placing.citations import write_bearers
-from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
 from ..conversations.ghosts import make_ghost_anchor

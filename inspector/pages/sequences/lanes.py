@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from inspector.threads.sequence import Step
+from inspector.browsing.sequence import Step
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.budgets import shorten_name

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from inspector.browsing.sequence import Arrow, Step
 from inspector.hidden_characters import spell_hidden
-from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
 from ..shown.ghosts import say_fate

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
+from inspector.browsing.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.hidden_characters import spell_hidden
 from inspector.threads.selectors import sum_up
-from inspector.threads.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.threads.timeline import Start
 
 from ..agents.marks import Cast, cast_conversation

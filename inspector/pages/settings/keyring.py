@@ -18,9 +18,9 @@ from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import remove_key
+from inspector.opening.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
+from inspector.opening.trying import escrow_keys, open_with_released
 from inspector.search.cursors import write_cursor
-from inspector.threads.decryption import escrow_keys, open_with_released
-from inspector.threads.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
 
 from ..shell import cut_page, read_place, render_page, require_auditor, require_owner, within_workspace, write_query
 from ..templatetags.marks import plural

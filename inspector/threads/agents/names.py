@@ -18,7 +18,7 @@ from dialects import all_dialects
 from inspector.accounts.models import Workspace
 from inspector.intake.text import make_storable
 
-from ..models import Agent, AgentTotal, key_of_name, make_agent_id
+from ..models import Agent, make_agent_id
 from ..rendering.terms import fold
 
 MAX_LABELS: Final = 10_000
@@ -51,18 +51,6 @@ def label_by_convention(name: str, dialects: Iterable[str]) -> Label | None:
     """The name that a dialect's convention gives, or None."""
     texts = (CONVENTIONS.get(dialect, {}).get(name) for dialect in dialects)
     return next((Label(text, "convention") for text in texts if text is not None), None)
-
-
-def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.UUID, list[str]]:
-    """Which of these agents speak a dialect in which their name has a meaning by convention; at most one statement."""
-    names = {name for names in CONVENTIONS.values() for name in names}
-    ids = [agent.pk for agent in agents if agent.name in names]
-    rows = AgentTotal.objects.filter(workspace=workspace, agent__in=ids, dialect__in=list(CONVENTIONS))
-    rows = rows.filter(Q(sent__gt=0) | Q(received__gt=0))
-    found: dict[uuid.UUID, list[str]] = defaultdict(list)
-    for agent_id, dialect in rows.values_list("agent", "dialect").order_by("dialect") if ids else ():
-        found[agent_id].append(dialect)
-    return found
 
 
 class Labels(NamedTuple):
@@ -126,12 +114,6 @@ def select_naming(*, workspace: Workspace, name: str) -> Q:
     return named
 
 
-def is_known(*, workspace: Workspace, name: str) -> bool:
-    """Whether an agent of the workspace bears this name, spelled so, or is called by it."""
-    bearers = Agent.objects.filter(workspace=workspace, name_key=key_of_name(name))
-    return name in bearers.values_list("name", flat=True) or bool(find_meanings(workspace=workspace, names=[name]))
-
-
 class KnownNames:
     """Whom a name means, and by which names an agent is found: one meaning, told from either end, by loaded labels."""
 
@@ -192,29 +174,3 @@ class KnownNames:
         """What the agent is called on a page; it is found by that name."""
         label = self._labels.find(channel_id, name, (dialect,))
         return label.text if label else name
-
-
-class Called(NamedTuple):
-    """An agent that people call by another name than its own, and the dialect whose convention says so, if any."""
-
-    text: str
-    name: str
-    dialect: str = ""
-
-
-def list_called(*, workspace: Workspace, labels: Labels, beginning: str, is_sender: bool) -> list[Called]:
-    """The agents that said or were told something and are called by a name that begins so; one statement."""
-    folded = fold(beginning)
-    found = [
-        Called(agent.friendly_name, agent.name)
-        for agent in labels.agents.values()
-        if agent.friendly_name and fold(agent.friendly_name).startswith(folded)
-    ]
-    spoken = Q(sent__gt=0) if is_sender else Q(received__gt=0)
-    customs = ((dialect, *custom) for dialect, names in CONVENTIONS.items() for custom in names.items())
-    used = [(dialect, on_wire, text) for dialect, on_wire, text in customs if fold(text).startswith(folded)]
-    totals = AgentTotal.objects.filter(spoken, workspace=workspace, dialect__in={dialect for dialect, _, _ in used})
-    rows = totals.filter(agent__name__in={on_wire for _, on_wire, _ in used}) if used else totals.none()
-    seen = set(rows.filter(agent__friendly_name="", agent__same_as=None).values_list("dialect", "agent__name"))
-    found += [Called(text, on_wire, dialect) for dialect, on_wire, text in used if (dialect, on_wire) in seen]
-    return sorted(found, key=lambda called: (fold(called.text), called.dialect, called.name))[:MAX_MEANINGS]

@@ -15,6 +15,7 @@ from dialects import Message, Reading
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows, write_array
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import find_masked
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
 
@@ -24,7 +25,6 @@ from ..models.packed_text import pack_text
 from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
 from ..placing.links import Guess, Links, guess_of, links_of, write_links
 from ..placing.places import slot_of
-from ..rendering.masks import find_masked
 from ..rendering.rule_flags import decide_established, decide_flags
 from ..rendering.teller import severity_of, shorten_sentence, tell_without_context
 from .marking import hold_rows, mark_traces

@@ -15,6 +15,8 @@ from django.db.models import F, QuerySet
 
 from inspector.intake.jobs import ask, find_end
 from inspector.intake.models import Job
+from inspector.keyring.ring import hold_ring
+from inspector.keyring.selectors import has_keys
 from inspector.lookups import IsAny
 
 from ..models import Conversation, Message, Trace, TreeGroup
@@ -55,6 +57,22 @@ def ask_to_resolve(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.
     due = time.time() + after_seconds if after_seconds else 0.0
     # In one order, so that nobody deadlocks.
     ask(kind=Job.Kind.SETTLE, subjects=sorted(conversation_ids), workspace_id=workspace_id, due=due)
+
+
+def ask_to_open(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
+    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked. Without a key
+    nothing is. Call inside the transaction that resolves them, or that adds a key."""
+    sealed = Message.objects.filter(workspace_id=workspace_id, is_sealed=True)
+    if conversation_ids is not None:
+        sealed = sealed.filter(conversation_id__in=list(conversation_ids))
+    subjects = list(sealed.values_list("conversation_id", flat=True).distinct())
+    if not subjects:
+        return 0
+    hold_ring(workspace_id, is_shared=True)
+    if not has_keys(workspace_id=workspace_id):
+        return 0
+    ask(kind=Job.Kind.OPEN, subjects=subjects, workspace_id=workspace_id)
+    return len(subjects)
 
 
 def ask_to_examine(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID) -> None:

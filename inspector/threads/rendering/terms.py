@@ -12,19 +12,15 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, TextField, Value
+from django.db.models import F, Func, TextField
 from django.db.models.sql.compiler import SQLCompiler
 
 from dialects import Message, Reading
-
-from ..placing.places import count_microseconds
 
 INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400
@@ -259,34 +255,7 @@ def flatten(name: str, value: Any) -> Iterable[tuple[str, str]]:
 SIZES: Final = (7, 13, 19, 25)
 # One message of so many is in the sample: those whose ids, which are random at their end, end with so many zero bits.
 SAMPLED: Final = 512
-_SAMPLE: Final = "sample"
-
-
-def write_sample(workspace_id: uuid.UUID) -> list[str]:
-    """The entry of the sampled messages; it begins with the mark of the workspace, as all entries do."""
-    return [f"{mark_workspace(workspace_id)}{_SAMPLE}"]
-
-
-def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
-    """The entries of the fewest spans that hold the time between two moments, these included."""
-    mark = mark_workspace(workspace_id)
-    first, last = (count_microseconds(moment) // 1_000_000 for moment in (since, until))
-    return [f"{mark}{bits}:{number}" for bits, number in _cover(first, last)]
-
-
-def _cover(first: int, last: int) -> Iterator[tuple[int, int]]:
-    start, end = first >> SIZES[0], (last >> SIZES[0]) + 1
-    for bits, wider in pairwise(SIZES):
-        many = 1 << wider - bits
-        # What does not fill a wider span at either side.
-        while start < end and start % many:
-            yield bits, start
-            start += 1
-        while start < end and end % many:
-            end -= 1
-            yield bits, end
-        start, end = start // many, end // many
-    yield from ((SIZES[-1], number) for number in range(start, end))
+SAMPLE: Final = "sample"
 
 
 class Spans(Func):
@@ -308,17 +277,6 @@ class Spans(Func):
         end = f"SUBSTRING(UUID_SEND({own}) FROM 13)"
         return (
             f"ARRAY[{spans}] || CASE WHEN {end} < '\\x{2**32 // SAMPLED:08x}'::bytea"
-            f" THEN ARRAY[{mark} || '{_SAMPLE}'] ELSE '{{}}'::text[] END",
+            f" THEN ARRAY[{mark} || '{SAMPLE}'] ELSE '{{}}'::text[] END",
             (),
         )
-
-
-class IsWithin(Func):
-    """Whether a message has one of these entries."""
-
-    template = "(%(expressions)s)"
-    arg_joiner = " && "
-    output_field = BooleanField()
-
-    def __init__(self, entries: list[str]) -> None:
-        super().__init__(Spans(), Value(entries, output_field=ArrayField(TextField())))

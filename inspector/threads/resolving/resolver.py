@@ -20,8 +20,7 @@ from django.db import transaction
 from django.db.models import Func, IntegerField, OuterRef
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..decryption import ask_opening
-from ..inserting.marking import Fence, hold_alone, hold_channels
+from ..inserting.marking import Fence, ask_to_open, hold_alone, hold_channels
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Message, Task
 from ..models.blocks import Fact
@@ -176,7 +175,7 @@ def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader
     for each in timelines:
         each.history.forget_unchanged()
     note_rest([each.history for each in timelines], reader=reader)
-    ask_opening(workspace_id=conversations[0].workspace_id, conversation_ids={each.pk for each in conversations})
+    ask_to_open(workspace_id=conversations[0].workspace_id, conversation_ids={each.pk for each in conversations})
 
 
 def _prune(conversation: Conversation) -> None:

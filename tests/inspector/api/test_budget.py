@@ -11,8 +11,8 @@ from django.conf import settings
 from django.test import Client
 
 from inspector.budget import MAX_BYTES, fit_answer
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from tests.timing import is_within
 
 from ..conftest import Cast, deliver, settle_all

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.accounts.services import create_api_key
+from inspector.intake.masks import MARK, mask
 from inspector.intake.models import Record
 from inspector.ranges import RangeError, answer_bytes
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import MARK, mask
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -12,8 +12,8 @@ import dialects
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
-from inspector.threads.rendering.masks import mask_layers
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -10,7 +10,7 @@ import dialects
 from inspector.intake.concealing import IN_CLEAR, conceal_reading
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masked_fields import walk_fields
-from inspector.threads.rendering.masks import mask_layers
+from inspector.intake.masks import mask_layers
 from inspector.tokens import alias_of
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -16,7 +16,7 @@ from django.test import Client
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.spellings import read_keys
-from inspector.threads.decryption import escrow_keys
+from inspector.opening.trying import escrow_keys
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

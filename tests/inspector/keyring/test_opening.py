@@ -19,9 +19,9 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
 from inspector.keyring.spellings import read_keys
-from inspector.threads.decryption import Attempt, escrow_keys, open_batch
+from inspector.opening.reveals import count_opened, count_unreadable_without, find_openings_of
+from inspector.opening.trying import Attempt, escrow_keys, open_batch
 from inspector.threads.models import Message, OpenedMessage
-from inspector.threads.reveals import count_opened, count_unreadable_without, find_openings_of
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 from .conftest import KEY_FILE, LINES, PSK, SAMPLE_KEY, WORDS, add, make_line

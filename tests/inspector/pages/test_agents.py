@@ -14,11 +14,11 @@ from django.urls import reverse
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.naming import name_agent
+from inspector.browsing.directory import list_pairs
 from inspector.intake.models import Delivery
 from inspector.pages.agents.graph import HEIGHT, draw
 from inspector.pages.agents.marks import find_colour
 from inspector.pages.agents.rows import Gallery
-from inspector.threads.agents.directory import list_pairs
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, make_agent_id
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -18,11 +18,11 @@ from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.overview import count_standing
 from inspector.audit.services import create_queue, fill_queue
+from inspector.browsing.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
+from inspector.browsing.directory import list_agents
 from inspector.intake.models import Delivery
 from inspector.pages import counts, overview
 from inspector.search.selectors import find_messages
-from inspector.threads.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
-from inspector.threads.agents.directory import list_agents
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY

@@ -15,13 +15,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.audit.naming import join_agents
+from inspector.browsing.sequence import Arrow, Step, read_sequence
 from inspector.pages.agents.marks import Cast as Marks
 from inspector.pages.agents.marks import cast_conversation
 from inspector.pages.sequences.drawing import Shape, draw
 from inspector.pages.sequences.lanes import MAX_LANES, choose_lanes
 from inspector.pages.sequences.mermaid import write_mermaid
 from inspector.threads.models import Agent, Conversation, Message
-from inspector.threads.sequence import Arrow, Step, read_sequence
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"

@@ -11,11 +11,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from inspector.browsing.transcripts import write_text
 from inspector.exports.cells import say_doubts
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation
-from inspector.threads.transcripts import write_text
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -12,8 +12,9 @@ from django.db import connection
 
 from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
+from inspector.search.spans import IsWithin, write_spans
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import IsWithin, mark_workspace, write_spans
+from inspector.threads.rendering.terms import mark_workspace
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -13,9 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import Workspace
 from inspector.search import selectors
 from inspector.search.selectors import narrow, read_query
+from inspector.search.spans import IsWithin, write_sample, write_spans
 from inspector.search.sql import is_of_terms
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.terms import SIZES, IsWithin, Spans, write_sample, write_spans
+from inspector.threads.rendering.terms import SIZES, Spans
 from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all

@@ -17,10 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import Channel
 from inspector.audit.naming import join_agents, name_agent, undo_word
 from inspector.audit.outcomes import count_asked_between
-from inspector.intake.models import Delivery, Door
-from inspector.intake.services import withdraw_delivery
-from inspector.search.selectors import find_messages
-from inspector.threads.agents.directory import (
+from inspector.browsing.directory import (
     Choice,
     Extent,
     compare_names,
@@ -32,6 +29,9 @@ from inspector.threads.agents.directory import (
     sum_agents,
     survey_pairs,
 )
+from inspector.intake.models import Delivery, Door
+from inspector.intake.services import withdraw_delivery
+from inspector.search.selectors import find_messages
 from inspector.threads.models import (
     Agent,
     AgentTotal,

@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 
+from inspector.browsing.sequence import Arrow, read_sequence
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving.summaries import MAX_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
-from inspector.threads.sequence import Arrow, read_sequence
 from inspector.threads.tasks.events import ASKS, FAILING
 from inspector.threads.timeline import Start
 from tests.inspector.conftest import Cast, take_in

@@ -10,8 +10,7 @@ from django.db.models import Count, DateTimeField, Min, Q, QuerySet, Subquery, S
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Channel, Workspace
-
-from .models import Conversation, Message
+from inspector.threads.models import Conversation, Message
 
 SLOTS: Final = 48
 DAY: Final = timedelta(days=1)

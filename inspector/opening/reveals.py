@@ -19,10 +19,9 @@ from inspector.keyring.encryption import KeyringError
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import unseal_keys
 from inspector.keyring.services import note_events
+from inspector.threads.models import Message, OpenedMessage
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
-
-from .models import Message, OpenedMessage
 
 # So many messages of a record are named in the trail of its bytes.
 _MAX_NAMED = 500

@@ -11,7 +11,7 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -25,41 +25,23 @@ from dialects import Context, Key, Keys, Message, NoKeys, Reading, tell, to_json
 from inspector.accounts.models import Membership
 from inspector.intake.bulk import cut_windows
 from inspector.intake.concealing import conceal_told
-from inspector.intake.jobs import ask, wake_workers
-from inspector.intake.models import Job, Record
+from inspector.intake.jobs import wake_workers
+from inspector.intake.models import Record
 from inspector.keyring.models import EscrowedKey, KeyEvent
-from inspector.keyring.ring import HeldKey, Ring, hold_ring, load_ring
-from inspector.keyring.selectors import has_keys
+from inspector.keyring.ring import HeldKey, Ring, load_ring
 from inspector.keyring.services import add_keys, note_events, release_key
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
-
-from .inserting.inserts import read_record
-from .inserting.marking import Fence, hold_rows
-from .models import Message as MessageRow
-from .models import OpenedMessage, OpeningTrial
-from .rendering.dependencies import DECODER_VERSION
+from inspector.threads.inserting.inserts import read_record
+from inspector.threads.inserting.marking import Fence, ask_to_open, hold_rows
+from inspector.threads.models import Message as MessageRow
+from inspector.threads.models import OpenedMessage, OpeningTrial
+from inspector.threads.rendering.dependencies import DECODER_VERSION
 
 _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.
 _AT_ONCE = 60
 # A log that shows more public keys than these in one conversation means to keep us busy.
 _MAX_PEERS = 256
-
-
-def ask_opening(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
-    """Ask for the opening of what is sealed in these conversations, or in all; of how many was asked. Without a key
-    nothing is. Call inside the transaction that resolves them, or that adds a key."""
-    sealed = MessageRow.objects.filter(workspace_id=workspace_id, is_sealed=True)
-    if conversation_ids is not None:
-        sealed = sealed.filter(conversation_id__in=list(conversation_ids))
-    subjects = list(sealed.values_list("conversation_id", flat=True).distinct())
-    if not subjects:
-        return 0
-    hold_ring(workspace_id, is_shared=True)
-    if not has_keys(workspace_id=workspace_id):
-        return 0
-    ask(kind=Job.Kind.OPEN, subjects=subjects, workspace_id=workspace_id)
-    return len(subjects)
 
 
 @transaction.atomic
@@ -79,7 +61,7 @@ def open_with_released(*, membership: Membership, key: EscrowedKey) -> int:
 
 
 def _try_all(workspace_id: uuid.UUID) -> int:
-    count = ask_opening(workspace_id=workspace_id)
+    count = ask_to_open(workspace_id=workspace_id)
     wake_workers()
     return count
 

@@ -28,13 +28,12 @@ from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
-
-from .messages import read_body
-from .models import Conversation, Message
-from .placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
-from .placing.links import name_cited
-from .placing.numbering import number_messages
-from .timeline import Start, read_timeline
+from inspector.threads.messages import read_body
+from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
+from inspector.threads.placing.links import name_cited
+from inspector.threads.placing.numbering import number_messages
+from inspector.threads.timeline import Start, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500

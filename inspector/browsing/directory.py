@@ -19,11 +19,10 @@ from django.db.models.functions import Coalesce, Left
 from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
-
-from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, PairTotal
-from ..selectors import opening_of
-from ..tasks.measures import annotate_stands
-from .names import CONVENTIONS, Label, label_agent
+from inspector.threads.agents.names import CONVENTIONS, Label, label_agent
+from inspector.threads.models import Agent, AgentTotal, Conversation, Declaration, Exchange, PairTotal
+from inspector.threads.selectors import opening_of
+from inspector.threads.tasks.measures import annotate_stands
 
 # How many of the busiest agents of a workspace are compared for confusable names.
 MAX_COMPARED: Final = 2000
@@ -190,6 +189,18 @@ def find_named(*, workspace: Workspace, name: str) -> set[uuid.UUID]:
             meant |= Q(name__in=on_wire, friendly_name="", same_as=None, totals__dialect=dialect)
     found = agents.filter(meant).annotate(who=Coalesce("same_as", "pk")).values_list("who", flat=True)
     return set(found.distinct()[:MAX_MATCHES])
+
+
+def find_customs(*, workspace: Workspace, agents: Iterable[Agent]) -> dict[uuid.UUID, list[str]]:
+    """Which of these agents speak a dialect in which their name has a meaning by convention; at most one statement."""
+    names = {name for names in CONVENTIONS.values() for name in names}
+    ids = [agent.pk for agent in agents if agent.name in names]
+    rows = AgentTotal.objects.filter(workspace=workspace, agent__in=ids, dialect__in=list(CONVENTIONS))
+    rows = rows.filter(Q(sent__gt=0) | Q(received__gt=0))
+    found: dict[uuid.UUID, list[str]] = defaultdict(list)
+    for agent_id, dialect in rows.values_list("agent", "dialect").order_by("dialect") if ids else ():
+        found[agent_id].append(dialect)
+    return found
 
 
 def find_agent(*, workspace: Workspace, agent_id: uuid.UUID) -> Agent | None:
