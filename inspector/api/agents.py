@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import all_dialects
 from inspector.audit.outcomes import Outcome, count_asked_of
 from inspector.intake.text import make_storable
+from inspector.lookups import or_404
 from inspector.threads.agents import directory
 from inspector.threads.agents.directory import AgentSum, PairSum, list_pairs
 from inspector.threads.agents.names import Label, find_customs, label_agent
@@ -228,9 +228,7 @@ class AgentView(Endpoint):
     def get(self, request: Request, agent_id: uuid.UUID) -> Response:
         """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
         workspace = caller_of(request).workspace
-        agent = directory.find_agent(workspace=workspace, agent_id=agent_id)
-        if agent is None:
-            raise NotFound
+        agent = or_404(directory.find_agent(workspace=workspace, agent_id=agent_id))
         known = directory.find_agent(workspace=workspace, agent_id=agent.same_as_id) if agent.same_as_id else agent
         agent = known or agent
         found = directory.list_agents(workspace=workspace, only=[agent.pk], limit=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .bodies import BrokenBodyError, Pieces
-from .problems import ProblemError
+from .bodies import Pieces
+from .problems import BrokenBodyError, ProblemError
 
 _BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
 # Blank lines are passed over, and no more of them is held than this.

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
 
-from .problems import ProblemError
+from .problems import BrokenBodyError, ProblemError
 
 # What is read may be given up before its end, and then hands the line back to the server.
 Pieces = Generator[bytes, None, None]
@@ -24,14 +24,6 @@ SILENCE_SECONDS: Final = 30
 # What the front says of a body stands under this name (`inspector.pool`), where no client can write.
 BODY: Final = "inspector.body"
 SLOW, ASKED = "slow", "asked"
-
-
-class BrokenBodyError(Exception):
-    """The body ended before it was complete, or its compression is damaged; `status` is what to answer."""
-
-    def __init__(self, reason: str, *, status: int = 400) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
@@ -77,8 +69,6 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
         raise ProblemError(415, wanted)
     try:
         return dialects.parse_json(b"".join(read_body(request, most_bytes=settings.LIMITS["decode_bytes"])))
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
     except dialects.EnvelopeError as error:
         raise ProblemError(400, f"the body is {error}: {wanted}") from error
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,6 +22,7 @@ from inspector.audit.comments.discussions import (
 )
 from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.lookups import or_404
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 
@@ -191,17 +191,11 @@ def _write_key(thread: Thread) -> list[str | int | bool]:
 
 
 def _find_message(request: Request, message_id: uuid.UUID) -> Message:
-    message = find_message(workspace=caller_of(request).workspace, message_id=message_id)
-    if message is None:
-        raise NotFound
-    return message
+    return or_404(find_message(workspace=caller_of(request).workspace, message_id=message_id))
 
 
 def _find(request: Request, comment_id: uuid.UUID) -> Thread:
-    thread = find_thread(workspace=caller_of(request).workspace, comment_id=comment_id)
-    if thread is None:
-        raise NotFound
-    return thread
+    return or_404(find_thread(workspace=caller_of(request).workspace, comment_id=comment_id))
 
 
 def _answer(request: Request, comment_id: uuid.UUID, *, status: int = 200) -> Response:

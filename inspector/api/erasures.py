@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.erasing.requests import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
+from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
@@ -131,9 +131,7 @@ class ErasureView(Endpoint):
     @extend_schema(operation_id="get_erasure", responses=ErasureSerializer)
     def get(self, request: Request, erasure_id: uuid.UUID) -> Response:
         """How far it is."""
-        found = list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first()
-        if found is None:
-            raise NotFound
+        found = or_404(list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first())
         return Response(_show(found))
 
 

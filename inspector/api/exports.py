@@ -19,7 +19,8 @@ from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.lookups import or_404
+from inspector.search.cursors import read_cursor, write_cursor
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
 from .authentication import caller_of, refuse_scope
@@ -108,10 +109,7 @@ class ExportsView(Endpoint):
     def get(self, request: Request) -> Response:
         """A page of exports of all members."""
         workspace, limit = caller_of(request).workspace, self.given["limit"]
-        try:
-            before = read_cursor(self.given["cursor"], workspace.pk)
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
+        before = read_cursor(self.given["cursor"], workspace.pk)
         found = list_exports(workspace=workspace, before=before, limit=limit + 1)
         page = found[:limit]
         after = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > limit else None
@@ -208,10 +206,7 @@ class ExportView(Endpoint):
 
 
 def _find(request: Request, export_id: uuid.UUID) -> Export:
-    export = find_export(workspace=caller_of(request).workspace, export_id=export_id)
-    if export is None:
-        raise NotFound
-    return export
+    return or_404(find_export(workspace=caller_of(request).workspace, export_id=export_id))
 
 
 class ExportFileView(Endpoint):

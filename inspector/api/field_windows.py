@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, to_shallow_json
 from inspector.effort import check_effort
+from inspector.lookups import or_404
 from inspector.threads import messages
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 
@@ -61,9 +61,7 @@ class FieldsView(Endpoint):
     @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """A window of the field tree, in the order of the text; secrets are masked in it."""
-        message = messages.find_message(workspace=caller_of(request).workspace, message_id=message_id)
-        if message is None:
-            raise NotFound
+        message = or_404(messages.find_message(workspace=caller_of(request).workspace, message_id=message_id))
         size = vars(message)["record_bytes"]
         if size > MAX_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from django.db.models import Q
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,7 +32,7 @@ from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, 
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.search.language import QueryError
+from inspector.lookups import or_404
 from inspector.threads.models import Message
 
 from .authentication import caller_of
@@ -162,10 +161,7 @@ class FindingsView(Endpoint):
         key, given = caller_of(request), self.given
         workspace, after = key.workspace, read_place(given, key.workspace)
         delivery = find_named_delivery(workspace, given["delivery"])
-        try:
-            meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
         rows = list_findings(
             workspace=workspace,
             rule=given["rule"],
@@ -228,10 +224,7 @@ def _within(assignee: str) -> Q:
 
 
 def _find(request: Request, finding_id: uuid.UUID) -> Finding:
-    finding = find_finding(workspace=caller_of(request).workspace, finding_id=finding_id)
-    if finding is None:
-        raise NotFound
-    return finding
+    return or_404(find_finding(workspace=caller_of(request).workspace, finding_id=finding_id))
 
 
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.search.cursors import CursorError
-from inspector.search.language import QueryError
 from inspector.search.news import begin, list_news, read_since, write_since
 
 from .authentication import caller_of
@@ -64,8 +63,6 @@ class LiveView(Endpoint):
                 zone=None,
                 may_see_secrets=may_see_secrets(key),
             )
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         except CursorError as error:
             raise ProblemError(400, str(error), parameter="after") from error
         if found is None:

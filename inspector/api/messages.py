@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from dialects import make_visible
 from inspector.effort import check_effort
 from inspector.intake.withdrawals import is_hidden
+from inspector.lookups import or_404
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
-from inspector.search.cursors import CursorError, read_cursor
-from inspector.search.language import QueryError
+from inspector.search.cursors import read_cursor
 from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
@@ -39,7 +39,6 @@ from .paging import CURSOR as CURSOR
 from .paging import FIXED, OFFSET, cut_found, find_single, find_walk, offer_order, read_row_id, read_start, show_next
 from .paging import LIMIT as LIMIT
 from .parameters import Names, Parameter
-from .problems import ProblemError
 from .serializers import (
     ConversationDetailSerializer,
     ConversationPageSerializer,
@@ -63,17 +62,10 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
     """A page of messages for a query; `raw:` finds no masked character for a key that may not have these."""
     key = caller_of(request)
     workspace = key.workspace
-    try:
-        before = read_cursor(cursor, workspace.pk)
-        found = search.search(
-            workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
-        )
-    except QueryError as error:
-        raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
-    except search.SlowQueryError as error:
-        raise ProblemError(503, str(error), retry_after=5) from error
+    before = read_cursor(cursor, workspace.pk)
+    found = search.search(
+        workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
+    )
     page, on = cut_found(found, limit, workspace, at="order_time")
     return Response({"results": [choose(row, fields) for row in show_messages(page).values()], **on})
 
@@ -228,10 +220,7 @@ class ConversationsView(Endpoint):
         workspace = key.workspace
         wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
-        try:
-            meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         if self.given["order"] == FIXED:
             rows = selectors.filter_conversations(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_CONVERSATIONS, after=after)
@@ -253,9 +242,7 @@ class ConversationView(Endpoint):
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The conversation and a page of its messages in the order of time, each with what it answers."""
         workspace = caller_of(request).workspace
-        conversation = selectors.find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(selectors.find_conversation(workspace=workspace, conversation_id=conversation_id))
         window = read_timeline(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),

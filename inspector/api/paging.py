@@ -16,8 +16,8 @@ from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Workspace
 from inspector.search.conversations import find_meant
-from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
-from inspector.search.selectors import Found, SlowQueryError
+from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
+from inspector.search.selectors import Found
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
@@ -52,10 +52,7 @@ def read_place(given: Mapping[str, Any], workspace: Workspace) -> Place | None:
     Raises:
         ProblemError: 400 for a cursor that is none of this workspace's.
     """
-    try:
-        return read_cursor(given["cursor"], workspace.pk)
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
+    return read_cursor(given["cursor"], workspace.pk)
 
 
 def read_row_key(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> list[Any] | None:
@@ -64,10 +61,7 @@ def read_row_key(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> 
     Raises:
         ProblemError: 400 for a cursor that is none of this list of this workspace.
     """
-    try:
-        return read_key(given["cursor"], workspace.pk, of=of)
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
+    return read_key(given["cursor"], workspace.pk, of=of)
 
 
 def read_row_id(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> uuid.UUID | None:
@@ -118,10 +112,7 @@ def find_page(
 
 
 def _find(rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
-    try:
-        return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
-    except SlowQueryError as error:
-        raise ProblemError(503, str(error), retry_after=5) from error
+    return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
 
 
 def find_walk(

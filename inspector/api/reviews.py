@@ -7,7 +7,6 @@ import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -28,6 +27,7 @@ from inspector.audit.reviews.selectors import (
     walk_queues,
 )
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
+from inspector.lookups import or_404
 
 from .authentication import caller_of
 from .documents import Document, OneOf, Text, Texts
@@ -221,17 +221,11 @@ def _read_digest(text: str) -> bytes:
 
 
 def _find_queue(request: Request, queue_id: uuid.UUID) -> ReviewQueue:
-    queue = find_queue(workspace=_workspace_of(request), queue_id=queue_id)
-    if queue is None:
-        raise NotFound
-    return queue
+    return or_404(find_queue(workspace=_workspace_of(request), queue_id=queue_id))
 
 
 def _find_item(request: Request, item_id: uuid.UUID) -> ReviewItem:
-    item = find_item(workspace=_workspace_of(request), item_id=item_id)
-    if item is None:
-        raise NotFound
-    return item
+    return or_404(find_item(workspace=_workspace_of(request), item_id=item_id))
 
 
 def _workspace_of(request: Request) -> Workspace:

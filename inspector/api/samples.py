@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,6 +22,7 @@ from inspector.audit.samples.drawing import (
     list_drawn,
     list_samples,
 )
+from inspector.lookups import or_404
 
 from .authentication import caller_of
 from .documents import Document, Instant, OneOf, Text, Texts, Whole
@@ -215,7 +215,4 @@ def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
 
 
 def _find(request: Request, sample_id: uuid.UUID) -> AuditSample:
-    sample = find_sample(workspace=caller_of(request).workspace, sample_id=sample_id)
-    if sample is None:
-        raise NotFound
-    return sample
+    return or_404(find_sample(workspace=caller_of(request).workspace, sample_id=sample_id))

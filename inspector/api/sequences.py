@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 from inspector.threads.sequence import WINDOW_STEPS, Arrow, read_sequence
 
@@ -86,9 +86,7 @@ class SequenceView(Endpoint):
         Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
         """
         workspace = caller_of(request).workspace
-        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
         arrows, window = read_sequence(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.intake.selectors import sum_deliveries
 from inspector.search.facets import COUNTED, Facet, count_facets
-from inspector.search.language import QueryError, list_terms
+from inspector.search.language import list_terms
 from inspector.search.selectors import fetch, read_query
 from inspector.threads.activity import sum_messages
 
@@ -65,11 +65,8 @@ class FacetsView(Endpoint):
     def get(self, request: Request) -> Response:
         """The commonest dialects, acts, senders, receivers, severities and rules of the newest messages it means."""
         key, query = caller_of(request), self.given["q"]
-        try:
-            terms = list(list_terms(read_query(query)))
-            found = count_facets(workspace=key.workspace, query=query, may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        terms = list(list_terms(read_query(query)))
+        found = count_facets(workspace=key.workspace, query=query, may_see_secrets=may_see_secrets(key))
         if found is None:
             raw = next((term for term in terms if term.name == "raw"), None)
             if raw is not None and not may_see_secrets(key):

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.lookups import or_404
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.events import EVENTS, LINKS
@@ -144,9 +144,7 @@ class TasksView(Endpoint):
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """A page of tasks, and the measures of all of them."""
         workspace = caller_of(request).workspace
-        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
         given, of = self.given, f"tasks {conversation.pk}"
         moment = given["as_of"] or find_moment(conversation=conversation)
         after = read_row_id(given, workspace, of=of)

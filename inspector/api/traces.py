@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.lookups import or_404
 from inspector.search.conversations import mean_traces
-from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import read_instant
 from inspector.threads.selectors import find_conversation
@@ -97,10 +96,7 @@ class TracesView(Endpoint):
         workspace = key.workspace
         wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_TRACES)
-        try:
-            meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         if self.given["order"] == FIXED:
             rows = filter_traces(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_TRACES, after=after)
@@ -183,17 +179,11 @@ class ConversationWaterfallView(Endpoint):
 
 
 def _find_trace(request: Request, trace_id: uuid.UUID) -> Trace:
-    trace = find_trace(workspace=caller_of(request).workspace, trace_id=trace_id)
-    if trace is None:
-        raise NotFound
-    return trace
+    return or_404(find_trace(workspace=caller_of(request).workspace, trace_id=trace_id))
 
 
 def _find_conversation(request: Request, conversation_id: uuid.UUID) -> Conversation:
-    conversation = find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id)
-    if conversation is None:
-        raise NotFound
-    return conversation
+    return or_404(find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id))
 
 
 def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:

@@ -14,13 +14,12 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.search.cursors import CursorError
+from inspector.lookups import or_404
 from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
 from inspector.search.selectors import read_query
@@ -58,10 +57,7 @@ def watch(
         filters: what narrows the page down, see `FILTERS`.
     """
     slug = membership.workspace.slug
-    try:
-        began = read_since(since, membership.workspace.pk)
-    except CursorError as error:
-        raise Http404 from error
+    began = read_since(since, membership.workspace.pk)
     query = urlencode({"of": of, **{name: value for name, value in filters.items() if value}})
     return {
         "after": write_since(began or begin(snapshot), membership.workspace.pk),
@@ -77,21 +73,14 @@ def write_events_path(slug: str) -> str:
     return f"/w/{slug}/events/"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_news(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The chip that says what is new since `after`; 204 where there is nothing more to say than before."""
-    try:
-        since = read_since(request.GET.get("after"), membership.workspace.pk)
-    except CursorError as error:
-        raise Http404 from error
+    since = read_since(request.GET.get("after"), membership.workspace.pk)
     page = read_page(request.GET, membership)
-    news = find_news(page, since) if page else None
-    if news is None:
-        raise Http404
+    news = or_404(find_news(page, since) if page else None)
     response = HttpResponse(write_chip(page, news)) if page and news.is_fresh else HttpResponse(status=204)
     response[AFTER] = write_since(news.since, membership.workspace.pk)
-    response["Cache-Control"] = "no-store, private"
     return response
 
 

@@ -13,7 +13,6 @@ from django.db.models.functions import Now, RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_findings
@@ -110,15 +109,13 @@ class Unanswered:
     dialect: str
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def lead_to_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """From the bare address of a workspace to its overview."""
     return redirect("pages:overview", membership.workspace.slug)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The numbers of the workspace, and below them what they are made of."""
     workspace = membership.workspace
@@ -221,8 +218,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     ]
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages over time by dialect: a part that comes when it is counted, and says where that takes too long."""
     workspace = membership.workspace
@@ -243,9 +239,7 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
         "time_zone": membership.user.time_zone,
         "workspace": workspace,
     }
-    response = render(request, "overview/_activity.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "overview/_activity.html", context)
 
 
 def _choose_form(span: Span | None) -> str:

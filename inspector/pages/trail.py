@@ -13,17 +13,16 @@ from itertools import groupby
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.trail import list_deeds_for
 from inspector.exports.cells import make_safe
 from inspector.intake.text import make_storable
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.trail.deeds import DEEDS
 from inspector.trail.guard import ask_guard
 from inspector.trail.models import Deed
@@ -31,7 +30,7 @@ from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
 from .findings.rows import name_rule
-from .shell import cut_page, render_page, require_auditor, within_workspace, write_query
+from .shell import cut_page, render_page, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200
@@ -55,11 +54,9 @@ _PAGES: Final = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
-    require_auditor(membership)
     asked, wanted = _read_filters(request, membership)
     rows = list_deeds_for(membership=membership, wanted=wanted)
     place = _read_place(request, membership)
@@ -86,11 +83,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "trail/trail.html", context, section="trail")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def download(request: HttpRequest, membership: Membership, form: str) -> StreamingHttpResponse:
     """What the filters leave of the trail as a file, newest first; that it was taken is a deed itself."""
-    require_auditor(membership)
     asked, wanted = _read_filters(request, membership)
     taken = record_deed(
         "trail.exported",
@@ -105,16 +100,11 @@ def download(request: HttpRequest, membership: Membership, form: str) -> Streami
         content_type="text/csv; charset=utf-8" if form == "csv" else "application/jsonl; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="trail-{membership.workspace.slug}.{form}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
     return response
 
 
 def _read_place(request: HttpRequest, membership: Membership) -> int | None:
-    try:
-        key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
-    except CursorError as error:
-        raise Http404 from error
+    key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
     return None if key is None else int(key[0])
 
 

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 import dialects
 from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading
@@ -104,8 +103,7 @@ class Written:
 
 
 @sensitive_post_parameters("text")
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST")
 def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form, and below it what was pasted: guesses, English, gloss, fields, notes, and the same in another dialect.
 
@@ -117,9 +115,7 @@ def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
         context["told"] = tell_text(form.cleaned_data)
     is_part = "HX-Request" in request.headers
     if is_part:
-        response = render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
-        response["Cache-Control"] = "no-store, private"
-        return response
+        return render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
     status = 400 if form.is_bound and not form.is_valid() else 200
     return render_page(request, membership, "translator/translator.html", context, section="translator", status=status)
 

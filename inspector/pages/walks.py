@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 
 from inspector.accounts.models import Membership
 from inspector.lookups import WrittenSince, find_oldest_transaction
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.search.selectors import fetch
 
 from .shell import write_query
@@ -93,11 +93,8 @@ def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[
     Raises:
         Http404: for what no page of this workspace wrote.
     """
-    try:
-        since = read_key(request.GET.get(_SINCE), membership.workspace.pk, of=_SINCE)
-        after = read_key(request.GET.get(_REST), membership.workspace.pk, of=_REST) if since else None
-    except CursorError as error:
-        raise Http404 from error
+    since = read_key(request.GET.get(_SINCE), membership.workspace.pk, of=_SINCE)
+    after = read_key(request.GET.get(_REST), membership.workspace.pk, of=_REST) if since else None
     is_first = not any(name in request.GET for name in (*places, _REST))
     start = since[0] if since and not is_first else find_oldest_transaction(snapshot)
     return Walk(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.threads.agents.directory import Choice
 
 from ..shell import write_query
@@ -47,10 +47,7 @@ def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> 
     channels = list(list_channels(workspace=membership.workspace))
     form = AgentFilter(request.GET, channels=channels)
     walk = read_walk(request, membership, places=("after",))
-    try:
-        after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
-    except CursorError as error:
-        raise Http404 from error
+    after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
     return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
 
 

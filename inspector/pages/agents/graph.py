@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
@@ -77,8 +76,7 @@ class Drawing:
     view_box: str = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The pairs that talk most, drawn and as a table, by keyset."""
     workspace = membership.workspace

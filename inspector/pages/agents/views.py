@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.audit.naming import list_candidates, list_words
 from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
+from inspector.lookups import or_404
 from inspector.threads.agents.directory import (
     AgentSum,
     compare_names,
@@ -44,8 +44,7 @@ MAX_WORDS = 50
 _LIST = "agents"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The directory, the busiest first, by keyset."""
     workspace = membership.workspace
@@ -102,8 +101,7 @@ def _list_abilities(membership: Membership, page: Sequence[AgentSum]) -> dict[uu
     return found
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
     """One agent; a name that was joined to another leads to that one."""
     summed = get_sum(membership, agent_id)
@@ -113,27 +111,13 @@ def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID
 
 
 def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
-    """The agent of the reader's workspace, summed up.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    summed = sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id)
-    if summed is None:
-        raise Http404
-    return summed
+    """The agent of the reader's workspace, summed up. Http404 where there is none."""
+    return or_404(sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id))
 
 
 def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
-    """The agent of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    agent = find_agent(workspace=membership.workspace, agent_id=agent_id)
-    if agent is None:
-        raise Http404
-    return agent
+    """The agent of the reader's workspace. Http404 where there is none."""
+    return or_404(find_agent(workspace=membership.workspace, agent_id=agent_id))
 
 
 def answer_agent(

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
@@ -15,6 +14,7 @@ from inspector.audit.models import Finding
 from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
+from inspector.lookups import or_404
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, find_conversation
@@ -47,15 +47,8 @@ AFTER: Final[Mapping[str, str]] = {
 
 
 def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
-    """The conversation of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
-    if conversation is None:
-        raise Http404
-    return conversation
+    """The conversation of the reader's workspace. Http404 where there is none."""
+    return or_404(find_conversation(workspace=membership.workspace, conversation_id=conversation_id))
 
 
 def frame_conversation(

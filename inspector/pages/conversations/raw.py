@@ -12,7 +12,6 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.models import Sighting
@@ -71,8 +70,7 @@ class RecordRow:
     wire_characters: int
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A window of the conversation's records as they were received, in the order of time, secrets masked."""
     conversation = open_conversation(membership, conversation_id)

@@ -13,7 +13,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
@@ -109,8 +108,7 @@ class TaskLine:
     message_count: int
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A page of the conversation's tasks in the order in which they begin, and its measures, as of a moment."""
     conversation = open_conversation(membership, conversation_id)

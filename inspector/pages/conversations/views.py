@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
@@ -20,6 +19,7 @@ from inspector.audit.findings.selectors import OpenCount, survey_conversations, 
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.services import give_verdict
+from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
@@ -59,8 +59,7 @@ MAX_COUNTED = 1000
 WINDOW_ROWS = 50
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversations(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of conversations, latest activity first, by keyset."""
     workspace = membership.workspace
@@ -176,8 +175,7 @@ def _make_row(
     }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
     conversation = open_conversation(membership, conversation_id)
@@ -187,8 +185,7 @@ def show_conversation(request: HttpRequest, membership: Membership, conversation
     return _answer(request, membership, conversation, form, live=live)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """An auditor's verdict on the conversation as it was shown."""
     conversation = open_conversation(membership, conversation_id)
@@ -301,9 +298,7 @@ def _read_timeline(request: HttpRequest, conversation: Conversation) -> tuple[Se
 def _read_tree(request: HttpRequest, conversation: Conversation) -> tuple[Sequence[TreeRow], Pager, None]:
     """The same of a tree, whose lines, ghosts among them, have no numbers."""
     said = request.GET.get("from")
-    at = read_tree_place(said) if said else read_number(request, "offset")
-    if at is None:
-        raise Http404
+    at = or_404(read_tree_place(said) if said else read_number(request, "offset"))
     window = read_tree(conversation=conversation, at=at, limit=WINDOW_ROWS)
     shown = sum(row.message is not None for row in window.rows)
     pager = Pager(

@@ -9,14 +9,13 @@ from django.contrib import messages as flashes
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.intake.selectors import find_delivery, list_given_up, list_letters
 
-from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
+from ..shell import cut_page, read_place, render_page, turn_pages, within_workspace
 from .progress import name_delivery
 
 PAGE_ROWS = 50
@@ -42,8 +41,7 @@ _SHARED_PAGES = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Records that were set aside, last first, by keyset; before them the work that was given up as a whole."""
     workspace = membership.workspace
@@ -64,11 +62,9 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
     return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def retry_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Try again: what the form names, or everything."""
-    require_auditor(membership)
     count = retry(membership=membership, ids=_read_ids(request))
     if count:
         flashes.success(request, f"{count:,} {'is' if count == 1 else 'are'} tried again, up to three times.")

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.exports.cells import make_safe
@@ -25,16 +24,14 @@ COLUMNS: Final = ("record", "line", "byte", "bytes", "outcome", "reason", "recor
 _PAGE: Final = 1000
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_csv(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> StreamingHttpResponse:
     """The problems as CSV, safe in a spreadsheet."""
     delivery = get_delivery(membership, delivery_id)
     return _answer(_write_csv(_list_rows(delivery)), delivery, "csv", "text/csv; charset=utf-8")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_jsonl(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> StreamingHttpResponse:
     """The problems as JSON Lines, each value as it is."""
     delivery = get_delivery(membership, delivery_id)
@@ -74,6 +71,4 @@ def _write_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 def _answer(pieces: Iterator[str], delivery: Delivery, form: str, kind: str) -> StreamingHttpResponse:
     response = StreamingHttpResponse(pieces, content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="problems-{delivery.pk}.{form}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
     return response

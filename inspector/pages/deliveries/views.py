@@ -10,7 +10,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.erasing.requests import find_erased
@@ -19,6 +18,7 @@ from inspector.intake.selectors import find_delivery, has_dead_letters, list_del
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, list_withdrawals
+from inspector.lookups import or_404
 from inspector.threads.selectors import list_conversations_of
 
 from ..shell import cut_page, read_number, read_place, render_page, turn_pages, within_workspace, write_query
@@ -31,8 +31,7 @@ MAX_ACTS = 20
 MAX_CONVERSATIONS = 20
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of deliveries, newest first, by keyset."""
     workspace = membership.workspace
@@ -86,8 +85,7 @@ def name_sender(delivery: Delivery) -> str:
     return "operator" if delivery.door == Door.IMPORT else "unknown sender"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_delivery(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """The receipt of a delivery: custody, counts, problems and warnings."""
     return answer_delivery(request, membership, get_delivery(membership, delivery_id))
@@ -149,14 +147,8 @@ def answer_delivery(
 
 
 def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
-    """The delivery of that id in the reader's workspace.
-
-    Raises:
-        Http404: where there is none.
-    """
-    delivery = find_delivery(workspace=membership.workspace, delivery_id=delivery_id)
-    if delivery is None:
-        raise Http404
+    """The delivery of that id in the reader's workspace. Http404 where there is none."""
+    delivery = or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id))
     delivery.workspace = membership.workspace
     return delivery
 
@@ -233,12 +225,9 @@ def _list_overrides(delivery: Delivery) -> list[str]:
     return words
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_progress(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """How far a delivery is: the piece of page that asks for itself again until it is done."""
     delivery = get_delivery(membership, delivery_id)
     progress = make_progress(delivery, membership.workspace.slug, is_receipt="receipt" in request.GET)
-    response = render(request, "deliveries/_progress.html", {"delivery": progress})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "deliveries/_progress.html", {"delivery": progress})

@@ -9,7 +9,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
 from inspector.intake.services import take_back, withdraw_delivery
@@ -18,16 +17,14 @@ from ..shell import require_auditor, within_workspace
 from .views import answer_delivery, get_delivery
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """Withdraw the delivery: what no other delivery holds is hidden."""
     done = "Withdrawn. Nothing is erased, and you can take it back."
     return _act(request, membership, delivery_id, withdraw_delivery, done)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """Undo the withdrawal: its records are shown again."""
     return _act(request, membership, delivery_id, take_back, "The withdrawal is undone.")

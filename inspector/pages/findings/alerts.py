@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
@@ -24,7 +23,6 @@ from ..shell import (
     cut_page,
     read_place,
     render_page,
-    require_auditor,
     require_owner,
     turn_pages,
     within_workspace,
@@ -57,11 +55,9 @@ class AlertForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The webhook and its alerts; an owner sets it here and sees a new secret this once, in the answer itself."""
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership)
     require_owner(membership)
@@ -79,11 +75,9 @@ def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("pages:alerts", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a new secret and show it this once."""
-    require_owner(membership)
     try:
         secret = renew_secret(membership=membership)
     except ValidationError as error:
@@ -91,11 +85,9 @@ def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _answer(request, membership, secret=secret, status=201)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Have a test sent; what came of it is in the list."""
-    require_owner(membership)
     try:
         ask_for_test(membership=membership)
     except ValidationError as error:
@@ -104,11 +96,9 @@ def test(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("pages:alerts", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Switch alerts on or off."""
-    require_owner(membership)
     try:
         webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
     except ValidationError as error:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import SNOOZED, find_finding, find_messages, find_neighbours, find_related
@@ -18,6 +17,7 @@ from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
+from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
@@ -49,14 +49,11 @@ class Step:
     reason: str = ""
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.UUID) -> HttpResponse:
     """The finding with its message, the messages it is about besides, its history, and the forms to act on it."""
     workspace = membership.workspace
-    finding = find_finding(workspace=workspace, finding_id=finding_id)
-    if finding is None:
-        raise Http404
+    finding = or_404(find_finding(workspace=workspace, finding_id=finding_id))
     message = find_messages([finding]).get(finding.pk)
     related = find_related(finding=finding) if message else []
     number_messages([*related, *([message] if message else [])])

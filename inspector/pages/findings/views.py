@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, User
 from inspector.audit.findings.selectors import (
@@ -46,8 +45,7 @@ LATEST_OF_RULE: Final = 3
 _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The rules that found something, by severity; with `rule` in the address the findings of that rule."""
     code = request.GET.get("rule", "")
@@ -145,8 +143,7 @@ def answer_rule(
     return render_page(request, membership, "findings/rule.html", context, section="findings", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversation_findings(
     request: HttpRequest, membership: Membership, conversation_id: uuid.UUID
 ) -> HttpResponse:

@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
+from inspector.lookups import or_404
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
@@ -53,8 +53,7 @@ ORDERS = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """One message in three linked panes, with its notes, its neighbours and its evidence.
 
@@ -128,19 +127,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
 
 
 def get_message(membership: Membership, message_id: uuid.UUID) -> Message:
-    """The message of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    message = find_message(workspace=membership.workspace, message_id=message_id)
-    if message is None:
-        raise Http404
-    return message
+    """The message of the reader's workspace. Http404 where there is none."""
+    return or_404(find_message(workspace=membership.workspace, message_id=message_id))
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """The message as it was told, as JSON to be copied: the names that it has, and about its record."""
     message = get_message(membership, message_id)
@@ -154,9 +145,7 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
         "message": body["message"],
         "about": body["record"],
     }
-    response = JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
 
 
 def _answer_selection(
@@ -166,9 +155,7 @@ def _answer_selection(
     light = narrow(reading, light, request.GET.get("chosen", "")) if reading else light
     selection = select(message, reading, light, membership.workspace.slug) if reading else None
     context = {"selection": selection, "may_comment": membership.is_auditor}
-    response = render(request, "message/_selected.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "message/_selected.html", context)
 
 
 def _unfold(message: Message, keys: Keys | None) -> Reading | None:

@@ -11,12 +11,12 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
 from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.models.comments import Comment
+from inspector.lookups import or_404
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.masks import mask_layers
@@ -43,8 +43,7 @@ STATES: Final = {
 HIDDEN: Final = "It is hidden with its message, whose delivery was withdrawn."
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The comments of the workspace, or of one conversation, newest first, by keyset; those that are open at first."""
     workspace = membership.workspace
@@ -134,8 +133,7 @@ def _quote(comment: Comment, message: Message) -> Quote:
     return quote_of(comment, message.record.wire_text, mask_layers(unfold(message=message))[0])
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """A comment on characters of a message; a refusal gives the form back as it was filled in."""
     message = get_message(membership, message_id)
@@ -174,8 +172,7 @@ def _read_position(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_comment(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
     """The lasting address of a comment: to where it stands today, beside its message."""
     comment = get_comment(membership, comment_id)
@@ -188,8 +185,7 @@ def _find_place(comment: Comment, membership: Membership) -> str:
     return link_comment(comment, message, slug) if message else f"{reverse('pages:comments', args=[slug])}?state=all"
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
     """What is done about a comment: `act` is reply, resolved, reopened or withdrawn."""
     comment = get_comment(membership, comment_id)
@@ -226,12 +222,5 @@ def _read_reply(request: HttpRequest) -> uuid.UUID | None:
 
 
 def get_comment(membership: Membership, comment_id: uuid.UUID) -> Comment:
-    """The comment of that id in the reader's workspace.
-
-    Raises:
-        Http404: where there is none.
-    """
-    comment = find_comment(workspace=membership.workspace, comment_id=comment_id)
-    if comment is None:
-        raise Http404
-    return comment
+    """The comment of that id in the reader's workspace. Http404 where there is none."""
+    return or_404(find_comment(workspace=membership.workspace, comment_id=comment_id))

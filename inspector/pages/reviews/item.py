@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
@@ -20,6 +19,7 @@ from inspector.audit.reviews.bindings import find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import list_beside, survey_item
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
+from inspector.lookups import or_404
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later
@@ -48,15 +48,13 @@ _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """An item with its transcript, its verdicts as far as the reader may know them, and the form for one's own."""
     return _answer(request, membership, open_item(membership, item_id))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """Take an item, hold it longer, give it back, withdraw one's verdict, take it out, or have it reviewed again."""
     item = open_item(membership, item_id)
@@ -75,8 +73,7 @@ def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID
     return redirect("pages:review-item", membership.workspace.slug, target)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """The verdict of whoever holds the item."""
     item = open_item(membership, item_id)
@@ -98,15 +95,8 @@ def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID)
 
 
 def open_item(membership: Membership, item_id: uuid.UUID) -> ReviewItem:
-    """The item of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    item = survey_item(workspace=membership.workspace, item_id=item_id)
-    if item is None:
-        raise Http404
-    return item
+    """The item of the reader's workspace. Http404 where there is none."""
+    return or_404(survey_item(workspace=membership.workspace, item_id=item_id))
 
 
 def _read_verdict(request: HttpRequest) -> str:

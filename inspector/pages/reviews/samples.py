@@ -10,10 +10,9 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
@@ -28,6 +27,7 @@ from inspector.audit.samples.drawing import (
     list_samples,
     say_stratum,
 )
+from inspector.lookups import or_404
 from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation
@@ -37,7 +37,6 @@ from ..shell import (
     read_number,
     read_place,
     render_page,
-    require_auditor,
     turn_pages,
     within_workspace,
     write_query,
@@ -114,8 +113,7 @@ class SampleForm(forms.Form):
         return said
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The samples of the workspace, newest first, by keyset."""
     workspace = membership.workspace
@@ -128,11 +126,9 @@ def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "samples/samples.html", context, section="reviews")
 
 
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST", needs="auditor")
 def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a sample, and drawing it; a refusal gives the form back as it was filled in."""
-    require_auditor(membership)
     form = SampleForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -147,14 +143,11 @@ def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "samples/new.html", {"form": form}, section="reviews", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UUID) -> HttpResponse:
     """One sample: how it was drawn, out of how many of each stratum, and what was drawn, a page at a time."""
     workspace = membership.workspace
-    sample = find_sample(workspace=workspace, sample_id=sample_id)
-    if sample is None:
-        raise Http404
+    sample = or_404(find_sample(workspace=workspace, sample_id=sample_id))
     after = read_number(request, "after")
     page, last = cut_page(list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit import services
@@ -40,7 +39,8 @@ from inspector.audit.reviews.selectors import (
     write_queue_key,
 )
 from inspector.audit.rules import RULES
-from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
+from inspector.lookups import or_404
+from inspector.search.cursors import read_key, write_cursor, write_key
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
@@ -63,15 +63,11 @@ SHOWN: Final = {
 _QUEUES: Final = "review queues"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The queues with their progress, a page of them at a time."""
     workspace = membership.workspace
-    try:
-        after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
-    except CursorError as error:
-        raise Http404 from error
+    after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
     is_stale = request.GET.get("show") == STALE
     scope = read_scope(request, membership)
     walk = read_walk(request, membership, places=("after",))
@@ -110,11 +106,9 @@ def _write_next(walk: Walk, last: ReviewQueue) -> str:
     return walk.write_next(after=write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES))
 
 
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST", needs="auditor")
 def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a new queue, and making it."""
-    require_auditor(membership)
     # A search or a rule leads here with what it finds filled in.
     given = {name: request.GET[name] for name in ("source", "query") if name in request.GET}
     initial = {**given, "rules": request.GET.getlist("rules")}
@@ -135,15 +129,13 @@ def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "reviews/new.html", {"form": form}, section="reviews", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
     """One queue: its items, how far it is, its rubric with earlier versions."""
     return _answer(request, membership, open_queue(membership, queue_id))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
     """Take the next item, fill the queue, close or open it, or change its rubric, as `act` says."""
     queue = open_queue(membership, queue_id)
@@ -175,8 +167,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
     return redirect("pages:queue", membership.workspace.slug, queue.pk)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """Put a conversation into a queue by hand."""
     conversation = open_conversation(membership, conversation_id)
@@ -202,15 +193,8 @@ def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.
 
 
 def open_queue(membership: Membership, queue_id: uuid.UUID) -> ReviewQueue:
-    """The queue of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    queue = find_queue(workspace=membership.workspace, queue_id=queue_id)
-    if queue is None:
-        raise Http404
-    return queue
+    """The queue of the reader's workspace. Http404 where there is none."""
+    return or_404(find_queue(workspace=membership.workspace, queue_id=queue_id))
 
 
 def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *, error: str = "") -> HttpResponse:

@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
@@ -68,8 +67,7 @@ class Item:
     url: str
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse:
     """Places to go for some letters, the best first, as JSON; for none the pages and what moved last."""
     typed = request.GET.get("q", "").strip()[:MAX_CHARACTERS]
@@ -77,15 +75,13 @@ def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse
     if typed:
         search = reverse("pages:search", args=[membership.workspace.slug])
         items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
-    response = JsonResponse(
+    return JsonResponse(
         {
             "items": [
                 {"title": spell_hidden(each.title), "kind": spell_hidden(each.kind), "url": each.url} for each in items
             ]
         }
     )
-    response["Cache-Control"] = "no-store, private"
-    return response
 
 
 def _list_places(membership: Membership) -> Iterator[Item]:

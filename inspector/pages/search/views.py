@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
@@ -84,8 +83,7 @@ EXAMPLES: Final = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages that the query means, newest first, by keyset; an error that says what was meant."""
     workspace = membership.workspace

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
@@ -57,8 +56,7 @@ class TableRow:
     findings: Sequence[OpenRule]
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_sequence(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A window of the conversation as a sequence diagram; the address is the whole state."""
     conversation = open_conversation(membership, conversation_id)
@@ -111,8 +109,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     return render_page(request, membership, "sequence/sequence.html", context, section="conversations")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_mermaid(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MAX_EXPORTED` messages."""
     conversation = open_conversation(membership, conversation_id)
@@ -128,7 +125,6 @@ def download_mermaid(request: HttpRequest, membership: Membership, conversation_
     )
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{offset + 1}.mmd"'
-    response["Cache-Control"] = "no-store, private"
     return response
 
 

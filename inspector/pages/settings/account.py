@@ -13,7 +13,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import has_second_factor
@@ -27,8 +26,7 @@ from .sign_in import hash_in_turn
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 @hash_in_turn
 def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The forms; each is sent alone, and `form` names which."""

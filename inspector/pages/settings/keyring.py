@@ -11,18 +11,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import remove_key
+from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.threads.decryption import escrow_keys, open_with_released
 from inspector.threads.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
 
-from ..shell import cut_page, read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_owner, within_workspace, write_query
 from ..templatetags.marks import plural
 from .keyring_forms import EscrowForm
 
@@ -30,11 +30,9 @@ PAGE_EVENTS = 30
 
 
 @sensitive_post_parameters("key")
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_keyring(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The keys, without their secrets, and their trace; an owner adds keys here."""
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, EscrowForm())
     require_owner(membership)
@@ -107,16 +105,13 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     return render_page(request, membership, "keyring/keyring.html", context, section="keyring", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def show_opening(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How far the opening is: a piece of the page that asks for itself again, and at the end for the whole page."""
-    require_auditor(membership)
     opening = _describe_opening(membership)
     response = render(
         request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace, "is_piece": True}
     )
-    response["Cache-Control"] = "no-store, private"
     if not opening["count"]:
         response["HX-Refresh"] = "true"
     return response
@@ -131,13 +126,10 @@ def _describe_opening(membership: Membership) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
     """Say what becomes unreadable, and remove the key when that is confirmed."""
-    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
-    if key is None:
-        raise Http404
+    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
     opened, unreadable = count_unreadable_without(key=key)
     if request.method == "POST":
@@ -157,13 +149,10 @@ def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.U
     return render_page(request, membership, "keyring/remove.html", context, section="keyring")
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def release(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
     """Let a key open messages that another owner has added."""
-    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
-    if key is None:
-        raise Http404
+    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
     try:
         count = open_with_released(membership=membership, key=key)
