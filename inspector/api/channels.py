@@ -14,7 +14,8 @@ from inspector.accounts.selectors import walk_channels
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .shapes import show
 
 _CHANNELS: Final = "channels"
 
@@ -27,11 +28,11 @@ class ChannelSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class ChannelPageSerializer(serializers.Serializer[Any]):
-    """Channels in the order in which they were made; `next` is the cursor of the page after, or null."""
-
-    results = ChannelSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ChannelPageSerializer: Final = page_of(
+    "Channel",
+    ChannelSerializer,
+    "Channels in the order in which they were made",
+)
 
 
 class ChannelsView(Endpoint):
@@ -48,5 +49,5 @@ class ChannelsView(Endpoint):
         after = uuid.UUID(key[0]) if key else None
         found = walk_channels(workspace=workspace, after=after, limit=given["limit"] + 1)
         page, cursor = cut_keyed(found, given, workspace, lambda channel: [str(channel.pk)], of=_CHANNELS)
-        rows = [{"id": each.pk, "name": each.name, "created_at": each.created_at} for each in page]
+        rows = [show(ChannelSerializer, each) for each in page]
         return Response({"results": rows, "next": cursor})

@@ -19,7 +19,7 @@ from inspector.retention.selectors import find_tombstone, list_erasures
 from .authentication import caller_of
 from .documents import Document, OneOf, Text
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
@@ -55,11 +55,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
     is_held = serializers.BooleanField(allow_null=True, help_text="of a preview, whether a legal hold stops it")
 
 
-class ErasurePageSerializer(serializers.Serializer[Any]):
-    """Erasures, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ErasureSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ErasurePageSerializer: Final = page_of("Erasure", ErasureSerializer, "Erasures, newest first")
 
 
 def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:

@@ -27,6 +27,7 @@ from .authentication import caller_of, refuse_scope
 from .bodies import read_json
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
+from .paging import page_of
 from .problems import ProblemError
 
 BYTES: Final = "application/octet-stream"
@@ -68,11 +69,7 @@ class ExportSerializer(serializers.Serializer[Any]):
     manifest = serializers.DictField(help_text="what the file is: docs/exports.md has its names")
 
 
-class ExportPageSerializer(serializers.Serializer[Any]):
-    """Exports, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ExportSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ExportPageSerializer: Final = page_of("Export", ExportSerializer, "Exports, newest first")
 
 
 def show_exports(exports: list[Export], request: Request) -> list[dict[str, Any]]:

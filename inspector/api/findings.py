@@ -36,16 +36,16 @@ from inspector.lookups import or_404
 from inspector.threads.models import Message
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, ChosenMembers, choose
+from .choosing import FIELDS_ABOUT, choose
 from .documents import Document, Instant, OneOf, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation, find_named_delivery
-from .paging import CURSOR, LIMIT, find_page, read_place
+from .paging import CURSOR, LIMIT, chosen_of, find_page, page_of, read_place
 from .parameters import Choice, Id, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
-from .serializers import SEARCHED_BACK_TO
+from .shapes import show
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class FindingSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="the problem in words; null while the delivery of its message is withdrawn"
     )
     cites = serializers.CharField(help_text="the section it rests on, or its rule")
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     message = serializers.UUIDField(allow_null=True)
     span = serializers.ListField(
         child=serializers.IntegerField(), allow_null=True, help_text="the characters it is about: layer, start, end"
@@ -92,16 +92,9 @@ class FindingSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True, help_text="when it ceased to hold")
 
 
-class ChosenFindingSerializer(ChosenMembers, FindingSerializer):
-    """A finding in a list; with `fields` only its id and what was chosen."""
-
-
-class FindingPageSerializer(serializers.Serializer[Any]):
-    """Findings, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ChosenFindingSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+FindingPageSerializer: Final = page_of(
+    "Finding", chosen_of("Finding", FindingSerializer, "A finding"), "Findings, newest first", is_searched=True
+)
 
 
 class ActSerializer(serializers.Serializer[Any]):
@@ -229,28 +222,18 @@ def _find(request: Request, finding_id: uuid.UUID) -> Finding:
 
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
     """A finding as the list shows it; of a message that is hidden or gone nothing is told."""
-    return {
-        "id": finding.pk,
-        "rule": finding.rule,
-        "title": RULES[finding.rule].title if finding.rule in RULES else finding.rule,
-        "severity": SEVERITIES[finding.severity],
-        "state": finding.state,
-        "holds": finding.holds,
-        "is_suppressed": finding.is_suppressed,
-        "assignee": finding.assignee.get_username() if finding.assignee else None,
-        "snoozed_until": finding.snoozed_until,
-        "text": finding.text if message else None,
-        "cites": finding.cites or f"rule {finding.rule}",
-        "conversation": finding.conversation_id,
-        "message": message.pk if message else None,
-        "span": finding.place if message else None,
-        "sender": finding.sender or None if message else None,
-        "at": finding.at,
-        "due_at": finding.due_at,
-        "due_since": finding.due_since,
-        "found_at": finding.found_at,
-        "ended_at": finding.ended_at,
-    }
+    return show(
+        FindingSerializer,
+        finding,
+        title=RULES[finding.rule].title if finding.rule in RULES else finding.rule,
+        severity=SEVERITIES[finding.severity],
+        assignee=finding.assignee.get_username() if finding.assignee else None,
+        text=finding.text if message else None,
+        cites=finding.cites or f"rule {finding.rule}",
+        message=message.pk if message else None,
+        span=finding.place if message else None,
+        sender=finding.sender or None if message else None,
+    )
 
 
 def _show_whole(finding: Finding) -> dict[str, Any]:
@@ -267,12 +250,5 @@ def _show_whole(finding: Finding) -> dict[str, Any]:
 
 
 def _show_act(act: FindingAct) -> dict[str, Any]:
-    return {
-        "kind": act.kind,
-        "state": act.state,
-        "assignee": act.assignee.get_username() if act.assignee else None,
-        "until": act.until,
-        "by": act.by.get_username(),
-        "at": act.at,
-        "reason": act.reason,
-    }
+    assignee = act.assignee.get_username() if act.assignee else None
+    return show(ActSerializer, act, assignee=assignee, by=act.by.get_username())

@@ -21,7 +21,7 @@ from inspector.search.cursors import read_cursor
 from inspector.threads import messages as message_reads
 from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
-from inspector.threads.models import Conversation, Message, Wording
+from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
@@ -45,7 +45,9 @@ from .serializers import (
     ConversationSerializer,
     MessageDetailSerializer,
     MessageSerializer,
+    WordingSerializer,
 )
+from .shapes import show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"
@@ -93,60 +95,25 @@ def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]
 
 def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
     check_effort()
-    return {
-        "id": message.pk,
-        "native_id": message.native_id or None,
-        "channel": origin.channel,
-        "conversation": message.conversation_id,
-        "trace": origin.trace,
-        "native_trace": message.trace_id or None,
-        "delivery": origin.delivery,
-        "record": message.record_id,
-        "part": message.part,
-        "dialect": message.dialect,
-        "carrier": message.carrier or None,
-        "performative": message.performative,
-        "topic": message.topic[:MAX_TOPIC_LENGTH] or None,
-        "sender": message.sender or None,
-        "receivers": message.receivers,
-        "english": message.english,
-        "at": message.order_time,
-        "at_basis": message.order_basis,
-        "severity": Message.Severity(message.severity).label,
-    }
+    return show(
+        MessageSerializer,
+        message,
+        native_id=message.native_id or None,
+        channel=origin.channel,
+        trace=origin.trace,
+        native_trace=message.trace_id or None,
+        delivery=origin.delivery,
+        carrier=message.carrier or None,
+        topic=message.topic[:MAX_TOPIC_LENGTH] or None,
+        sender=message.sender or None,
+        severity=Message.Severity(message.severity).label,
+    )
 
 
 def show_conversation(conversation: Conversation) -> dict[str, Any]:
     """A conversation as the list shows it."""
-    return {
-        "id": conversation.pk,
-        "native_id": conversation.native_id,
-        "channel": conversation.channel.name,
-        "subject": conversation.subject,
-        "state": get_state(conversation),
-        "agents": conversation.agents,
-        "dialects": conversation.dialects,
-        "message_count": conversation.message_count,
-        "missing_count": conversation.missing_count,
-        "severity": Message.Severity(conversation.severity).label,
-        "first_at": conversation.first_at,
-        "last_at": conversation.last_at,
-        "is_settled": conversation.is_settled,
-    }
-
-
-def show_wording(earlier: Wording) -> dict[str, Any]:
-    """An earlier wording of a message."""
-    return {
-        "number": earlier.number,
-        "english": earlier.english,
-        "also": list(earlier.also),
-        "decoder": earlier.decoder,
-        "since": earlier.since,
-        "until": earlier.until,
-        "cause": earlier.cause,
-        "because_of": earlier.because_of,
-    }
+    severity = Message.Severity(conversation.severity).label
+    return show(ConversationSerializer, conversation, state=get_state(conversation), severity=severity)
 
 
 class MessageView(Endpoint):
@@ -191,7 +158,7 @@ class MessageView(Endpoint):
                 "parent_basis": message.parent_basis,
                 "parent_why": message.parent_why,
                 "told_at": message.told_at,
-                "wordings": [show_wording(each) for each in list_wordings(message=message)],
+                "wordings": [show(WordingSerializer, each) for each in list_wordings(message=message)],
                 "is_withdrawn": is_hidden(record=message.record),
             }
         )

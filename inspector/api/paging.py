@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
+from rest_framework.serializers import CharField, DateTimeField, Serializer
 
 from inspector.accounts.models import Workspace
 from inspector.search.conversations import find_meant
@@ -21,6 +22,7 @@ from inspector.search.selectors import Found
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
+from .choosing import ChosenMembers
 from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
 
@@ -32,7 +34,32 @@ OFFSET: Final = Number(
 )
 NEXT_OFFSET: Final = "deprecated: the `offset` of the page after, or null; go on by `next`, which nothing moves"
 FIXED: Final = "fixed"
+SEARCHED_BACK_TO: Final = (
+    "how far a search came whose time was up, null where it came to an end; `next` goes on from there"
+)
 Row = TypeVar("Row")
+
+
+def page_of(name: str, row: type[Serializer[Any]], about: str, *, is_searched: bool = False) -> type[Serializer[Any]]:
+    """The shape of a page of a list, as the schema names and describes it.
+
+    Args:
+        name: of the rows: `Message` makes `MessagePage`.
+        row: what each of them is.
+        about: what the page is, and in which order.
+        is_searched: whether the list is searched in, so that the time for that may be up.
+    """
+    members: dict[str, Any] = {"results": row(many=True), "next": CharField(allow_null=True)}
+    if is_searched:
+        members["searched_back_to"] = DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+    words = about if about.endswith(".") else f"{about}; `next` is the cursor of the page after, or null."
+    return type(f"{name}PageSerializer", (Serializer,), {"__doc__": words, **members})
+
+
+def chosen_of(name: str, row: type[Serializer[Any]], what: str) -> type[Serializer[Any]]:
+    """A row of which the parameter `fields` chooses members; `what` it is, as in "A message"."""
+    words = f"{what} in a list; with `fields` only its id and what was chosen."
+    return type(f"Chosen{name}Serializer", (ChosenMembers, row), {"__doc__": words})
 
 
 def offer_order(moving: str, *, about: str, fixed: str) -> Choice:

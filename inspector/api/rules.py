@@ -16,7 +16,8 @@ from inspector.audit.rules.rule import SEVERITIES
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .shapes import show
 
 _RULES: Final = "rules"
 
@@ -24,7 +25,10 @@ _RULES: Final = "rules"
 class RuleSerializer(serializers.Serializer[Any]):
     """A rule; docs/findings.md says what each finds."""
 
-    id = serializers.CharField(help_text="its code, as `rule` of a finding and `rule:` in a query name it")
+    id = serializers.CharField(
+        source="code",
+        help_text="its code, as `rule` of a finding and `rule:` in a query name it",
+    )
     title = serializers.CharField()
     why = serializers.CharField(help_text="why it matters")
     group = serializers.CharField()
@@ -35,11 +39,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     latest_at = serializers.DateTimeField(allow_null=True, help_text="the time of the latest message that it found")
 
 
-class RulePageSerializer(serializers.Serializer[Any]):
-    """Rules in the order of their codes; `next` is the cursor of the page after, or null."""
-
-    results = RuleSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+RulePageSerializer: Final = page_of("Rule", RuleSerializer, "Rules in the order of their codes")
 
 
 class RulesView(Endpoint):
@@ -64,14 +64,12 @@ class RulesView(Endpoint):
 
 def show_rule(rule: Rule, settings: Settings, count: RuleCount | None) -> dict[str, Any]:
     """A rule as the list shows it; one that found nothing has no count."""
-    return {
-        "id": rule.code,
-        "title": rule.title,
-        "why": rule.why,
-        "group": rule.group,
-        "severity": SEVERITIES[settings.find_severity(rule)],
-        "is_on": settings.is_on(rule.code),
-        "open": count.open if count else 0,
-        "total": count.total if count else 0,
-        "latest_at": count.latest if count else None,
-    }
+    return show(
+        RuleSerializer,
+        rule,
+        severity=SEVERITIES[settings.find_severity(rule)],
+        is_on=settings.is_on(rule.code),
+        open=count.open if count else 0,
+        total=count.total if count else 0,
+        latest_at=count.latest if count else None,
+    )

@@ -27,9 +27,10 @@ from inspector.lookups import or_404
 from .authentication import caller_of
 from .documents import Document, Instant, OneOf, Text, Texts, Whole
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, cut_page, read_place, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
 from .parameters import Number
 from .people import ACT_REFUSALS, act_for
+from .shapes import show
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +56,8 @@ class SampleSerializer(serializers.Serializer[Any]):
     """An audit sample: how it was drawn, so that anybody can draw it again."""
 
     id = serializers.UUIDField()
-    name = serializers.CharField()
-    queue = serializers.UUIDField(help_text="the queue of reviews that it filled")
+    name = serializers.CharField(source="queue.name")
+    queue = serializers.UUIDField(source="queue_id", help_text="the queue of reviews that it filled")
     method = serializers.CharField(help_text="by which rules the seed drew")
     seed = serializers.CharField()
     stratum = serializers.ChoiceField(choices=AuditSample.Stratum.values)
@@ -71,11 +72,7 @@ class SampleSerializer(serializers.Serializer[Any]):
     made_at = serializers.DateTimeField()
 
 
-class SamplePageSerializer(serializers.Serializer[Any]):
-    """Samples, newest first; `next` is the cursor of the page after, or null."""
-
-    results = SampleSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+SamplePageSerializer: Final = page_of("Sample", SampleSerializer, "Samples, newest first")
 
 
 class StratumSerializer(serializers.Serializer[Any]):
@@ -103,11 +100,11 @@ class DrawnSerializer(serializers.Serializer[Any]):
     item = serializers.UUIDField(allow_null=True, help_text="its item in the queue of the sample, the latest")
 
 
-class DrawnPageSerializer(serializers.Serializer[Any]):
-    """Conversations in the order they were drawn; `next` is the cursor of the page after, or null."""
-
-    results = DrawnSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+DrawnPageSerializer: Final = page_of(
+    "Drawn",
+    DrawnSerializer,
+    "Conversations in the order they were drawn",
+)
 
 
 class SamplesView(Endpoint):
@@ -184,23 +181,7 @@ class DrawnView(Endpoint):
 
 def show_sample(sample: AuditSample) -> dict[str, Any]:
     """A sample as the list shows it."""
-    return {
-        "id": sample.pk,
-        "name": sample.queue.name,
-        "queue": sample.queue_id,
-        "method": sample.method,
-        "seed": sample.seed,
-        "stratum": sample.stratum,
-        "wanted": sample.wanted,
-        "since": sample.since,
-        "until": sample.until,
-        "population": sample.population,
-        "drawn": sample.drawn,
-        "unsettled": sample.unsettled,
-        "digest": bytes(sample.digest).hex(),
-        "made_by": sample.made_by.get_username(),
-        "made_at": sample.made_at,
-    }
+    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex(), made_by=sample.made_by.get_username())
 
 
 def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:

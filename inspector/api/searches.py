@@ -15,7 +15,8 @@ from inspector.search.saved import walk_saved
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .shapes import show
 
 _SEARCHES: Final = "searches"
 
@@ -31,11 +32,11 @@ class SavedSearchSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class SavedSearchPageSerializer(serializers.Serializer[Any]):
-    """Saved searches in the order in which they were made; `next` is the cursor of the page after, or null."""
-
-    results = SavedSearchSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+SavedSearchPageSerializer: Final = page_of(
+    "SavedSearch",
+    SavedSearchSerializer,
+    "Saved searches in the order in which they were made",
+)
 
 
 class SearchesView(Endpoint):
@@ -58,15 +59,5 @@ class SearchesView(Endpoint):
             limit=given["limit"] + 1,
         )
         page, cursor = cut_keyed(found, given, workspace, lambda saved: [str(saved.pk)], of=_SEARCHES)
-        rows = [
-            {
-                "id": saved.pk,
-                "name": saved.name,
-                "query": saved.query,
-                "is_shared": saved.is_shared,
-                "saved_by": saved.saved_by.get_username(),
-                "created_at": saved.created_at,
-            }
-            for saved in page
-        ]
+        rows = [show(SavedSearchSerializer, saved, saved_by=saved.saved_by.get_username()) for saved in page]
         return Response({"results": rows, "next": cursor})

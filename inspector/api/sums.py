@@ -21,6 +21,7 @@ from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .parameters import Parameter
 from .problems import ProblemError
+from .shapes import show
 
 PATIENCE_MS: Final = 1500
 _LISTS: Final = ("conversations", "traces", "agents", "findings")
@@ -86,13 +87,7 @@ class FacetsView(Endpoint):
 
 def show_facet(facet: Facet) -> dict[str, Any]:
     """A name with its values."""
-    return {
-        "name": facet.name,
-        "values": [{"value": each.value, "count": each.count, "is_chosen": each.is_chosen} for each in facet.values],
-        "more": facet.more,
-        "adds": facet.adds,
-        "is_all": facet.is_all,
-    }
+    return show(FacetSerializer, facet, values=[show(FacetValueSerializer, each) for each in facet.values])
 
 
 class CountSerializer(serializers.Serializer[Any]):

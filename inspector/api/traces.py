@@ -29,6 +29,7 @@ from .narrowing import FILTERS, read_filters
 from .paging import FIXED, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
+from .shapes import show
 from .tree_shapes import (
     TraceDetailSerializer,
     TracePageSerializer,
@@ -54,23 +55,8 @@ WINDOW: Final = (
 
 def show_trace(trace: Trace) -> dict[str, Any]:
     """A trace as the list shows it."""
-    return {
-        "id": trace.pk,
-        "native_id": trace.native_id,
-        "channel": trace.channel.name if trace.channel else None,
-        "subject": trace.subject,
-        "state": trace.state,
-        "agents": trace.agents,
-        "dialects": trace.dialects,
-        "message_count": trace.message_count,
-        "conversation_count": trace.conversation_count,
-        "missing_count": trace.missing_count,
-        "open_count": trace.open_count,
-        "severity": Message.Severity(trace.severity).label,
-        "first_at": trace.first_at,
-        "last_at": trace.last_at,
-        "is_settled": trace.is_settled,
-    }
+    channel = trace.channel.name if trace.channel else None
+    return show(TraceSerializer, trace, channel=channel, severity=Message.Severity(trace.severity).label)
 
 
 class TracesView(Endpoint):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
@@ -46,7 +44,7 @@ from .findings.views import link_rule, link_severities
 from .live import watch
 from .scope import Scope, read_scope
 from .shell import render_page, within_workspace
-from .shown.told import Line, make_line, name_conversation, name_dialect, shorten, write_elapsed
+from .shown.told import make_line, name_conversation, name_dialect, shorten, write_elapsed
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),
@@ -73,40 +71,6 @@ _WAITED: Final = Case(
     default=Now() - F("order_time"),
     output_field=DurationField(),
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Column:
-    """A bar of a plot: where it stands in percent, its height in pixels, and what it counts."""
-
-    x: str
-    y: str
-    height: str
-    number: int
-    start: datetime
-    url: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plot:
-    """The messages of one dialect over time."""
-
-    dialect: str
-    number: int
-    url: str
-    most: int
-    columns: Sequence[Column]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unanswered:
-    """A request that nobody answered; `waited` is for how long, up to the latest message of its channel."""
-
-    url: str
-    title: str
-    line: Line
-    waited: str
-    dialect: str
 
 
 @within_workspace("GET")
@@ -196,7 +160,7 @@ def _list(slug: str, **filters: str) -> str:
     return f"{reverse('pages:conversations', args=[slug])}?{urlencode(filters)}"
 
 
-def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
+def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]:
     found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
     # Within a channel the oldest has waited longest; which of these has, depends on the latest message of each channel.
     rank = Window(RowNumber(), partition_by="channel", order_by=("at", "pk"))
@@ -207,13 +171,13 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     rows = rows.order_by(F("waited").desc(), "order_time", "pk")
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [
-        Unanswered(
-            url=reverse("pages:message", args=[workspace.slug, message.pk]),
-            title=shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
-            line=make_line(message, casts.find(message.conversation)),
-            waited=write_elapsed(vars(message)["waited"]),
-            dialect=name_dialect(message.dialect),
-        )
+        {
+            "url": reverse("pages:message", args=[workspace.slug, message.pk]),
+            "title": shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
+            "line": make_line(message, casts.find(message.conversation)),
+            "waited": write_elapsed(vars(message)["waited"]),
+            "dialect": name_dialect(message.dialect),
+        }
         for message in rows[:MAX_UNANSWERED]
     ]
 
@@ -249,37 +213,37 @@ def _choose_form(span: Span | None) -> str:
     return "clock" if span.end - span.start < SECONDS_BELOW else "hour"
 
 
-def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[Plot]:
+def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[dict[str, Any]]:
     """One plot for each dialect, each on a scale of its own, whose top is its peak."""
     slots = fill_slots(counted)
     return [
-        Plot(
-            dialect=name_dialect(dialect),
-            number=sum(numbers),
-            url=_search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
-            most=max(numbers),
-            columns=[
+        {
+            "dialect": name_dialect(dialect),
+            "number": sum(numbers),
+            "url": _search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
+            "most": max(numbers),
+            "columns": [
                 _draw_column(at, number, max(numbers), span, slug, f"{within}dialect:{dialect}")
                 for at, number in enumerate(numbers)
                 if number
             ],
-        )
+        }
         for dialect, numbers in slots.items()
     ]
 
 
-def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: str) -> Column:
+def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: str) -> dict[str, Any]:
     # What is there at all is seen.
     height = max(2.0, PLOT_HEIGHT * number / most)
     start = span.start + span.width * at
-    return Column(
-        x=f"{100 * at / SLOTS:.2f}%",
-        y=f"{PLOT_HEIGHT - height:.1f}",
-        height=f"{height:.1f}",
-        number=number,
-        start=start,
-        url=_search(slug, f"{query} {_within(start, start + span.width)}"),
-    )
+    return {
+        "x": f"{100 * at / SLOTS:.2f}%",
+        "y": f"{PLOT_HEIGHT - height:.1f}",
+        "height": f"{height:.1f}",
+        "number": number,
+        "start": start,
+        "url": _search(slug, f"{query} {_within(start, start + span.width)}"),
+    }
 
 
 def _within(start: datetime, end: datetime) -> str:

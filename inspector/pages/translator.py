@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django import forms
@@ -78,30 +76,6 @@ class TranslatorForm(forms.Form):
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordLine:
-    """One record of what was pasted, as a list shows it."""
-
-    number: int
-    dialect: str
-    sentence: str
-    is_malformed: bool
-    is_chosen: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
-    """The record in another dialect: its wire, what it loses and what it lacks there, or why it cannot be written."""
-
-    title: str
-    slug: str
-    wire: str
-    losses: Sequence[dialects.Loss]
-    lacks: Sequence[str]
-    refusal: str
-    back: str
-
-
 @sensitive_post_parameters("text")
 @within_workspace("GET", "POST")
 def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
@@ -153,15 +127,15 @@ def _records(items: Any) -> list[LogRecord]:
     return [item for item in items if isinstance(item, LogRecord)]
 
 
-def _make_line(index: int, reading: Reading | None, chosen: int) -> RecordLine:
+def _make_line(index: int, reading: Reading | None, chosen: int) -> dict[str, Any]:
     sentence = " ".join(message.sentence for message in reading.messages) if reading else "These bytes are no text."
-    return RecordLine(
-        number=index,
-        dialect=name_dialect(reading.dialect) if reading else "",
-        sentence=shorten(sentence),
-        is_malformed=reading is None or bool(reading.error),
-        is_chosen=index == chosen,
-    )
+    return {
+        "number": index,
+        "dialect": name_dialect(reading.dialect) if reading else "",
+        "sentence": shorten(sentence),
+        "is_malformed": reading is None or bool(reading.error),
+        "is_chosen": index == chosen,
+    }
 
 
 def _describe(reading: Reading, into: str) -> dict[str, Any]:
@@ -196,21 +170,27 @@ def _find_others(reading: Reading) -> list[dialects.Dialect]:
     return [each for each in dialects.all_dialects() if each.slug not in (reading.dialect, "prose")]
 
 
-def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
+def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
     """The record written in a dialect, and read back: what its reader would be told then."""
     try:
         encoded = dialects.encode(reading.messages, dialect.slug)
     except dialects.EncodeError as error:
-        return Written(
-            title=dialect.title, slug=dialect.slug, wire="", losses=(), lacks=(), refusal=error.reason, back=""
-        )
+        return {
+            "title": dialect.title,
+            "slug": dialect.slug,
+            "wire": "",
+            "losses": (),
+            "lacks": (),
+            "refusal": error.reason,
+            "back": "",
+        }
     back = dialects.decode(encoded.wire, dialect=dialect.slug)
-    return Written(
-        title=dialect.title,
-        slug=dialect.slug,
-        wire=encoded.wire,
-        losses=encoded.losses,
-        lacks=[note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
-        refusal="",
-        back=" ".join(message.sentence for message in back.messages),
-    )
+    return {
+        "title": dialect.title,
+        "slug": dialect.slug,
+        "wire": encoded.wire,
+        "losses": encoded.losses,
+        "lacks": [note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
+        "refusal": "",
+        "back": " ".join(message.sentence for message in back.messages),
+    }

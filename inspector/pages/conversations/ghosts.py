@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -13,31 +12,11 @@ from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 
-from ..agents.marks import AgentMark, Cast
+from ..agents.marks import Cast
 from ..agents.rows import write_term
 from ..shown.budgets import shorten_name
 from ..shown.ghosts import say_fate
 from ..shown.told import make_line
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GhostRow:
-    """A message that was cited and stands for none here: it was never received, or could be any of several.
-
-    `fate` says which; `search_url` leads to what bears its id, here or elsewhere. Who most likely wrote it is the one
-    whom the message that answers it is sent to; `before` is when that was said.
-    """
-
-    anchor: str
-    name: str
-    fate: str
-    cited_by: str
-    search_url: str
-    is_missing: bool
-    depth: int
-    likely: AgentMark | None
-    before: datetime | None
-    kind: str = "ghost"
 
 
 def find_ghost(message: Message) -> str:
@@ -45,25 +24,30 @@ def find_ghost(message: Message) -> str:
     return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
 
 
-def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str) -> GhostRow:
-    """The row of a ghost above the message that cites it, if that is in the window."""
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str) -> dict[str, Any]:
+    """The row of what was cited and stands for no message here, above the one that cites it, if that is in the window.
+
+    `fate` says whether it was never received or could be any of several; `search_url` leads to what bears its id. Who
+    most likely wrote it is the one whom the message that answers it is sent to; `before` is when that was said.
+    """
     message = citing.message if citing else None
     name = name_cited(citing.body["message"]) if citing and message else ""
     bearers = count_bearers(message.parent_why) if message else None
     term = write_term("id", name) if name else ""
     is_missing = bearers == 0
     line = make_line(message, cast) if message and is_missing else None
-    return GhostRow(
-        anchor=make_ghost_anchor(ghost),
-        name=shorten_name(name or "A message"),
-        fate=say_fate(bearers),
-        cited_by=f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
-        search_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
-        is_missing=is_missing,
-        depth=depth,
-        likely=line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
-        before=line.at if line else None,
-    )
+    return {
+        "kind": "ghost",
+        "anchor": make_ghost_anchor(ghost),
+        "name": shorten_name(name or "A message"),
+        "fate": say_fate(bearers),
+        "cited_by": f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
+        "search_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        "is_missing": is_missing,
+        "depth": depth,
+        "likely": line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
+        "before": line.at if line else None,
+    }
 
 
 def make_ghost_anchor(ghost: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -54,58 +53,6 @@ _REVERSED: Final[Mapping[tuple[str, str], str]] = {
 TURNED_DOWN: Final = "turned-down"
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
 MAX_STEPS: Final = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepLine:
-    """A change of a task, and the message that caused it; of one that is hidden meanwhile only what is stored."""
-
-    at: datetime | None
-    agent: AgentMark | None
-    about: str
-    state: str
-    is_turned_down: bool
-    url: str
-    number: int
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskLine:
-    """A task as the page shows it; spans of time are words, empty where they are not known."""
-
-    anchor: str
-    native_id: str
-    title: str
-    url: str
-    stands: str
-    outcome: str
-    is_standing: bool
-    requester: AgentMark | None
-    performer: AgentMark | None
-    delegate: AgentMark | None
-    is_delegated: bool
-    delegation: str
-    is_received: bool
-    is_answered: bool
-    is_inferred: bool
-    asked_at: datetime | None
-    acknowledged_after: str
-    finished_after: str
-    has_finished: bool
-    silent_for: str
-    deadline: str
-    deadline_at: datetime | None
-    is_late: bool
-    retries: int
-    failures: int
-    part_of: str
-    part_of_url: str
-    first_steps: Sequence[StepLine]
-    last_steps: Sequence[StepLine]
-    steps_between: int
-    step_count: int
-    message_count: int
 
 
 @within_workspace("GET")
@@ -226,7 +173,7 @@ def say_seconds(seconds: float | None) -> str:
 
 def _make_lines(
     tasks: Sequence[Task], moment: datetime | None, membership: Membership, conversation: Conversation
-) -> list[TaskLine]:
+) -> list[dict[str, Any]]:
     shown = {task.pk: _choose_steps(read_steps(task.steps)) for task in tasks}
     keys = [bytes(task.within_key) for task in tasks if task.within_key]
     wholes = find_tasks_by_keys(conversation=conversation, keys=keys)
@@ -256,45 +203,45 @@ class _Maker:
         self._slug = slug
         self._cast = cast
 
-    def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> TaskLine:
+    def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> dict[str, Any]:
         asked = self._messages.get(task.request) if task.request else None
         whole = self._wholes.get(bytes(task.within_key)) if task.within_key else None
         stands = str(getattr(task, "stands", task.state))
         is_standing = task.state in STANDING
-        return TaskLine(
-            anchor=make_task_anchor(task),
-            native_id=task.native_id,
-            title=self._name(task),
-            url=self._link(asked.pk) if asked else "",
-            stands=stands,
-            outcome=self._say_outcome(stands, (*first, *last)),
-            is_standing=is_standing,
-            requester=self._find_agent(task.requester),
-            performer=self._find_agent(task.performer),
-            delegate=self._find_agent(task.delegate),
-            is_delegated=any(step.event == "delegated" for step in (*first, *last)),
-            delegation=task.delegation,
-            is_received=task.is_received,
-            is_answered=task.is_answered,
-            is_inferred=task.is_inferred,
-            asked_at=asked.order_time if asked else None,
-            acknowledged_after=say_seconds(task.acknowledge_seconds),
-            finished_after=say_seconds(task.finish_seconds),
-            has_finished=not is_standing,
-            silent_for=self._say_silence(task) if is_standing else "",
-            deadline=task.deadline,
-            deadline_at=task.deadline_at,
-            is_late=bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
-            retries=task.retries,
-            failures=task.failures,
-            part_of=(self._name(whole) or whole.native_id or "another task") if whole else "",
-            part_of_url=self._link(whole.request) if whole and whole.request else "",
-            first_steps=[self._make_step(step) for step in first],
-            last_steps=[self._make_step(step) for step in last],
-            steps_between=max(0, task.step_count - len(first) - len(last)),
-            step_count=task.step_count,
-            message_count=task.message_count,
-        )
+        return {
+            "anchor": make_task_anchor(task),
+            "native_id": task.native_id,
+            "title": self._name(task),
+            "url": self._link(asked.pk) if asked else "",
+            "stands": stands,
+            "outcome": self._say_outcome(stands, (*first, *last)),
+            "is_standing": is_standing,
+            "requester": self._find_agent(task.requester),
+            "performer": self._find_agent(task.performer),
+            "delegate": self._find_agent(task.delegate),
+            "is_delegated": any(step.event == "delegated" for step in (*first, *last)),
+            "delegation": task.delegation,
+            "is_received": task.is_received,
+            "is_answered": task.is_answered,
+            "is_inferred": task.is_inferred,
+            "asked_at": asked.order_time if asked else None,
+            "acknowledged_after": say_seconds(task.acknowledge_seconds),
+            "finished_after": say_seconds(task.finish_seconds),
+            "has_finished": not is_standing,
+            "silent_for": self._say_silence(task) if is_standing else "",
+            "deadline": task.deadline,
+            "deadline_at": task.deadline_at,
+            "is_late": bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
+            "retries": task.retries,
+            "failures": task.failures,
+            "part_of": (self._name(whole) or whole.native_id or "another task") if whole else "",
+            "part_of_url": self._link(whole.request) if whole and whole.request else "",
+            "first_steps": [self._make_step(step) for step in first],
+            "last_steps": [self._make_step(step) for step in last],
+            "steps_between": max(0, task.step_count - len(first) - len(last)),
+            "step_count": task.step_count,
+            "message_count": task.message_count,
+        }
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
@@ -329,18 +276,18 @@ class _Maker:
     def _link(self, message_id: uuid.UUID) -> str:
         return reverse("pages:message", args=[self._slug, message_id])
 
-    def _make_step(self, step: Step) -> StepLine:
+    def _make_step(self, step: Step) -> dict[str, Any]:
         message = self._messages.get(step.message_id)
-        return StepLine(
-            at=message.order_time if message else None,
-            agent=self._find_agent(message.sender) if message else None,
-            about=EVENTS.get(step.event, step.event),
-            state=step.state,
-            is_turned_down=step.event == TURNED_DOWN,
-            url=self._link(message.pk) if message else "",
-            number=message.number if message else 0,
-            why=LINKS.get(step.link, ""),
-        )
+        return {
+            "at": message.order_time if message else None,
+            "agent": self._find_agent(message.sender) if message else None,
+            "about": EVENTS.get(step.event, step.event),
+            "state": step.state,
+            "is_turned_down": step.event == TURNED_DOWN,
+            "url": self._link(message.pk) if message else "",
+            "number": message.number if message else 0,
+            "why": LINKS.get(step.link, ""),
+        }
 
 
 def make_task_anchor(task: Task) -> str:

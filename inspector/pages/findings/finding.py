@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -37,16 +35,6 @@ _VERBS: Final = {
     Finding.State.FIXED.value: "marked it as fixed",
     Finding.State.FALSE_ALARM.value: "marked it as a false alarm",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
-    """Something that happened to a finding: when, by whom (empty: by the rules), what, and the reason given."""
-
-    at: datetime
-    by: str
-    what: str
-    reason: str = ""
 
 
 @within_workspace("GET")
@@ -140,16 +128,16 @@ def _tell(act: FindingAct) -> str:
     return _VERBS[act.state]
 
 
-def _tell_history(finding: Finding) -> list[Step]:
+def _tell_history(finding: Finding) -> list[dict[str, Any]]:
     """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
-    steps = [Step(at=finding.found_at, by="", what="found by its rule")]
+    steps = [{"at": finding.found_at, "what": "found by its rule"}]
     steps += [
-        Step(at=act.at, by=act.by.get_username(), what=_tell(act), reason=act.reason)
+        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
         for act in list_acts(finding=finding)
     ]
     if finding.due_since is not None:
-        steps.append(Step(at=finding.due_since, by="", what="became due: its time passed, and it still applied"))
+        steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
     if finding.ended_at is not None:
         what = "closed: it no longer applies, or its rule is switched off"
-        steps.append(Step(at=finding.ended_at, by="", what=what))
-    return sorted(steps, key=lambda step: step.at)
+        steps.append({"at": finding.ended_at, "what": what})
+    return sorted(steps, key=lambda step: step["at"])

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -25,7 +23,7 @@ from inspector.threads.selectors import find_openings
 from ..agents.marks import Casts
 from ..shown.budgets import shorten_name
 from ..shown.markup import name_spans
-from ..shown.told import Line, is_named, make_line, name_conversation, shorten
+from ..shown.told import is_named, make_line, name_conversation, shorten
 
 MAX_SENTENCE_LENGTH: Final = 240
 MAX_ENGLISH_LENGTH: Final = 160
@@ -49,30 +47,7 @@ SNOOZES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FindingRow:
-    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone;
-    `english` is the beginning of what it says, where it could be read."""
-
-    id: uuid.UUID
-    url: str
-    title: str
-    rule_url: str
-    group: str
-    severity: int
-    state: str
-    assignee: str
-    sentence: str
-    cites: str
-    line: Line | None
-    english: str
-    at: datetime
-    conversation_title: str
-    conversation_url: str
-    message_url: str
-
-
-def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[FindingRow]:
+def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[dict[str, Any]]:
     """The rows of findings of a workspace, each loaded with its conversation; in three statements."""
     messages = find_messages(findings)
     conversations = {finding.conversation_id: finding.conversation for finding in findings}
@@ -114,26 +89,27 @@ def begin_sentence(text: str) -> str:
 
 def _make_row(
     finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], casts: Casts, slug: str
-) -> FindingRow:
+) -> dict[str, Any]:
+    """`line` says from whom to whom its message is, None where that is hidden or gone; `english` is what it says."""
     conversation = finding.conversation
-    return FindingRow(
-        id=finding.pk,
-        url=reverse("pages:finding", args=[slug, finding.pk]),
-        title=name_rule(finding.rule),
-        rule_url=f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
-        group=RULES[finding.rule].group if finding.rule in RULES else "",
-        severity=finding.severity,
-        state=name_state(finding),
-        assignee=finding.assignee.get_username() if finding.assignee else "",
-        sentence=_shorten(finding.text) if message else HIDDEN,
-        cites=shorten_name(finding.cites, CITATION_BYTES),
-        line=make_line(message, casts.find(conversation)) if message else None,
-        english=_quote(message) if message and message.performative else "",
-        at=finding.at,
-        conversation_title=title_conversation(conversation, openings),
-        conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
-        message_url=write_place(finding, message, slug) if message else "",
-    )
+    return {
+        "id": finding.pk,
+        "url": reverse("pages:finding", args=[slug, finding.pk]),
+        "title": name_rule(finding.rule),
+        "rule_url": f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
+        "group": RULES[finding.rule].group if finding.rule in RULES else "",
+        "severity": finding.severity,
+        "state": name_state(finding),
+        "assignee": finding.assignee.get_username() if finding.assignee else "",
+        "sentence": _shorten(finding.text) if message else HIDDEN,
+        "cites": shorten_name(finding.cites, CITATION_BYTES),
+        "line": make_line(message, casts.find(conversation)) if message else None,
+        "english": _quote(message) if message and message.performative else "",
+        "at": finding.at,
+        "conversation_title": title_conversation(conversation, openings),
+        "conversation_url": reverse("pages:conversation", args=[slug, finding.conversation_id]),
+        "message_url": write_place(finding, message, slug) if message else "",
+    }
 
 
 def offer_acts(membership: Membership, state: str = "") -> dict[str, Any]:

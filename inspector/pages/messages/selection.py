@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -33,27 +32,7 @@ _WORD: Final = re.compile(r"[a-z]+")
 _NAMES: Final = {term.atom: term.name for term in SEARCHABLE}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """The selected characters. `raw` is empty where they are masked; `query` where nothing can be searched for."""
-
-    label: str
-    meaning: str
-    raw: str
-    is_masked: bool
-    characters: int
-    offsets: str
-    hexadecimal: str
-    more_bytes: int
-    escaped: str
-    span: str
-    query: str
-    query_url: str
-    # The characters of the wire that it stands for: what a comment on it is about. None where there are none.
-    on_wire: tuple[int, int] | None
-
-
-def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> Selection | None:
+def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> dict[str, Any] | None:
     """What the first of the lit spans selects; None where no layer has these characters."""
     if not light:
         return None
@@ -66,21 +45,21 @@ def select(message: Message, reading: Reading, light: Sequence[Span], slug: str)
     field = _find_field(reading.fields, (layer, start, end))
     encoded = b"" if is_masked else raw.encode("utf-8", "surrogatepass")
     query = "" if is_masked else find_query(message, field, raw)
-    return Selection(
-        label=field.label if field else "",
-        meaning=(field.meaning or "") if field else "",
-        raw="" if is_masked else raw[:MAX_SHOWN_LENGTH],
-        is_masked=is_masked,
-        characters=end - start,
-        offsets=write_offsets((layer, start, end)),
-        hexadecimal=encoded[:MAX_BYTES].hex(" "),
-        more_bytes=max(0, len(encoded) - MAX_BYTES),
-        escaped="".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
-        span=name_spans(light),
-        query=query,
-        query_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
-        on_wire=find_on_wire(reading, light),
-    )
+    return {
+        "label": field.label if field else "",
+        "meaning": (field.meaning or "") if field else "",
+        "raw": "" if is_masked else raw[:MAX_SHOWN_LENGTH],
+        "is_masked": is_masked,
+        "characters": end - start,
+        "offsets": write_offsets((layer, start, end)),
+        "hexadecimal": encoded[:MAX_BYTES].hex(" "),
+        "more_bytes": max(0, len(encoded) - MAX_BYTES),
+        "escaped": "".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
+        "span": name_spans(light),
+        "query": query,
+        "query_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
+        "on_wire": find_on_wire(reading, light),
+    }
 
 
 def find_on_wire(reading: Reading, spans: Sequence[Span]) -> tuple[int, int] | None:

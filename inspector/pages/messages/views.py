@@ -24,7 +24,7 @@ from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation
 from ..conversations.disclosures import Disclosed, open_for
-from ..conversations.transcript import ReplyLine, is_own, name_message
+from ..conversations.transcript import is_own, name_message
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
@@ -97,8 +97,8 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         },
         "traces": link_trace(membership.workspace, message),
         "steps": steps,
-        "previous_url": steps.previous_url if steps else _link(slug, before),
-        "next_url": steps.next_url if steps else _link(slug, after),
+        "previous_url": steps["previous_url"] if steps else _link(slug, before),
+        "next_url": steps["next_url"] if steps else _link(slug, after),
         **shown,
         **_frame_raw(request, shown, light),
         "light": light,
@@ -258,17 +258,17 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
     }
 
 
-def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> ReplyLine | None:
+def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
     verbs = {"turn": "probably answers", "adjacency": "only follows"}
-    return ReplyLine(
-        basis="inferred" if message.parent_basis == "turn" else "explicit",
-        verb="follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
-        anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
-        name=f"{name_message(parent)}: {shorten(parent.english)}"
+    return {
+        "basis": "inferred" if message.parent_basis == "turn" else "explicit",
+        "verb": "follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
+        "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
+        "name": f"{name_message(parent)}: {shorten(parent.english)}"
         if parent
         else (name_cited(body["message"]) or "a message"),
-        why=message.parent_why,
-        is_missing=parent is None and not count_bearers(message.parent_why),
-    )
+        "why": message.parent_why,
+        "is_missing": parent is None and not count_bearers(message.parent_why),
+    }

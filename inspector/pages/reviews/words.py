@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.urls import reverse
@@ -36,16 +35,7 @@ _INEXACT: Final = "Verdicts of that time do not record which messages were seen,
 HOLDS, STALE, UNKNOWN = "holds", "stale", "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class StandingWords:
-    """How a verdict stands: `holds`, `stale` or `unknown`; in which ways it differs, each with links to messages."""
-
-    state: str
-    lines: tuple[tuple[str, tuple[str, ...], int], ...] = ()
-    hint: str = ""
-
-
-def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: Workspace) -> StandingWords:
+def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: Workspace) -> dict[str, Any]:
     """How a verdict stands, for a page.
 
     Args:
@@ -54,15 +44,19 @@ def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: 
         workspace: theirs.
     """
     if not standing.is_exact:
-        return StandingWords(STALE, hint=_INEXACT)
+        return {"lines": (), "state": STALE, "hint": _INEXACT}
     if not standing.changes:
-        return StandingWords(HOLDS) if standing.is_known else StandingWords(UNKNOWN, hint=_UNKNOWN)
+        return (
+            {"lines": (), "hint": "", "state": HOLDS}
+            if standing.is_known
+            else {"lines": (), "state": UNKNOWN, "hint": _UNKNOWN}
+        )
     lines = []
     for kind, change in standing.changes.items():
         messages = [found[place] for place in change.places if place in found][:MAX_LINKED]
         urls = tuple(reverse("pages:message", args=[workspace.slug, message.pk]) for message in messages)
         lines.append((write_change(kind, change), urls, max(0, change.count - len(urls)) if urls else 0))
-    return StandingWords(STALE, tuple(lines), "" if standing.is_known else _UNKNOWN)
+    return {"state": STALE, "lines": tuple(lines), "hint": "" if standing.is_known else _UNKNOWN}
 
 
 def write_change(kind: str, change: Change) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
@@ -36,24 +35,6 @@ MAX_ENGLISH_LENGTH: Final = 240
 # A longer text is for a download alone.
 MAX_MERMAID_LENGTH: Final = 50_000
 NOBODY: Final = uuid.UUID(int=0)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TableRow:
-    """A message in the table that says the same as the diagram."""
-
-    number: int
-    step: Step
-    sender: str
-    receivers: str
-    url: str
-    english: str
-    left_out: int
-    alike_count: int
-    missing_name: str
-    fate: str
-    why: str
-    findings: Sequence[OpenRule]
 
 
 @within_workspace("GET")
@@ -157,7 +138,7 @@ def _write_window(request: HttpRequest, start: int) -> str:
 
 def _make_table(
     arrows: Sequence[Arrow], cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
-) -> list[TableRow]:
+) -> list[dict[str, Any]]:
     return [
         _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ()))
         for arrow in arrows
@@ -165,19 +146,21 @@ def _make_table(
     ]
 
 
-def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]) -> TableRow:
+def _make_table_row(
+    step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]
+) -> dict[str, Any]:
     english = shorten_name(cut(step.english, MAX_ENGLISH_LENGTH), 400)
-    return TableRow(
-        number=step.position + 1,
-        step=step,
-        sender=name_sender(step, cast),
-        receivers=name_receivers(step, cast).removeprefix("to "),
-        url=reverse("pages:message", args=[slug, step.id]),
-        english=english,
-        left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,
-        alike_count=alike_count,
-        missing_name=shorten_name(step.missing_name),
-        fate=say_fate(step.bearers) if step.missing else "",
-        why=cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
-        findings=findings,
-    )
+    return {
+        "number": step.position + 1,
+        "step": step,
+        "sender": name_sender(step, cast),
+        "receivers": name_receivers(step, cast).removeprefix("to "),
+        "url": reverse("pages:message", args=[slug, step.id]),
+        "english": english,
+        "left_out": max(0, step.english_length - len(english)) if english.endswith("…") else 0,
+        "alike_count": alike_count,
+        "missing_name": shorten_name(step.missing_name),
+        "fate": say_fate(step.bearers) if step.missing else "",
+        "why": cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
+        "findings": findings,
+    }

@@ -6,9 +6,8 @@ Both keep the pieces of the text and their spans, so that they light up with the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -28,28 +27,9 @@ _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
 
 
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """Some rows of bytes as markup, and which bytes they are: [start, end) of `total`."""
-
-    markup: SafeString
-    start: int
-    end: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Byte:
-    """One byte: its value, the sign beside it, and the piece that it belongs to."""
-
-    value: int
-    sign: str
-    stretch: Stretch
-
-
 def dump_bytes(
     text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MAX_BYTES, layer: int = 0
-) -> Dump:
+) -> dict[str, Any]:
     """The bytes of a text in UTF-8 by rows of eight, each row with its offset and its signs; from the lit piece on.
 
     A masked byte is two marks: neither its value nor its sign reaches the page.
@@ -64,10 +44,10 @@ def dump_bytes(
         (f"{first + at:04x}", *_write_row(shown[at : at + ROW_BYTES], light)) for at in range(0, len(shown), ROW_BYTES)
     )
     markup = format_html_join("\n", "<u>{}</u>  <span>{}{}</span>  <span>{}</span>", rows)
-    return Dump(markup=markup, start=first, end=first + len(shown), total=total)
+    return {"markup": markup, "start": first, "end": first + len(shown), "total": total}
 
 
-def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[_Byte]:
+def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[dict[str, Any]]:
     waiting = iter(stretches)
     at = next(waiting, None)
     for index, character in enumerate(text):
@@ -77,12 +57,12 @@ def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[_Byte]:
         encoded = character.encode("utf-8", "surrogatepass")
         sign = character if character.isascii() and character.isprintable() else "·"
         for place, value in enumerate(encoded):
-            yield _Byte(value, sign if not place else "·", stretch)
+            yield {"value": value, "sign": sign if not place else "·", "stretch": stretch}
 
 
-def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString, str, SafeString]:
+def _write_row(row: Sequence[dict[str, Any]], light: Sequence[Span]) -> tuple[SafeString, str, SafeString]:
     """Bytes, what fills a short row, and signs; each cut where another piece begins."""
-    pieces = [(stretch, list(held)) for stretch, held in groupby(row, key=lambda byte: byte.stretch)]
+    pieces = [(stretch, list(held)) for stretch, held in groupby(row, key=lambda byte: byte["stretch"])]
     numbers = format_html_join(
         " ",
         "{}",
@@ -95,7 +75,7 @@ def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString,
             (
                 _link(
                     stretch,
-                    "•" * len(held) if stretch.kind == "masked" else "".join(byte.sign for byte in held),
+                    "•" * len(held) if stretch.kind == "masked" else "".join(byte["sign"] for byte in held),
                     light,
                     is_stop=False,
                 ),
@@ -106,8 +86,8 @@ def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString,
     return numbers, "   " * (ROW_BYTES - len(row)), signs
 
 
-def _show(byte: _Byte) -> str:
-    return "••" if byte.stretch.kind == "masked" else f"{byte.value:02x}"
+def _show(byte: dict[str, Any]) -> str:
+    return "••" if byte["stretch"].kind == "masked" else f"{byte['value']:02x}"
 
 
 def _link(stretch: Stretch, text: str, light: Sequence[Span], *, is_stop: bool) -> SafeString:
