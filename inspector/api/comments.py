@@ -35,7 +35,7 @@ from .comment_shapes import (
     show_thread,
     show_threads,
 )
-from .documents import Document, OneOf, Text, Whole
+from .documents import Document, Text, Whole
 from .endpoints import Endpoint
 from .narrowing import find_named_conversation
 from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
@@ -60,7 +60,7 @@ _WRITTEN: Final = Document(
 _ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (
-        OneOf(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
+        Choice(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
         Text(name="words", most_characters=MAX_WORDS_LENGTH, about="of a reply"),
         Text(name="reply", most_characters=36, about="the id of the reply that is taken back"),
     ),

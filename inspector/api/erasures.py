@@ -17,9 +17,10 @@ from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
 from .authentication import caller_of
-from .documents import Document, OneOf, Text
+from .documents import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .parameters import Choice
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
@@ -27,11 +28,16 @@ _ERASURES: Final = "erasures"
 _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
-        OneOf(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
-        OneOf(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
+        Choice(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
+        Choice(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
         Text(name="id", most_characters=36, about="of the record or the delivery"),
         Text(name="name", most_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
-        OneOf(name="direction", choices=("sent", "both"), about="of a person: only what it sent, or also received"),
+        Choice(
+            name="direction",
+            default="",
+            choices=("sent", "both"),
+            about="of a person: only what it sent, or also received",
+        ),
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
 )

@@ -37,12 +37,12 @@ from inspector.threads.models import Message
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
-from .documents import Document, Instant, OneOf, Text
+from .documents import Document, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation, find_named_delivery
 from .paging import CURSOR, LIMIT, chosen_of, find_page, page_of, read_place
-from .parameters import Choice, Id, Names, Parameter
+from .parameters import Choice, Id, Moment, Names, Parameter
 from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 from .shapes import show
@@ -53,8 +53,8 @@ _STATES: Final = [*Finding.State.values, SNOOZED, SUPPRESSED, CLOSED]
 _ACT: Final = Document(
     '{"state": "accepted", "reason": "…"}',
     (
-        OneOf(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
-        Instant(name="snoozed_until", about="leave the open finding out of lists until then"),
+        Choice(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
+        Moment(name="snoozed_until", about="leave the open finding out of lists until then"),
         Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
     ),

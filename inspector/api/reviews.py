@@ -30,7 +30,7 @@ from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 from inspector.lookups import or_404
 
 from .authentication import caller_of
-from .documents import Document, OneOf, Text, Texts
+from .documents import Document, Text, Texts
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
     (
-        OneOf(name="verdict", choices=Review.Verdict.values, is_required=True),
+        Choice(name="verdict", choices=Review.Verdict.values, is_required=True),
         Text(name="comment", most_characters=MAX_COMMENT_LENGTH, about="why"),
         Text(
             name="seen",

@@ -25,10 +25,10 @@ from inspector.audit.samples.drawing import (
 from inspector.lookups import or_404
 
 from .authentication import caller_of
-from .documents import Document, Instant, OneOf, Text, Texts, Whole
+from .documents import Document, Text, Texts, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
-from .parameters import Number
+from .parameters import Choice, Moment, Number
 from .people import ACT_REFUSALS, act_for
 from .shapes import show
 
@@ -41,11 +41,11 @@ _WANTED: Final = Document(
     '{"name": "November", "stratum": "dialect", "wanted": 25}',
     (
         Text(name="name", is_required=True, most_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
-        OneOf(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
+        Choice(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
         Whole(name="wanted", is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"),
         Text(name="seed", most_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
-        Instant(name="since", about="only conversations that were active from here on"),
-        Instant(name="until", about="only conversations that were active before this"),
+        Moment(name="since", about="only conversations that were active from here on"),
+        Moment(name="until", about="only conversations that were active before this"),
         Whole(name="reviewers", default=1, least=1, most=2, about="how many review each conversation"),
         Texts(name="criteria", default=(), most=MAX_CRITERIA, most_characters=MAX_CRITERION_LENGTH, about="the rubric"),
     ),

@@ -108,7 +108,6 @@ class Moment(Parameter):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return "now, or a time with its zone such as 2026-11-21T09:00:00Z"
 
     def read(self, text: str) -> datetime:

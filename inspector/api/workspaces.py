@@ -14,8 +14,9 @@ from inspector.accounts.models import Workspace
 from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace
 
 from .authentication import caller_of
-from .documents import Document, OneOf, Text
+from .documents import Document, Text
 from .endpoints import Endpoint
+from .parameters import Choice
 from .people import ACT_REFUSALS, act_for
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 _ACT: Final = Document(
     '{"act": "rename", "name": "Night shift"} or {"act": "archive"}',
     (
-        OneOf(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
+        Choice(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
         Text(name="name", most_characters=120, about="to rename it to"),
     ),
 )
