@@ -20,11 +20,10 @@ from inspector.threads.agents.names import Label, find_customs, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
 from .narrowing import find_named_channel
-from .paging import FIXED, chosen_of, cut_by_id, offer_order, page_of, read_row_id
+from .paging import FIELDS_ABOUT, FIXED, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
 from .parameters import Choice, Names, Parameter
 from .shapes import show
 

@@ -26,7 +26,7 @@ from inspector.lookups import or_404
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .comment_shapes import (
     CommentDetailSerializer,
     CommentPageSerializer,
@@ -40,7 +40,6 @@ from .endpoints import Endpoint
 from .narrowing import find_named_conversation
 from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
 from .parameters import Choice, Id, Number
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 logger = logging.getLogger(__name__)

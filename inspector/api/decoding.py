@@ -16,8 +16,7 @@ from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRec
 from inspector.budget import CUTS
 from inspector.effort import bound_effort, check_effort
 
-from .beginnings import look_at_beginning
-from .bodies import read_body
+from .bodies import look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_form
 from .parameters import Choice

@@ -14,18 +14,17 @@ from rest_framework.response import Response
 
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
-from inspector.ledger.comparing import find_changed, say_changed
+from inspector.ledger.reading import find_changed, say_changed
 from inspector.lookups import or_404
 from inspector.ranges import BYTES, RangeError, answer_bytes
 from inspector.threads.reveals import disclose_source
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
 from .narrowing import find_named_channel
-from .paging import CURSOR, LIMIT, cut_page, read_place
+from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, cut_page, read_place
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
 from .receipts import (

@@ -16,12 +16,11 @@ from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
 from .parameters import Choice
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 _ERASURES: Final = "erasures"

@@ -35,15 +35,13 @@ from inspector.audit.rules.rule import SEVERITIES
 from inspector.lookups import or_404
 from inspector.threads.models import Message
 
-from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation, find_named_delivery
-from .paging import CURSOR, LIMIT, chosen_of, find_page, page_of, read_place
+from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_page, page_of, read_place
 from .parameters import Choice, Id, Moment, Names, Parameter
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 from .shapes import show
 

@@ -28,8 +28,7 @@ from inspector.trail.acting import find_address
 
 from .authentication import caller_of
 from .backlog import refuse_backlog
-from .beginnings import look_at_beginning
-from .bodies import EMPTY, find_length, is_asked_first, read_body
+from .bodies import EMPTY, find_length, is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
 from .parameters import Parameter

@@ -13,10 +13,10 @@ from inspector.search.cursors import CursorError
 from inspector.search.news import begin, list_news, read_since, write_since
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import show_messages
+from .paging import FIELDS_ABOUT, choose
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import ChosenMessageSerializer, MessageSerializer

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Sequence, Set
+from itertools import islice
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dialects import make_visible
+from dialects import Field, make_visible, to_shallow_json
 from inspector.effort import check_effort
 from inspector.intake.withdrawals import is_hidden
 from inspector.lookups import or_404
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
 from inspector.search.cursors import read_cursor
+from inspector.threads import messages, selectors
 from inspector.threads import messages as message_reads
-from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
@@ -29,16 +31,26 @@ from inspector.threads.timeline import read_timeline
 from inspector.threads.transcripts import tell_lines
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
-from .disclosures import open_for
 from .endpoints import Endpoint
 from .erasures import refuse_erased
-from .masking import may_see_secrets, show_layers
+from .masking import may_see_secrets, open_for, show_layers
 from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
-from .paging import FIXED, OFFSET, cut_found, find_single, find_walk, offer_order, read_row_id, read_start, show_next
+from .paging import (
+    FIELDS_ABOUT,
+    FIXED,
+    OFFSET,
+    choose,
+    cut_found,
+    find_single,
+    find_walk,
+    offer_order,
+    read_row_id,
+    read_start,
+    show_next,
+)
 from .paging import LIMIT as LIMIT
-from .parameters import Names, Parameter
+from .parameters import Names, Number, Parameter
 from .serializers import (
     ConversationDetailSerializer,
     ConversationPageSerializer,
@@ -47,7 +59,7 @@ from .serializers import (
     MessageSerializer,
     WordingSerializer,
 )
-from .shapes import show
+from .shapes import list_of, show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"
@@ -219,3 +231,62 @@ class ConversationView(Endpoint):
         lines = tell_lines(workspace=workspace, messages=window.rows)
         linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
         return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})
+
+
+MAX_NODES: Final = 2_000
+_NODE: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
+    "properties": {"depth": {"type": "integer"}, "children": {"type": "integer"}},
+    "required": ["depth", "children"],
+    "additionalProperties": {},
+}
+
+
+@extend_schema_field(list_of(_NODE))
+class NodesField(serializers.Field[Any, Any, Any, Any]):
+    """Fields in the order of the text."""
+
+
+class FieldWindowSerializer(serializers.Serializer[Any]):
+    """A window of the fields, each before its children; `next` is the offset of the window after, or null."""
+
+    results = NodesField()
+    next = serializers.IntegerField(allow_null=True)
+
+
+class FieldsView(Endpoint):
+    """The fields of one message's record."""
+
+    reads = "messages"
+    scopes: ClassVar = {"GET": "read"}
+    refusals: ClassVar = {"GET": (409, 410)}
+    parameters: ClassVar = {
+        "GET": (
+            Number(name="offset", about="the first field of the window", default=0, most=10**9),
+            Number(name="limit", about="how many fields", default=500, least=1, most=MAX_NODES),
+        )
+    }
+
+    @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
+    def get(self, request: Request, message_id: uuid.UUID) -> Response:
+        """A window of the field tree, in the order of the text; secrets are masked in it."""
+        message = or_404(messages.find_message(workspace=caller_of(request).workspace, message_id=message_id))
+        size = vars(message)["record_bytes"]
+        if size > MAX_BYTES_LOOKED_THROUGH:
+            return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
+        start, limit = self.given["offset"], self.given["limit"]
+        fields = messages.unfold(message=message).fields
+        window = list(islice(walk_fields(fields), start, start + limit + 1))
+        shown = [to_shallow_json(field) | {"depth": depth, "children": len(field.children)} for depth, field in window]
+        return Response({"results": shown[:limit], "next": start + limit if len(shown) > limit else None})
+
+
+def walk_fields(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
+    """Each field with its depth, before its children."""
+    stack = [(0, field) for field in reversed(fields)]
+    while stack:
+        check_effort()
+        depth, field = stack.pop()
+        yield depth, field
+        stack.extend((depth + 1, child) for child in reversed(field.children))

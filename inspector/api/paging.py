@@ -7,12 +7,13 @@ order that moves, such as the latest activity first, gives one page alone.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
+from rest_framework import serializers
 from rest_framework.serializers import CharField, DateTimeField, Serializer
 
 from inspector.accounts.models import Workspace
@@ -22,9 +23,27 @@ from inspector.search.selectors import Found
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
-from .choosing import ChosenMembers
 from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
+
+FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
+
+
+class ChosenMembers(serializers.Serializer[Any]):
+    """Each member but the id may be left out of an answer, by the parameter `fields`."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """The members; only the id is always there."""
+        members = super().get_fields()
+        for name, member in members.items():
+            member.required = name == "id"
+        return members
+
+
+def choose(row: dict[str, Any], names: Set[str] | None) -> dict[str, Any]:
+    """A row with only these members and its id; as it is where none are named."""
+    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
+
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=200, default=50)

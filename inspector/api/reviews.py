@@ -29,12 +29,11 @@ from inspector.audit.reviews.selectors import (
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text, Texts
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 from .review_shapes import (
     GivenSerializer,

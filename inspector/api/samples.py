@@ -24,12 +24,11 @@ from inspector.audit.samples.drawing import (
 )
 from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text, Texts, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
 from .parameters import Choice, Moment, Number
-from .people import ACT_REFUSALS, act_for
 from .shapes import show
 
 logger = logging.getLogger(__name__)

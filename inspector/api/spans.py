@@ -30,8 +30,7 @@ from inspector.intake.containers import Arrival
 from inspector.intake.models import Delivery
 
 from .authentication import ExporterAuthentication, caller_of
-from .beginnings import look_at_beginning
-from .bodies import is_asked_first, read_body
+from .bodies import is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_channel, read_idempotency_key, refuse_crowd, take_body
 from .problems import ProblemError

@@ -21,12 +21,11 @@ from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import CURSOR, LIMIT, ORDER, show_linked
 from .narrowing import FILTERS, read_filters
-from .paging import FIXED, find_single, find_walk, read_row_id
+from .paging import FIELDS_ABOUT, FIXED, choose, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .shapes import show

@@ -16,11 +16,10 @@ from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal
 from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import act_for, caller_of
 from .bodies import read_json
 from .endpoints import Endpoint
 from .parameters import Parameter
-from .people import act_for
 from .problems import ProblemError
 from .receipts import WithdrawalSerializer, make_withdrawal
 

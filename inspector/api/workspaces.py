@@ -13,11 +13,10 @@ from rest_framework.response import Response
 from inspector.accounts.models import Workspace
 from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .parameters import Choice
-from .people import ACT_REFUSALS, act_for
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from .errors import BackupError
-
 FORMAT: Final = "inspector-backup/1"
 MANIFEST, DUMP = "manifest.json", "database.dump"
 _BLOCK_BYTES: Final = 1 << 20
@@ -83,3 +81,7 @@ def measure(path: Path) -> tuple[int, str]:
             digest.update(block)
             size += len(block)
     return size, digest.hexdigest()
+
+
+class BackupError(Exception):
+    """It cannot be done, or was not; the sentence says why and what to do."""

@@ -20,7 +20,7 @@ from inspector.audit.reviews.selectors import STALE
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import UNANSWERED
 from inspector.intake.selectors import count_letters, list_deliveries
-from inspector.search.lexer import quote
+from inspector.search.language import quote
 from inspector.search.selectors import fetch
 from inspector.threads.activity import (
     SLOTS,

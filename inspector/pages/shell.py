@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership
@@ -143,3 +145,17 @@ def write_query(request: HttpRequest, **changes: str | None) -> str:
         if value is not None:
             parameters[name] = value
     return f"?{parameters.urlencode()}" if parameters else request.path
+
+
+_ANY: Final = uuid.UUID(int=0)
+
+
+def address_each(name: str, slug: str) -> Callable[[uuid.UUID], str]:
+    """What gives the address of each thing of a kind by its id; the pattern is looked up once.
+
+    Args:
+        name: of an address within a workspace that has one id in it.
+        slug: the workspace's.
+    """
+    before, _, behind = reverse(name, args=[slug, _ANY]).rpartition(str(_ANY))
+    return lambda pk: f"{before}{pk}{behind}"

@@ -13,9 +13,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 import dialects
 from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading
 from inspector.accounts.models import Membership
+from inspector.pages.shown.dumps import show_layers
 
 from .forms import SELECT
-from .messages.raw_views import show_layers
 from .shell import render_page, within_workspace
 from .shown.readings import list_all_notes, show_parts, show_pieces
 from .shown.told import name_dialect, shorten

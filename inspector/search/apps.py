@@ -11,4 +11,4 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the conditions that are no exact terms."""
-        from . import conditions, states  # noqa: F401 (their import registers them)
+        from . import conditions  # noqa: F401 (their import registers them)

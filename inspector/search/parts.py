@@ -9,8 +9,7 @@ from typing import Final
 from inspector.search.terms import ALIASES
 from inspector.threads.rendering.terms import fold
 
-from .language import Term
-from .lexer import list_tokens, quote
+from .language import Term, list_tokens, quote
 from .selectors import read_query
 
 _SIGNS: Final = ',():*<>"'

@@ -8,7 +8,7 @@ from inspector.accounts.models import Workspace
 from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
 from inspector.threads.rendering import terms
 
-from .apart import has_any_term, has_terms
+from .registry import has_any_term, has_terms
 
 _CHANNEL = '"threads_message"."channel_id"'
 

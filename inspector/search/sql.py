@@ -16,10 +16,9 @@ from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import mark_workspace
 
 from . import registry
-from .apart import has_any_term, has_terms, has_words
 from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
-from .registry import Condition
+from .registry import Condition, has_any_term, has_terms, has_words
 from .speakers import list_names, write_called, write_speakers
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")

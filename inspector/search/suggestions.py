@@ -19,8 +19,7 @@ from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import MARK_CHARACTERS, mark_workspace
 
 from . import registry
-from .language import LITERAL, Term
-from .lexer import quote
+from .language import LITERAL, Term, quote
 
 MAX_SUGGESTIONS: Final = 10
 MAX_SAID: Final = 3

@@ -24,8 +24,7 @@ from inspector.threads.tasks.measures import get_state
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
 from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
-from .ghosts import make_ghost_anchor
-from .transcript import make_anchor
+from .transcript import make_anchor, make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
 MAX_REQUEST_LENGTH: Final = 200

@@ -1,27 +1,35 @@
-"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins."""
+"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins.
+
+A ghost is what is cited and stands for no message here. Of sealed messages owners and auditors see the opened text,
+others that there is some.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 import dialects
 from dialects import say_name
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
 from inspector.effort import check_effort
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
+from inspector.threads.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.selectors import TreeRow
 from inspector.threads.transcripts import tell_lines
 
 from ..agents.marks import Cast
+from ..agents.rows import write_term
 from ..findings.rows import describe_findings
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
 from ..shown.fields import MAX_DEPTH
@@ -33,12 +41,84 @@ from ..shown.told import (
     make_line,
     name_dialect_of,
     read_segments,
+    say_fate,
     shorten,
     write_elapsed,
 )
 from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
-from .disclosures import NOTHING_DISCLOSED, Disclosed
-from .ghosts import find_ghost, make_ghost_anchor, make_ghost_row
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosed:
+    """What was opened of the messages of a page, and which of them are open to others than this reader."""
+
+    openings: Mapping[uuid.UUID, Opening] = field(default_factory=dict)
+    withheld: frozenset[uuid.UUID] = frozenset()
+
+    def name_keys(self, message: Message) -> str:
+        """The labels of the keys that opened a message; empty where none is shown to have."""
+        opening = self.openings.get(message.pk)
+        return ", ".join(opening.labels) if opening else ""
+
+    def lay_over(self, row: TreeRow) -> TreeRow:
+        """A row with what was opened in the place of what was sealed."""
+        opening = self.openings.get(row.message.pk) if row.message else None
+        return row._replace(body=opening.lay_over(row.body)) if opening else row
+
+
+NOTHING_DISCLOSED = Disclosed()
+
+
+def open_for(membership: Membership, messages: Sequence[Message], *, door: str) -> Disclosed:
+    """What this reader may see of these messages; that an owner or auditor is shown something is noted first.
+
+    Args:
+        membership: who reads.
+        messages: those of the page.
+        door: of `KeyEvent.Door`.
+    """
+    if not membership.is_auditor:
+        return Disclosed(withheld=frozenset(find_opened_ids(messages=messages)))
+    openings = find_openings_of(messages=messages)
+    disclose(openings, door=door, by=membership.user)
+    return Disclosed(openings=openings)
+
+
+def find_ghost(message: Message) -> str:
+    """The digest of the id that a message cites and that stands for no message here; empty where there is none."""
+    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
+
+
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str) -> dict[str, Any]:
+    """The row of what was cited and stands for no message here, above the one that cites it, if that is in the window.
+
+    `fate` says whether it was never received or could be any of several; `search_url` leads to what bears its id. Who
+    most likely wrote it is the one whom the message that answers it is sent to; `before` is when that was said.
+    """
+    message = citing.message if citing else None
+    name = name_cited(citing.body["message"]) if citing and message else ""
+    bearers = count_bearers(message.parent_why) if message else None
+    term = write_term("id", name) if name else ""
+    is_missing = bearers == 0
+    line = make_line(message, cast) if message and is_missing else None
+    return {
+        "kind": "ghost",
+        "anchor": make_ghost_anchor(ghost),
+        "name": shorten_name(name or "A message"),
+        "fate": say_fate(bearers),
+        "cited_by": f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
+        "search_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        "is_missing": is_missing,
+        "depth": depth,
+        "likely": line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
+        "before": line.at if line else None,
+    }
+
+
+def make_ghost_anchor(ghost: str) -> str:
+    """The name of the place of a ghost, by the digest of the id that is cited, wherever it is drawn."""
+    return f"ghost-{ghost[:16]}"
+
 
 # Findings and notes of one message; of the findings at most so many.
 MAX_REMARKS = 4

@@ -36,6 +36,7 @@ from inspector.threads.selectors import (
 )
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
+from inspector.threads.transcripts import write_text
 from inspector.threads.trees.windows import read_place as read_tree_place
 
 from ..agents.marks import Casts, cast_conversation, list_first
@@ -47,9 +48,8 @@ from ..shell import cut_page, read_number, read_place, render_page, within_works
 from ..shown.told import name_conversations, name_dialect, shorten
 from ..traces.links import link_traces
 from ..walks import Walk, read_walk
-from .disclosures import open_for
 from .frame import AFTER, frame_conversation, open_conversation
-from .transcript import make_anchor, make_rows
+from .transcript import make_anchor, make_rows, open_for
 from .windows import Pager, make_pager, read_jump, read_start
 
 PAGE_ROWS = 50
@@ -318,3 +318,11 @@ def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> H
     found = find_at(conversation=conversation, position=position)
     anchor = f"#{make_anchor(found)}" if found else ""
     return redirect(f"{address}?order=time&offset={position // WINDOW_ROWS * WINDOW_ROWS}{anchor}")
+
+
+@within_workspace("GET")
+def show_text(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """The conversation from `offset` on, as far as one text goes; its end says which message is next."""
+    conversation = open_conversation(membership, conversation_id)
+    text = write_text(conversation=conversation, offset=read_number(request, "offset"))
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")

@@ -1,27 +1,39 @@
-"""Deliveries: the list, the receipt of one, and its progress while it is being taken in."""
+"""Deliveries: the list, the receipt of one, and its progress while it is being taken in, and withdrawing it."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.erasing.requests import find_erased
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
+from inspector.intake.services import take_back, withdraw_delivery
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, list_withdrawals
 from inspector.lookups import or_404
 from inspector.threads.selectors import list_conversations_of
 
-from ..shell import cut_page, read_number, read_place, render_page, turn_pages, within_workspace, write_query
+from ..shell import (
+    cut_page,
+    read_number,
+    read_place,
+    render_page,
+    require_auditor,
+    turn_pages,
+    within_workspace,
+    write_query,
+)
 from ..shown.told import name_dialect, name_opened, shorten
 from .progress import link_messages, make_progress, name_delivery
 
@@ -231,3 +243,29 @@ def show_progress(request: HttpRequest, membership: Membership, delivery_id: uui
     delivery = get_delivery(membership, delivery_id)
     progress = make_progress(delivery, membership.workspace.slug, is_receipt="receipt" in request.GET)
     return render(request, "deliveries/_progress.html", {"delivery": progress})
+
+
+@within_workspace("POST")
+def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Withdraw the delivery: what no other delivery holds is hidden."""
+    done = "Withdrawn. Nothing is erased, and you can take it back."
+    return _act(request, membership, delivery_id, withdraw_delivery, done)
+
+
+@within_workspace("POST")
+def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Undo the withdrawal: its records are shown again."""
+    return _act(request, membership, delivery_id, take_back, "The withdrawal is undone.")
+
+
+def _act(
+    request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, act: Callable[..., object], done: str
+) -> HttpResponse:
+    delivery = get_delivery(membership, delivery_id)
+    require_auditor(membership)
+    try:
+        act(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
+    except ValidationError as error:
+        return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
+    flashes.success(request, done)
+    return redirect("pages:delivery", membership.workspace.slug, delivery.pk)

@@ -36,8 +36,7 @@ from ..scope import Scope, read_scope
 from ..shell import cut_page, read_number, read_place, render_page, within_workspace
 from ..walks import Walk, read_walk
 from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
-from .rows import make_finding_rows, offer_acts
-from .rule_forms import describe_rule
+from .rows import describe_rule, make_finding_rows, offer_acts
 
 PAGE_ROWS: Final = 50
 # So many findings of each rule stand on the page of all of them.

@@ -14,8 +14,8 @@ from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
-from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
+from inspector.ledger.reading import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.lookups import or_404
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.selectors import find_tombstone

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.http import HttpRequest
 from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.search import registry
-from inspector.search.lexer import quote
+from inspector.search.language import quote
 from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.threads.models import Message
@@ -172,3 +173,15 @@ def _name(atom: str) -> str | None:
         return _NAMES[atom]
     known = atom.startswith(PATHS) or atom in registry.names()
     return atom if known and atom != "has" else None
+
+
+# So many spans a piece of English may come from; an address that names more is no piece of a page.
+MAX_SPANS: Final = 40
+_SPAN: Final = re.compile(r"(\d{1,9}):(\d{1,9})-(\d{1,9})")
+
+
+def read_light(request: HttpRequest) -> tuple[Span, ...]:
+    """The spans that `?span=0:25-27` names, several with a space or a + between them; what is none is passed over."""
+    given = request.GET.get("span", "").replace("+", " ").split()[:MAX_SPANS]
+    found = (_SPAN.fullmatch(text) for text in given)
+    return tuple((int(each[1]), int(each[2]), int(each[3])) for each in found if each)

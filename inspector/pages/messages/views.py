@@ -15,6 +15,7 @@ from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.lookups import or_404
+from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
@@ -23,8 +24,7 @@ from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation
-from ..conversations.disclosures import Disclosed, open_for
-from ..conversations.transcript import is_own, name_message
+from ..conversations.transcript import Disclosed, is_own, name_message, open_for
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
@@ -34,10 +34,8 @@ from ..shown.told import is_named, list_notes, make_line, name_conversation, nam
 from ..traces.links import link_trace
 from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
-from .lights import read_light
-from .raw_views import VIEWS, show_layers
 from .readings import find_doubts, list_choices, read_choice, read_otherwise
-from .selection import narrow, select
+from .selection import narrow, read_light, select
 from .steps import find_steps
 
 MAX_ANSWERS = 20

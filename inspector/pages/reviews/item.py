@@ -29,8 +29,7 @@ from ..conversations.transcript import make_rows
 from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
-from .beside import describe_beside, find_openings_of, is_free
-from .rows import describe_lease
+from .rows import describe_beside, describe_lease, find_openings_of, is_free
 from .words import describe_verdicts
 
 WINDOW_ROWS: Final = 50

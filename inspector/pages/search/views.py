@@ -25,10 +25,9 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import load_records
 from inspector.threads.models import Message
 
-from ..addresses import address_each
 from ..agents.marks import Casts
 from ..live import watch
-from ..shell import cut_page, read_place, render_page, within_workspace, write_query
+from ..shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten

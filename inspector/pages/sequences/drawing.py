@@ -20,9 +20,8 @@ from inspector.threads.placing.citations import write_bearers
 from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
-from ..conversations.ghosts import make_ghost_anchor
-from ..shown.ghosts import say_fate
-from ..shown.told import strip_names, write_elapsed
+from ..conversations.transcript import make_ghost_anchor
+from ..shown.told import say_fate, strip_names, write_elapsed
 from ..templatetags.marks import SEVERITIES
 from .lanes import Lanes
 

@@ -15,7 +15,7 @@ from inspector.hidden_characters import spell_hidden
 from inspector.threads.sequence import Arrow, Step
 
 from ..agents.marks import Cast
-from ..shown.ghosts import say_fate
+from ..shown.told import say_fate
 from .drawing import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, cut, write_about
 from .lanes import MAX_NAMES, gather_names
 

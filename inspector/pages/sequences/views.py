@@ -23,7 +23,7 @@ from ..conversations.frame import frame_conversation, open_conversation
 from ..conversations.windows import make_pager, read_jump, read_start
 from ..shell import read_number, render_page, within_workspace, write_query
 from ..shown.budgets import shorten_name
-from ..shown.ghosts import say_fate
+from ..shown.told import say_fate
 from .drawing import cut, draw, name_receivers, name_sender
 from .lanes import choose_lanes
 from .mermaid import write_mermaid

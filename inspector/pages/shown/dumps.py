@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from .markup import Span, Stretch, name_spans, share, write_lit
+from .markup import Span, Stretch, name_spans, share, write_lit, write_wire
 
 ROW_BYTES: Final = 8
 # Where there is room two rows stand in one line: a dump begins at the first of two.
@@ -121,3 +121,28 @@ def escape_character(character: str) -> str:
     if character.isascii() and character.isprintable():
         return character
     return f"\\u{{{ord(character):X}}}"
+
+
+VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
+
+
+def show_layers(layers: Sequence[dict[str, Any]], view: str, light: Sequence[Span]) -> list[dict[str, Any]]:
+    """The layers in one of `VIEWS`. A dump has a budget of bytes for all of them."""
+    left = MAX_BYTES
+    found = []
+    for layer in layers:
+        shown = ""
+        if view == "hex":
+            dump = dump_bytes(layer["text"], layer["stretches"], light=light, most=left, layer=layer["id"])
+            left = max(0, left - (dump["end"] - dump["start"]))
+            markup = dump["markup"]
+            if dump["end"] - dump["start"] < dump["total"]:
+                shown = f"bytes {dump['start']:,}–{dump['end']:,} of {dump['total']:,}"
+        else:
+            text, stretches = layer["text"], layer["stretches"]
+            if view == "escaped":
+                text, stretches = escape_text(text, stretches)
+            # Escaped, a text has other positions than its layer.
+            markup = write_wire(text, stretches, is_linked=True, light=light, layer=None if view else layer["id"])
+        found.append({**layer, "spans": layer["of"], "markup": markup, "shown": shown})
+    return found

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dialects import say_name, title_of
 from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import AgentMark, Cast
@@ -202,3 +203,17 @@ def write_elapsed(elapsed: timedelta) -> str:
             rest = seconds % size // smaller_size
             return f"{seconds // size:,} {name}" + (f" {rest} {smaller}" if rest else "")
     return f"{seconds} s"
+
+
+NOT_RECEIVED = "was not received"
+
+
+def say_fate(bearers: int | None) -> str:
+    """What goes on after the name of a cited message.
+
+    Args:
+        bearers: how many messages of other conversations bear the id; 0 for none, None where that is not known.
+    """
+    if bearers is None:
+        return "is not here"
+    return f"is one of {write_bearers(bearers)} messages elsewhere that bear this id" if bearers else NOT_RECEIVED

@@ -26,9 +26,8 @@ from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.filling import escape_text
-from ..shown.ghosts import say_fate
 from ..shown.markup import write_visible
-from ..shown.told import name_conversation, shorten, strip_names
+from ..shown.told import name_conversation, say_fate, shorten, strip_names
 from ..templatetags.marks import TO, act, icon, severity, tile
 from .bars import Axis, draw_bar, draw_ghost
 

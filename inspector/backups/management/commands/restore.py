@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
 from inspector.backups.database import get_server_version
-from inspector.backups.errors import BackupError
+from inspector.backups.manifest import BackupError
 from inspector.backups.restoring import put_back_secrets, read_secrets, restore_backup, warn_of_keys
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError
