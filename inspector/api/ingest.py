@@ -1,7 +1,5 @@
 """POST /api/v1/messages: take a body in, record by record, and answer when it is durable. GET: search."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from contextlib import closing

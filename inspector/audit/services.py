@@ -1,7 +1,5 @@
 """Writes of audit that other apps call: reviews in queues and directly, their leases and verdicts."""
 
-from __future__ import annotations
-
 from .reviews.leases import claim as claim
 from .reviews.leases import claim_next as claim_next
 from .reviews.leases import release as release

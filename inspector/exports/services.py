@@ -1,7 +1,5 @@
 """Asking for exports, stopping them and taking them away: writes, one transaction each."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The trail: who did what, when and on what, narrowed and searched, and as a file."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

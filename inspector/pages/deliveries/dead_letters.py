@@ -1,7 +1,5 @@
 """Dead letters: what could not be read or finished after three attempts, why, and another try."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

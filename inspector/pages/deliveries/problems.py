@@ -1,7 +1,5 @@
 """The problems of a delivery as a list to download: CSV that no spreadsheet runs, and JSON Lines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
