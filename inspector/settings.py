@@ -93,6 +93,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "inspector.urls"
 WSGI_APPLICATION = "inspector.wsgi.application"
 

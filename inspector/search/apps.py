@@ -7,7 +7,6 @@ class SearchConfig(AppConfig):
     """The query language and its SQL."""
 
     name = "inspector.search"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Register the conditions that are no exact terms."""

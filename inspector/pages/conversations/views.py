@@ -296,7 +296,7 @@ def _read_timeline(request: HttpRequest, conversation: Conversation) -> tuple[Se
 def _read_tree(request: HttpRequest, conversation: Conversation) -> tuple[Sequence[TreeRow], Pager, None]:
     """The same of a tree, whose lines, ghosts among them, have no numbers."""
     said = request.GET.get("from")
-    at = or_404(read_tree_place(said) if said else read_number(request, "offset"))
+    at = or_404(read_tree_place(said)) if said else read_number(request, "offset")
     window = read_tree(conversation=conversation, at=at, limit=WINDOW_ROWS)
     shown = sum(row.message is not None for row in window.rows)
     pager = Pager(
