@@ -129,11 +129,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "url": reverse("pages:delivery", args=[slug, delivery.pk]),
                 "stored_url": link_messages(delivery, slug, by="stored"),
                 "duplicate_url": link_messages(delivery, slug, by="duplicate"),
-                "at": delivery.received_at,
-                "channel": delivery.channel.name,
-                "stored": delivery.stored,
-                "duplicate": delivery.duplicate,
-                "quarantined": delivery.quarantined,
+                "delivery": delivery,
             }
             for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MAX_DELIVERIES)
         ],

@@ -135,6 +135,19 @@ def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default
 
 
+def read_id(request: HttpRequest, name: str) -> uuid.UUID | None:
+    """An id of the address; None where it names none.
+
+    Raises:
+        Http404: for what is no id.
+    """
+    text = request.GET.get(name)
+    try:
+        return uuid.UUID(text) if text else None
+    except ValueError as error:
+        raise Http404 from error
+
+
 def write_query(request: HttpRequest, **changes: str | None) -> str:
     """The address of this page with some of its parameters changed, None taking one away."""
     parameters = request.GET.copy()

@@ -1,8 +1,5 @@
 """The trail: who did what, when and on what, narrowed and searched, and as a file."""
 
-import csv
-import io
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +15,6 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.trail import list_deeds_for
-from inspector.exports.cells import make_safe
 from inspector.intake.text import make_storable
 from inspector.search.cursors import read_key, write_key
 from inspector.trail.deeds import DEEDS
@@ -27,6 +23,7 @@ from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
+from .downloads import answer_rows
 from .findings.rows import name_rule
 from .shell import cut_page, render_page, within_workspace, write_query
 
@@ -92,13 +89,8 @@ def download(request: HttpRequest, membership: Membership, form: str) -> Streami
         on=Thing("trail", "", membership.workspace.name),
         details={"form": form, "filters": {name: value for name, value in asked.items() if value}},
     )
-    lines = _write_csv if form == "csv" else _write_lines
-    response = StreamingHttpResponse(
-        lines(_list_rows(membership, wanted, before=taken.sequence)),
-        content_type="text/csv; charset=utf-8" if form == "csv" else "application/jsonl; charset=utf-8",
-    )
-    response["Content-Disposition"] = f'attachment; filename="trail-{membership.workspace.slug}.{form}"'
-    return response
+    rows = _list_rows(membership, wanted, before=taken.sequence)
+    return answer_rows(rows, COLUMNS, form=form, name=f"trail-{membership.workspace.slug}")
 
 
 def _read_place(request: HttpRequest, membership: Membership) -> int | None:
@@ -162,18 +154,13 @@ def _list_people(membership: Membership, chosen: str, deeds: Sequence[Deed]) -> 
 def _describe(deed: Deed, slug: str) -> dict[str, Any]:
     page = _PAGES.get(deed.object_kind)
     return {
-        "number": deed.sequence,
-        "at": deed.at,
-        "who": deed.actor_name,
+        "row": deed,
         "who_url": f"?{urlencode({'who': f'{deed.actor_kind}:{deed.actor_id}'})}",
-        "kind": deed.get_actor_kind_display(),
         "is_member": deed.actor_kind == Deed.Actor.MEMBER,
-        "address": deed.address,
         # The name stands before it, in a column of its own.
         "told": deed.told.removeprefix(deed.actor_name).strip(),
         "group": deed.kind.group if deed.kind else "",
         "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
-        "object_kind": deed.object_kind,
         "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
         "details": [
             (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
@@ -216,20 +203,3 @@ def _list_rows(membership: Membership, wanted: Wanted, *, before: int) -> Iterat
             objects = (deed.object_kind, deed.object_id, deed.object_label, [str(each) for each in deed.about])
             yield dict(zip(COLUMNS, (*values, deed.code, deed.told, *objects, deed.details), strict=True))
         before = page[-1].sequence
-
-
-def _write_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    return (json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
-
-
-def _write_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    for row in rows:
-        row["about"], row["details"] = " ".join(row["about"]), json.dumps(row["details"], ensure_ascii=False)
-        writer.writerow([make_safe(value) if isinstance(value, str) else value for value in row.values()])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
-    yield out.getvalue()

@@ -60,6 +60,10 @@ class Walk:
         cleared = dict.fromkeys(self.places)
         return self.write_next(**{**cleared, _REST: self._write(key, _REST)})
 
+    def write_on(self, key: Sequence[str | int | bool], **places: str | None) -> str:
+        """The address of the next page: of the rest after the row with this key, or before it at these places."""
+        return self.write_rest(key) if self.is_rest else self.write_next(**places)
+
     def write_first(self) -> str | None:
         """The address of the first page; None on it."""
         cleared = dict.fromkeys((*self.places, _SINCE, _REST))

@@ -71,13 +71,14 @@ def frame_agents(
         rest_url: where the rest of the list is, if it follows.
     """
     workspace, walk = membership.workspace, narrowing.walk
+    next_url = walk.write_on(last, after=write_key(last, workspace.pk, of=of)) if last else None
     kept = write_query(request, after=None, walk=None, rest=None)
     kept = kept if kept.startswith("?") else ""
     return {
         "form": narrowing.form,
         "has_several_channels": narrowing.has_several_channels,
         "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
-        "next_url": _write_next(walk, last, of=of) if last else None,
+        "next_url": next_url,
         "rest_url": rest_url,
         "is_rest": walk.is_rest,
         "first_url": walk.write_first(),
@@ -92,11 +93,3 @@ def frame_agents(
         "is_filtered": narrowing.choice.is_narrow,
         "clear_url": request.path,
     }
-
-
-def _write_next(walk: Walk, last: Sequence[Any], *, of: str) -> str:
-    return (
-        walk.write_rest(last)
-        if walk.is_rest
-        else walk.write_next(after=write_key(last, walk.membership.workspace.pk, of=of))
-    )

@@ -182,12 +182,9 @@ def answer_agent(
 
 def _describe(declared: Declaration, slug: str) -> dict[str, Any]:
     return {
-        "kind": declared.kind,
-        "value": declared.value,
-        "name": declared.name,
+        "declared": declared,
         "meaning": _find_meaning(declared),
         "dialect": name_dialect(declared.dialect),
-        "at": declared.at,
         "url": reverse("pages:message", args=[slug, declared.message]),
     }
 

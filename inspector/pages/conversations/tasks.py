@@ -35,7 +35,7 @@ from inspector.threads.tasks.states import STANDING, Step
 from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import cut_page, render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
-from ..walks import Walk, read_walk
+from ..walks import read_walk
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25
@@ -110,17 +110,11 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
         "first_url": walk.write_first(),
-        "later_url": _write_later(walk, last),
+        "later_url": walk.write_on([str(last.pk)], after=str(last.pk)) if last else None,
         "rest_url": rest_url,
         "is_rest": walk.is_rest,
     }
     return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
-
-
-def _write_later(walk: Walk, last: Task | None) -> str | None:
-    if last is None:
-        return None
-    return walk.write_rest([str(last.pk)]) if walk.is_rest else walk.write_next(after=str(last.pk))
 
 
 def _read_moment(request: HttpRequest) -> datetime | None:

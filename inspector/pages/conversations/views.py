@@ -126,10 +126,9 @@ def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool,
     """The address of the page after this row; None where it is the last of the list."""
     if last is None or last.last_at is None:
         return None
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
-    return walk.write_next(before=before, grade=str(last.open_severity) if is_worst_first else None, since=since)
+    grade = str(last.open_severity) if is_worst_first else None
+    return walk.write_on([str(last.pk)], before=before, grade=grade, since=since)
 
 
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:

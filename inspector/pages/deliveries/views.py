@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -24,6 +24,7 @@ from inspector.threads.selectors import list_conversations_of
 
 from ..shell import (
     cut_page,
+    read_id,
     read_number,
     read_place,
     render_page,
@@ -60,17 +61,11 @@ def _make_row(delivery: Delivery, slug: str, withdrawn: Mapping[uuid.UUID, Withd
     return {
         "url": reverse("pages:delivery", args=[slug, delivery.pk]),
         "name": name_delivery(delivery),
-        "door": delivery.get_door_display(),
+        "delivery": delivery,
         "sent_by": name_sender(delivery),
-        "at": delivery.received_at,
-        "size_bytes": delivery.size_bytes,
-        "channel": delivery.channel.name,
         "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
-        "stored": delivery.stored,
         "stored_url": link_messages(delivery, slug, by="stored"),
-        "duplicate": delivery.duplicate,
         "duplicate_url": link_messages(delivery, slug, by="duplicate"),
-        "quarantined": delivery.quarantined,
     }
 
 
@@ -169,13 +164,10 @@ def describe_named(request: HttpRequest, membership: Membership) -> dict[str, An
     Raises:
         Http404: for one that is not there.
     """
-    text = request.GET.get("delivery", "")
-    if not text:
+    delivery_id = read_id(request, "delivery")
+    if delivery_id is None:
         return None
-    try:
-        delivery = get_delivery(membership, uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
+    delivery = get_delivery(membership, delivery_id)
     slug = membership.workspace.slug
     return {
         "id": delivery.pk,

@@ -142,14 +142,8 @@ def _describe_webhook(webhook: Webhook, membership: Membership) -> dict[str, Any
     return {
         # The path is often a secret: only those who may set it see it.
         "address": webhook.address if membership.is_owner else webhook.address.split("/")[2],
-        "severity": webhook.severity,
+        "row": webhook,
         "rules": [RULES[code].title for code in webhook.rules if code in RULES],
-        "is_on": webhook.is_on,
-        "off_because": webhook.off_because,
-        "failures": webhook.failures,
-        "failing_since": webhook.failing_since,
-        "set_by": webhook.set_by.get_username(),
-        "set_at": webhook.set_at,
     }
 
 
@@ -157,13 +151,10 @@ def _describe(alert: Alert, slug: str) -> dict[str, Any]:
     finding = alert.finding
     rule = RULES.get(finding.rule) if finding else None
     return {
-        "at": alert.created_at,
+        "row": alert,
         "title": "A test" if finding is None else rule.title if rule else finding.rule,
         "severity": finding.severity if finding else None,
         "url": reverse("pages:finding", args=[slug, finding.pk]) if finding else None,
-        "state": alert.state,
-        "state_words": alert.get_state_display(),
-        "next_at": alert.next_at,
         "answers": [
             {"at": parse_datetime(each["at"]), "status": each["status"], "said": each["said"]} for each in alert.answers
         ],

@@ -17,13 +17,12 @@ from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
-from ..shown.told import is_named, make_line, name_dialect_of, read_segments, shorten
+from ..shown.told import find_openings_of, make_line, name_dialect_of, read_segments, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
@@ -82,7 +81,7 @@ def _link(finding_id: uuid.UUID | None, slug: str) -> str:
 
 def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
     conversation = finding.conversation
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    openings = find_openings_of([conversation])
     return {
         "id": conversation.pk,
         "title": title_conversation(conversation, openings),

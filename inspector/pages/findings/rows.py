@@ -19,12 +19,11 @@ from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Casts
 from ..shown.budgets import shorten_name
 from ..shown.markup import name_spans
-from ..shown.told import is_named, make_line, name_conversation, shorten
+from ..shown.told import find_openings_of, make_line, name_conversation, shorten
 
 MAX_SENTENCE_LENGTH: Final = 240
 MAX_ENGLISH_LENGTH: Final = 160
@@ -51,9 +50,7 @@ SNOOZES: Final = {
 def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[dict[str, Any]]:
     """The rows of findings of a workspace, each loaded with its conversation; in three statements."""
     messages = find_messages(findings)
-    conversations = {finding.conversation_id: finding.conversation for finding in findings}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    openings = find_openings_of(finding.conversation for finding in findings)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [_make_row(finding, messages.get(finding.pk), openings, casts, workspace.slug) for finding in findings]
 
@@ -168,10 +165,7 @@ def describe_rule(membership: Membership, rule: Rule) -> dict[str, Any]:
         },
         "changes": [
             {
-                "by": change.by.get_username(),
-                "at": change.at,
-                "reason": change.reason,
-                "is_on": change.is_on,
+                "row": change,
                 "severity": "" if change.severity is None else SEVERITIES[change.severity],
             }
             for change in changes
@@ -183,23 +177,14 @@ def describe_rule(membership: Membership, rule: Rule) -> dict[str, Any]:
 
 def _list_suppressions(workspace_id: uuid.UUID, rule: Rule) -> list[dict[str, Any]]:
     found = list_suppressions(workspace_id=workspace_id, rule=rule.code)
-    unnamed = {
-        each.conversation_id
-        for each in found
-        if each.conversation is not None and each.conversation_id is not None and not is_named(each.conversation)
-    }
-    openings = find_openings(conversation_ids=list(unnamed)) if unnamed else {}
+    openings = find_openings_of(each.conversation for each in found if each.conversation is not None)
     return [
         {
             "id": each.pk,
             "sender": shorten_name(each.sender, 200),
-            "conversation_id": each.conversation_id,
+            "suppression": each,
             "conversation": title_conversation(each.conversation, openings) if each.conversation else "",
-            "reason": each.reason,
-            "by": each.by.get_username(),
-            "at": each.at,
             "lifted_by": each.lifted_by.get_username() if each.lifted_by else "",
-            "lifted_at": each.lifted_at,
         }
         for each in found
     ]

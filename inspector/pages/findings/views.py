@@ -220,7 +220,6 @@ def _list_page(
 
 
 def _write_older(walk: Walk, last: Finding, *, is_worst_first: bool) -> str:
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     before = write_cursor((last.at, last.pk), walk.membership.workspace.pk)
-    return walk.write_next(before=before, grade=str(grade_of(last.rule, last.severity)) if is_worst_first else None)
+    grade = str(grade_of(last.rule, last.severity)) if is_worst_first else None
+    return walk.write_on([str(last.pk)], before=before, grade=grade)

@@ -19,7 +19,6 @@ from inspector.threads.messages import find_message, find_neighbours, list_besid
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation
 from ..conversations.transcript import Disclosed, is_own, name_message, open_for
@@ -28,7 +27,15 @@ from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
 from ..shown.readings import show_pieces
-from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect_of, read_segments, shorten
+from ..shown.told import (
+    find_openings_of,
+    list_notes,
+    make_line,
+    name_conversation,
+    name_dialect_of,
+    read_segments,
+    shorten,
+)
 from ..traces.links import link_trace
 from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
@@ -228,7 +235,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
 
 def _name_conversation(message: Message) -> str:
     conversation = message.conversation
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    openings = find_openings_of([conversation])
     return openings.get(conversation.pk) or name_conversation(conversation)
 
 

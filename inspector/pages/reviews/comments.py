@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -16,16 +16,16 @@ from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, wit
 from inspector.audit.models.comments import Comment
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message, has_record, load_records, unfold
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Message
 from inspector.threads.rendering.masks import mask_layers
-from inspector.threads.selectors import find_conversation, find_openings
+from inspector.threads.selectors import find_conversation
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
-from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
+from ..shell import cut_page, read_id, read_place, render_page, require_auditor, turn_pages, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
-from ..shown.told import is_named, shorten
+from ..shown.told import find_openings_of, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
@@ -47,7 +47,8 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     workspace = membership.workspace
     state = request.GET.get("state", "")
     state = state if state in STATES else Comment.State.OPEN.value
-    conversation = _read_conversation(request, membership)
+    wanted = read_id(request, "conversation")
+    conversation = or_404(find_conversation(workspace=workspace, conversation_id=wanted)) if wanted else None
     before = read_place(request, membership)
     found = list_comments(
         workspace=workspace,
@@ -73,25 +74,10 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "comments/comments.html", context, section="comments")
 
 
-def _read_conversation(request: HttpRequest, membership: Membership) -> Conversation | None:
-    text = request.GET.get("conversation", "")
-    if not text:
-        return None
-    try:
-        conversation = find_conversation(workspace=membership.workspace, conversation_id=uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
-    if conversation is None:
-        raise Http404
-    return conversation
-
-
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
     messages = find_commented(comments)
     load_records(messages=list(messages.values()), most_bytes=MAX_SHOWN_RECORD_BYTES)
-    conversations = {message.conversation_id: message.conversation for message in messages.values()}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    openings = find_openings_of(message.conversation for message in messages.values())
     return [_make_row(comment, messages.get(comment.pk), openings, membership) for comment in comments]
 
 

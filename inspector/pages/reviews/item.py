@@ -27,7 +27,8 @@ from ..conversations.transcript import make_rows
 from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
-from .rows import describe_beside, describe_lease, find_openings_of, is_free
+from ..shown.told import find_openings_of
+from .rows import describe_beside, describe_lease, is_free
 from .words import describe_verdicts
 
 WINDOW_ROWS: Final = 50
@@ -144,17 +145,11 @@ def _answer(
         "item": {
             "id": item.pk,
             "title": title_conversation(conversation, openings),
-            "state": item.state,
-            "needed": item.needed,
-            "why": item.why,
+            "row": item,
             "added_by": item.added_by.get_username() if item.added_by else "",
-            "added_at": item.added_at,
             "is_hidden": vars(item).get("is_hidden", False),
             "verdict": "" if vars(item).get("is_hidden") else item.verdict,
-            "ended_at": item.ended_at,
             "is_stale": any(standings[review.pk].is_stale for review in carrying),
-            "is_open": item.is_open,
-            "is_blind": item.is_blind,
             "message_count": conversation.message_count,
             "comment_count": vars(item)["comment_count"],
         },

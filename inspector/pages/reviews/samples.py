@@ -26,7 +26,6 @@ from inspector.audit.samples.drawing import (
     say_stratum,
 )
 from inspector.lookups import or_404
-from inspector.threads.selectors import find_openings
 
 from ..findings.rows import title_conversation
 from ..forms import INPUT, SELECT
@@ -39,7 +38,7 @@ from ..shell import (
     within_workspace,
     write_query,
 )
-from ..shown.told import is_named
+from ..shown.told import find_openings_of
 
 PAGE_ROWS: Final = 50
 # So many strata are printed; of the others how many they are, and what was drawn of them.
@@ -164,28 +163,14 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
 def _describe(sample: AuditSample) -> dict[str, Any]:
     return {
         "id": sample.pk,
-        "name": sample.queue.name,
-        "queue_id": sample.queue_id,
-        "seed": sample.seed,
-        "stratum": sample.get_stratum_display(),
-        "wanted": sample.wanted,
-        "population": sample.population,
-        "drawn": sample.drawn,
-        "unsettled": sample.unsettled,
-        "since": sample.since,
-        "until": sample.until,
+        "row": sample,
         "digest": bytes(sample.digest).hex(),
-        "method": sample.method,
-        "made_by": sample.made_by.get_username(),
-        "made_at": sample.made_at,
         "strata_count": len(sample.strata),
     }
 
 
 def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: str) -> list[dict[str, Any]]:
-    conversations = {each.conversation_id: each.conversation for each in page}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed)
+    openings = find_openings_of(each.conversation for each in page)
     items = find_items(sample=sample, drawn=page)
     return [
         {

@@ -99,9 +99,8 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _write_next(walk: Walk, last: ReviewQueue) -> str:
-    if walk.is_rest:
-        return walk.write_rest([last.created_at.isoformat(), str(last.pk)])
-    return walk.write_next(after=write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES))
+    after = write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES)
+    return walk.write_on([last.created_at.isoformat(), str(last.pk)], after=after)
 
 
 @within_workspace("GET", "POST", needs="auditor")
@@ -249,10 +248,8 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
 
 
 def _write_further(walk: Walk, last: ReviewItem, show: str) -> str:
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     place: Any = ((last.ended_at if show in (DONE, STALE) else last.added_at), last.pk)
-    return walk.write_next(before=write_cursor(place, walk.membership.workspace.pk))
+    return walk.write_on([str(last.pk)], before=write_cursor(place, walk.membership.workspace.pk))
 
 
 def _count(count: QueueCount, show: str) -> int | None:

@@ -20,12 +20,11 @@ from inspector.intake.selectors import list_deliveries
 from inspector.search.jumps import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.search.saved import list_saved
 from inspector.threads.models import Conversation
-from inspector.threads.selectors import find_openings
 
 from ..deliveries.progress import name_delivery
 from ..findings.views import link_rule
 from ..shell import within_workspace
-from ..shown.told import is_named, name_conversation, shorten
+from ..shown.told import find_openings_of, name_conversation, shorten
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20
@@ -107,7 +106,7 @@ def _list_places(membership: Membership) -> Iterator[Item]:
 
 def _title_conversations(conversations: Sequence[Conversation]) -> dict[uuid.UUID, str]:
     """What the list of conversations says of each: its subject, and its id where that is another."""
-    openings = find_openings(conversation_ids=[each.pk for each in conversations if not is_named(each)])
+    openings = find_openings_of(conversations)
     titles = {}
     for each in conversations:
         title = shorten(openings.get(each.pk) or name_conversation(each), 80)

@@ -83,11 +83,8 @@ def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
     return [
         {
-            "id": session.public_id,
+            "row": session,
             "program": name_program(session.program),
-            "address": session.address,
-            "started_at": session.started_at,
-            "last_used_at": session.last_used_at,
             "is_own": session.session_key == own,
         }
         for session in list_sessions(user=user)

@@ -68,18 +68,12 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     context = {
         "keys": [
             {
-                "label": key.label,
-                "kind": key.get_kind_display(),
-                "fingerprint": key.fingerprint,
-                "session": key.session,
+                "row": key,
                 "has_peer": bool(key.peer),
                 "is_x25519": key.kind == EscrowedKey.Kind.X25519,
                 "opened": opened.get(key.pk, 0),
                 "last_used_at": uses.get(key.pk),
-                "added_by": key.added_by.get_username(),
-                "added_at": key.added_at,
                 "is_unusable": key.pk in unusable,
-                "expires_at": key.expires_at,
                 "waits": key.released_at is None,
                 "released_by": key.released_by.get_username() if key.released_by not in (None, key.added_by) else "",
                 "release_url": reverse("pages:release-escrowed-key", args=[workspace.slug, key.pk])
@@ -175,11 +169,9 @@ def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
     conversation = reverse("pages:conversation", args=[slug, event.conversation]) if event.conversation else None
     message = reverse("pages:message", args=[slug, event.messages[0]]) if len(event.messages) == 1 else None
     return {
-        "at": event.at,
+        "row": event,
         "who": event.by.get_username() if event.by else event.by_api_key,
         "what": what,
-        "label": event.label,
-        "fingerprint": event.fingerprint,
         "url": message or conversation,
         "url_words": "the message" if message else "the conversation",
     }

@@ -126,14 +126,12 @@ def _describe_channel(channel: Channel, slug: str) -> dict[str, Any]:
 def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
     scopes = dict(ApiKey.Scope.choices)
     return {
-        "name": key.name,
+        "row": key,
         "prefix": f"aci_{key.prefix}",
         "scopes": ", ".join(str(scopes.get(scope, scope)).lower() for scope in key.scopes),
         "agents": ", ".join(key.agents),
         "channel": key.channel.name if key.channel else "",
         "created_by": key.created_by.get_username() if key.created_by else "",
-        "created_at": key.created_at,
-        "last_used_at": key.last_used_at,
         "state": _name_state(key, membership.workspace),
         "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
         if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
@@ -148,12 +146,8 @@ def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
     slug = reader.workspace.slug
     is_open = reader.is_owner
     return {
-        "name": member.user.get_username(),
-        "role": member.role,
-        "role_name": member.get_role_display(),
-        "since": member.created_at,
+        "row": member,
         "is_self": member.pk == reader.pk,
-        "is_active": member.user.is_active,
         "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
         "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
         "switch_url": reverse("pages:switch-member", args=[slug, member.pk])

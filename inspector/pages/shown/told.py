@@ -141,10 +141,16 @@ def name_opened(conversation: Conversation) -> str:
     return (not is_named(conversation) and opening) or name_conversation(conversation)
 
 
+def find_openings_of(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
+    """What those of these conversations that have no name open with; asks for nothing where all have one."""
+    unnamed = {conversation.pk for conversation in conversations if not is_named(conversation)}
+    return find_openings(conversation_ids=sorted(unnamed)) if unnamed else {}
+
+
 def name_conversations(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
     """The names of conversations; one that nothing names is called by the English that it opens with."""
     listed = list(conversations)
-    openings = find_openings(conversation_ids=[each.pk for each in listed if not is_named(each)])
+    openings = find_openings_of(listed)
     return {each.pk: openings.get(each.pk) or name_conversation(each) for each in listed}
 
 

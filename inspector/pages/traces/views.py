@@ -62,9 +62,8 @@ def _write_older(walk: Walk, last: Trace | None) -> str | None:
     """The address of the page after this row; None where it is the last of the list."""
     if last is None or last.last_at is None:
         return None
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
-    return walk.write_next(before=write_cursor((last.last_at, last.pk), walk.membership.workspace.pk))
+    before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
+    return walk.write_on([str(last.pk)], before=before)
 
 
 def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
