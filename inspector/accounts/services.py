@@ -276,7 +276,6 @@ def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:
     What is left fills evenly, up to a minute's worth.
 
     Args:
-        key: whose.
         count: how many.
         most: requests a minute.
     """

@@ -56,7 +56,6 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
     """The value of a short JSON body.
 
     Args:
-        request: the request.
         wanted: what to send, for whoever sent something else.
 
     Raises:

@@ -111,7 +111,6 @@ def remove_key(*, membership: Membership, key: EscrowedKey, unreadable: int) -> 
 
     Args:
         membership: who removes it; an owner of its workspace.
-        key: the key.
         unreadable: how many messages nobody can read any more after it.
 
     Raises:

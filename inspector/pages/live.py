@@ -44,7 +44,6 @@ def watch(
     """What `_live.html` shows; call it before the page reads what it shows, so that nothing falls between the two.
 
     Args:
-        membership: the reader's.
         of: the name of the page's address.
         load: whether the page itself is where the new messages would stand; otherwise its chip leads to that.
         snapshot: what the page's first statement saw, where that said so.

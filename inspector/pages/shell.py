@@ -119,8 +119,6 @@ def turn_pages(request: HttpRequest, membership: Membership, place: Place | None
     """The addresses of the next page and of the first one, of a list that `read_place` goes through.
 
     Args:
-        request: the one of this page.
-        membership: whose workspace it is of.
         place: the key of its last row where others follow.
     """
     return {

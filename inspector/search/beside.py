@@ -33,7 +33,6 @@ def find_beside(
     """The next newer and the next older message that a query means; the message itself need not be one.
 
     Args:
-        workspace: whose messages.
         query: in the search language.
         message: beside which.
         zone: whose days the days of the query are; UTC where none is given.

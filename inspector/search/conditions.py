@@ -134,7 +134,6 @@ def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
     Args:
         term: with an operator and one value.
         path: the name under which the exact terms hold it.
-        workspace: whose messages.
 
     Raises:
         QueryError: for a value that has no order.

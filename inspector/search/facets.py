@@ -69,7 +69,6 @@ def count_facets(
     """The facets of a query, or None where counting takes longer than a reader would wait.
 
     Args:
-        workspace: whose messages.
         query: in the search language.
         zone: whose days the days of the query are.
         may_see_secrets: whether the reader may see masked characters.

@@ -49,7 +49,6 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     """The messages, conversations and traces that a wire calls so, the newest first of each.
 
     Args:
-        workspace: whose.
         native_id: as the wire has it, in its own letter case.
         digest: the SHA-256 of a delivery to look for too.
     """

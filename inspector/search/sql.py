@@ -30,7 +30,6 @@ def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> Ra
 
     Args:
         query: its tree.
-        workspace: whose messages.
         may_see_secrets: whether whoever asks, or sees what comes of it, may see masked characters: else nothing is
             compared with them.
 

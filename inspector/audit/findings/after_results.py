@@ -98,7 +98,6 @@ def load_after_results(
 
     Args:
         scenes: by the ids of their conversations.
-        messages: all of them.
         read: gives the messages of these ids with the texts of their sentences.
     """
     results = {said.message.id: said for scene in scenes.values() for said in scene.results[:MAX_RESULTS]}

@@ -102,7 +102,6 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
 
     Args:
         scenes: by the ids of their conversations, of one workspace.
-        messages: all of them.
         suspects: who is to be looked at beside others.
     """
     ordered = messages.order_by(*ORDER)

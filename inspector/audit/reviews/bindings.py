@@ -303,7 +303,6 @@ def find_standings(
 
     Args:
         reviews: with their bindings.
-        conversation: theirs.
         is_compared: whether to compare with the messages themselves, in one or two statements, where these are few
             enough; else what the worker found is told.
     """

@@ -60,8 +60,6 @@ def frame_conversation(
     """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
 
     Args:
-        membership: the reader's.
-        conversation: which.
         digest: it summed up; None where the five answers are not shown.
         current: the address name of the view that is shown.
         telling: what findings say of it, where the view has asked.

@@ -71,8 +71,6 @@ def open_for(membership: Membership, messages: Sequence[Message], *, door: str) 
     """What this reader may see of these messages; that an owner or auditor is shown something is noted first.
 
     Args:
-        membership: who reads.
-        messages: those of the page.
         door: of `KeyEvent.Door`.
     """
     if not membership.is_auditor:

@@ -45,8 +45,6 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
     """What `uploads/_staged.html` shows of a staged file.
 
     Args:
-        delivery: staged.
-        membership: whose it is.
         form: what was filled in, shown again with its errors; without one the choices in force are shown.
     """
     slug = membership.workspace.slug

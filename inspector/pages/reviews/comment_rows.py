@@ -34,7 +34,6 @@ def show_threads(
     Args:
         message: with its record.
         reading: of the record; None where that is too large.
-        membership: the reader's.
         sha256: of the record's exact bytes, as they are now.
         light: the lit spans, which the form is about at first.
     """

@@ -39,7 +39,6 @@ def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: 
     Args:
         standing: of the verdict.
         found: the messages that its changes name, as far as they are shown.
-        workspace: theirs.
     """
     if not standing.is_exact:
         return {"lines": (), "state": STALE, "hint": _INEXACT}
@@ -104,7 +103,6 @@ def describe_verdicts(
     Args:
         reviews: with their reviewers, items, queues and rubrics.
         standings: by review id.
-        workspace: theirs.
         known: messages that are shown and loaded already, so that these are not asked for again.
     """
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}

@@ -73,7 +73,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "folded_count": lanes.folded_count,
         "agents_url": write_query(request, agents=None if is_everyone_shown else "all"),
         "is_everyone_shown": is_everyone_shown,
-        "open_all_url": write_query(request, open="all") if drawing.bucket_count else "",
+        "open_all_url": write_query(request, open="all") if drawing["bucket_count"] else "",
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
