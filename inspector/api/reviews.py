@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.models import Workspace
-from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.reviews import leases, verdicts
 from inspector.audit.reviews.queues import MAX_CRITERIA
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -136,7 +136,7 @@ class NextView(Endpoint):
         """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
         queue = _find_queue(request, queue_id)
         with act_for(request) as person:
-            item = services.claim_next(membership=person, queue=queue)
+            item = leases.claim_next(membership=person, queue=queue)
         if item is None:
             raise ProblemError(409, "nothing waits in this queue for the member who made this key")
         logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
@@ -163,17 +163,17 @@ class LeaseView(Endpoint):
     @extend_schema(operation_id="take_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, item_id: uuid.UUID) -> Response:
         """Claim it for half an hour, in the name of the member who made the key; 409 where another person does."""
-        return _lease(request, item_id, services.claim)
+        return _lease(request, item_id, leases.claim)
 
     @extend_schema(operation_id="hold_review", request=None, responses={200: ItemDetailSerializer})
     def put(self, request: Request, item_id: uuid.UUID) -> Response:
         """Hold it for another half hour from now on; 409 where one does not hold it any more."""
-        return _lease(request, item_id, services.renew)
+        return _lease(request, item_id, leases.renew)
 
     @extend_schema(operation_id="give_review_back", request=None, responses={200: ItemDetailSerializer})
     def delete(self, request: Request, item_id: uuid.UUID) -> Response:
         """Give it back, so that anybody may take it; 409 where one does not hold it any more."""
-        return _lease(request, item_id, services.release)
+        return _lease(request, item_id, leases.release)
 
 
 class VerdictView(Endpoint):
@@ -191,14 +191,14 @@ class VerdictView(Endpoint):
         item, said = _find_item(request, item_id), dict(_VERDICT.read(request))
         seen = _read_digest(said.pop("seen"))
         with act_for(request) as person:
-            review = services.judge_item(membership=person, item=item, seen=seen, **said)
+            review = verdicts.judge_item(membership=person, item=item, seen=seen, **said)
         logger.info("key %s: gave verdict %s in review %s", caller_of(request).prefix, review.pk, item.pk)
         return Response(show_given(review, _find_item(request, item_id)), status=201)
 
     @extend_schema(operation_id="withdraw_verdict", request=None, responses={200: ItemDetailSerializer})
     def delete(self, request: Request, item_id: uuid.UUID) -> Response:
         """Take one's verdict back as long as the other reviewer has not spoken. It is kept, as withdrawn."""
-        return _lease(request, item_id, services.withdraw_verdict)
+        return _lease(request, item_id, verdicts.withdraw_verdict)
 
 
 def _lease(request: Request, item_id: uuid.UUID, act: Any) -> Response:

@@ -16,7 +16,7 @@ from inspector.audit.comments.discussions import count_comments
 from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch

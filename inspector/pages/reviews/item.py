@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from inspector.accounts.models import Membership
-from inspector.audit import services
 from inspector.audit.findings.selectors import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
+from inspector.audit.reviews import leases, queues, verdicts
 from inspector.audit.reviews.bindings import find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import list_beside, survey_item
@@ -34,13 +34,13 @@ from .words import describe_verdicts
 WINDOW_ROWS: Final = 50
 MAX_FINDINGS: Final = 8
 _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
-    "claim": (services.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
-    "renew": (services.renew, "You hold it for another half hour."),
-    "release": (services.release, "Given back: anybody may take it."),
-    "withdraw": (services.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
-    "remove": (services.remove_item, "Taken out of the queue."),
+    "claim": (leases.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
+    "renew": (leases.renew, "You hold it for another half hour."),
+    "release": (leases.release, "Given back: anybody may take it."),
+    "withdraw": (verdicts.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
+    "remove": (queues.remove_item, "Taken out of the queue."),
     "again": (
-        services.review_again,
+        verdicts.review_again,
         "It waits to be reviewed again. The current sign-off stays in force until then.",
     ),
 }
@@ -65,7 +65,7 @@ def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID
     except ValidationError as error:
         return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
     flashes.success(request, words)
-    if act is services.remove_item:
+    if act is queues.remove_item:
         return redirect("pages:queue", membership.workspace.slug, item.queue_id)
     target = made.pk if isinstance(made, ReviewItem) else item.pk
     return redirect("pages:review-item", membership.workspace.slug, target)
@@ -78,7 +78,7 @@ def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID)
     require_auditor(membership)
     criteria = item.rubric.criteria if item.rubric else []
     try:
-        review = services.judge_item(
+        review = verdicts.judge_item(
             membership=membership,
             item=item,
             verdict=_read_verdict(request),

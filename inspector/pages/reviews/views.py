@@ -13,8 +13,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit import services
 from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.reviews import leases, queues
 from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -112,10 +112,10 @@ def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     form = QueueForm(request.POST or None, membership=membership, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            queue = services.create_queue(membership=membership, **form.read())
+            queue = queues.create_queue(membership=membership, **form.read())
             filled = None
             if queue.source != ReviewQueue.Source.HAND:
-                filled = services.fill_from_source(membership=membership, queue=queue)
+                filled = queues.fill_from_source(membership=membership, queue=queue)
         except ValidationError as error:
             for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
                 form.add_error(name if name in form.fields else None, errors)
@@ -142,17 +142,17 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
         return _answer(request, membership, queue, error="choose what is to be done")
     try:
         if act == "next":
-            item = services.claim_next(membership=membership, queue=queue)
+            item = leases.claim_next(membership=membership, queue=queue)
             if item is not None:
                 return redirect("pages:review-item", membership.workspace.slug, item.pk)
             flashes.info(request, "No items waiting that you may review now.")
         elif act == "fill":
-            flashes.success(request, _say_filled(services.fill_from_source(membership=membership, queue=queue)))
+            flashes.success(request, _say_filled(queues.fill_from_source(membership=membership, queue=queue)))
         elif act in ("close", "open"):
-            services.close_queue(membership=membership, queue=queue, is_closed=act == "close")
+            queues.close_queue(membership=membership, queue=queue, is_closed=act == "close")
             flashes.success(request, "The queue is closed." if act == "close" else "The queue is open again.")
         else:
-            services.change_rubric(
+            queues.change_rubric(
                 membership=membership,
                 queue=queue,
                 criteria=request.POST.get("criteria", "").splitlines(),
@@ -175,7 +175,7 @@ def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.
         flashes.error(request, "Choose a queue that is open.")
     else:
         try:
-            filled = services.fill_queue(
+            filled = queues.fill_queue(
                 queue=queue, conversations=[conversation.pk], why="put here by hand", membership=membership
             )
         except ValidationError as error:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from django.test import Client
 
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message
