@@ -96,8 +96,8 @@ def make_things(product: Product) -> dict[str, Any]:
     from inspector.accounts.models import Membership, Role
     from inspector.audit.comments.services import write_comment
     from inspector.audit.models import Finding
+    from inspector.audit.reviews.queues import create_queue, fill_queue
     from inspector.audit.samples.drawing import draw_sample
-    from inspector.audit.services import create_queue, fill_queue
     from inspector.exports.services import ask_for_export
     from inspector.intake.models import Delivery
     from inspector.keyring.models import EscrowedKey

@@ -1,15 +1,16 @@
-"""Conditions that Django's query language has no words for."""
-
-from __future__ import annotations
+"""Conditions that Django's query language has no words for, and the 404 where an address names what is not there."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, F, Func, Value
 from django.db.models.expressions import BaseExpression
 from django.db.models.sql.compiler import SQLCompiler
+from django.http import Http404
+
+T = TypeVar("T")
 
 # How many numbers there are for transactions before they begin anew.
 _CIRCLE: Final = 2**32
@@ -90,3 +91,14 @@ def find_oldest_transaction(snapshot: str = "") -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         return int(cursor.fetchone()[0])
+
+
+def or_404(found: T | None) -> T:
+    """What a selector found.
+
+    Raises:
+        Http404: where it found nothing.
+    """
+    if found is None:
+        raise Http404
+    return found

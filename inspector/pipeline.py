@@ -19,8 +19,6 @@ rest goes on. Every transaction locks in one order: records, framing's and readi
 traces, their jobs, the totals of agents, the delivery, and last the trail of the workspace.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

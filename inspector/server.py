@@ -3,8 +3,6 @@
 gunicorn reads this by `--config=python:inspector.server`.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

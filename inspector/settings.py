@@ -83,7 +83,7 @@ MIDDLEWARE = [
     "inspector.accounts.idleness.IdlenessMiddleware",
     "django.middleware.common.CommonMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
-    "inspector.pages.unreadable.UnreadableMiddleware",
+    "inspector.pages.unavailable.UnreadableMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -93,6 +93,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = "inspector.urls"
 WSGI_APPLICATION = "inspector.wsgi.application"
 
@@ -185,7 +186,7 @@ LOGOUT_REDIRECT_URL = "pages:sign-in"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1  # hours
 AXES_LOCKOUT_TEMPLATE = "429.html"
-AXES_CLIENT_IP_CALLABLE = "inspector.trail.addresses.find_client_address"
+AXES_CLIENT_IP_CALLABLE = "inspector.trail.acting.find_client_address"
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code"]
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 

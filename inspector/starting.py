@@ -4,8 +4,6 @@ Each refusal is one sentence on the error stream and exit status 1. It names the
 address of a database holds a password.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal

@@ -8,7 +8,6 @@ class AccountsConfig(AppConfig):
 
     name = "inspector.accounts"
     verbose_name = "Accounts"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Listen for sign-ins, and for those that fail."""

@@ -1,7 +1,5 @@
 """Reads of accounts: who a key or a session is, and what they may see."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import uuid

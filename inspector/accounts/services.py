@@ -1,7 +1,5 @@
 """Writes of accounts: workspaces, members, channels, keys and sign-in links. Each is one transaction."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import uuid
@@ -278,7 +276,6 @@ def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:
     What is left fills evenly, up to a minute's worth.
 
     Args:
-        key: whose.
         count: how many.
         most: requests a minute.
     """

@@ -1,13 +1,10 @@
 """GET agents: the directory by keyset, and one agent with whom it talks to and what it declares."""
 
-from __future__ import annotations
-
 import uuid
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,16 +13,17 @@ from inspector.audit.outcomes import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
 from inspector.intake.text import make_storable
+from inspector.lookups import or_404
 from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, ChosenMembers, choose
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
 from .narrowing import find_named_channel
-from .paging import FIXED, cut_by_id, offer_order, read_row_id
+from .paging import FIELDS_ABOUT, FIXED, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
 from .parameters import Choice, Names, Parameter
+from .shapes import show
 
 MAX_PAIRS, MAX_DECLARED = 200, 200
 _AGENTS = "agents"
@@ -75,15 +73,7 @@ class AgentSerializer(CalledSerializer):
     last_at = serializers.DateTimeField(allow_null=True)
 
 
-class ChosenAgentSerializer(ChosenMembers, AgentSerializer):
-    """An agent in a list; with `fields` only its id and what was chosen."""
-
-
-class AgentPageSerializer(serializers.Serializer[Any]):
-    """Agents; `next` is the cursor of the page after, or null."""
-
-    results = ChosenAgentSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+AgentPageSerializer: Final = page_of("Agent", chosen_of("Agent", AgentSerializer, "An agent"), "Agents")
 
 
 class PairSerializer(serializers.Serializer[Any]):
@@ -135,23 +125,9 @@ def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
 
 def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
     """An agent as the directory has it."""
-    return {
-        **show_called(row.agent, row.label),
-        "aliases": [show_name(alias) for alias in row.aliases],
-        "dialects": row.dialects,
-        "sent": row.sent,
-        "received": row.received,
-        "failures": row.failures,
-        "conversations": row.conversations,
-        "asked_of_it": {
-            "asked": outcome.asked,
-            "done": outcome.done,
-            "failed": outcome.failed,
-            "reversed": outcome.reversed,
-        },
-        "first_at": row.first_at,
-        "last_at": row.last_at,
-    }
+    called = show_called(row.agent, row.label)
+    aliases, asked = [show_name(alias) for alias in row.aliases], show(AskedSerializer, outcome)
+    return show(AgentSerializer, row, **called, aliases=aliases, asked_of_it=asked)
 
 
 def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, Any]:
@@ -160,15 +136,7 @@ def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, A
         name: show_called(side, label_agent(side, customs.get(side.pk, ()))) if side else None
         for name, side in (("sender", pair.sender), ("receiver", pair.receiver))
     }
-    return {
-        **sides,
-        "is_broadcast": pair.is_broadcast,
-        "dialects": pair.dialects,
-        "messages": pair.messages,
-        "failures": pair.failures,
-        "first_at": pair.first_at,
-        "last_at": pair.last_at,
-    }
+    return show(PairSerializer, pair, **sides)
 
 
 class AgentsView(Endpoint):
@@ -228,9 +196,7 @@ class AgentView(Endpoint):
     def get(self, request: Request, agent_id: uuid.UUID) -> Response:
         """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
         workspace = caller_of(request).workspace
-        agent = directory.find_agent(workspace=workspace, agent_id=agent_id)
-        if agent is None:
-            raise NotFound
+        agent = or_404(directory.find_agent(workspace=workspace, agent_id=agent_id))
         known = directory.find_agent(workspace=workspace, agent_id=agent.same_as_id) if agent.same_as_id else agent
         agent = known or agent
         found = directory.list_agents(workspace=workspace, only=[agent.pk], limit=1)
@@ -246,9 +212,6 @@ class AgentView(Endpoint):
             {
                 **show_agent(row, outcomes.get(agent.pk, Outcome())),
                 "pairs": [show_pair(pair, customs) for pair in pairs],
-                "declared": [
-                    {name: getattr(each, name) for name in ("kind", "value", "name", "dialect", "message", "at")}
-                    for each in declared
-                ],
+                "declared": [show(DeclarationSerializer, each) for each in declared],
             }
         )

@@ -1,7 +1,5 @@
 """Request bodies as streams of plain bytes: chunked or sized, gzip or zstd, never whole in memory."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -13,7 +11,7 @@ from django.http import HttpRequest
 import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
 
-from .problems import ProblemError
+from .problems import BrokenBodyError, ProblemError
 
 # What is read may be given up before its end, and then hands the line back to the server.
 Pieces = Generator[bytes, None, None]
@@ -24,14 +22,6 @@ SILENCE_SECONDS: Final = 30
 # What the front says of a body stands under this name (`inspector.pool`), where no client can write.
 BODY: Final = "inspector.body"
 SLOW, ASKED = "slow", "asked"
-
-
-class BrokenBodyError(Exception):
-    """The body ended before it was complete, or its compression is damaged; `status` is what to answer."""
-
-    def __init__(self, reason: str, *, status: int = 400) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
@@ -66,7 +56,6 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
     """The value of a short JSON body.
 
     Args:
-        request: the request.
         wanted: what to send, for whoever sent something else.
 
     Raises:
@@ -77,8 +66,6 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
         raise ProblemError(415, wanted)
     try:
         return dialects.parse_json(b"".join(read_body(request, most_bytes=settings.LIMITS["decode_bytes"])))
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
     except dialects.EnvelopeError as error:
         raise ProblemError(400, f"the body is {error}: {wanted}") from error
 
@@ -182,3 +169,47 @@ def _limit(pieces: Pieces, most_bytes: int) -> Pieces:
 
 def _say_limit(most_bytes: int) -> str:
     return f"a body has at most {most_bytes} bytes here: send it in pieces"
+
+
+_BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
+# Blank lines are passed over, and no more of them is held than this.
+_MAX_BLANK: Final = 64 * 1024
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def look_at_beginning(body: Pieces, form: str | None) -> Iterator[bytes]:
+    """The same body, once its first bytes were looked at.
+
+    Args:
+        body: decompressed as Content-Encoding says.
+        form: as the Content-Type declares it.
+
+    Raises:
+        ProblemError: at once: 415 for compressed bytes without a Content-Encoding, 422 for a JSON array where one
+            object a line was declared.
+    """
+    head, broken = bytearray(), None
+    try:
+        for piece in body:
+            head += piece
+            if len(head.lstrip(_BLANK)) >= max(map(len, _PACKED)) or len(head) > _MAX_BLANK:
+                break
+    except BrokenBodyError as error:
+        broken = error
+    for mark, name in _PACKED.items():
+        if head.startswith(mark):
+            raise ProblemError(415, f"the body is compressed with {name}: send Content-Encoding: {name} with it")
+    if form == "ndjson" and head.lstrip(_BLANK).startswith(b"["):
+        raise ProblemError(
+            422,
+            "the body begins with [ as a JSON array does, and one JSON object a line was declared: send an array as "
+            "application/json, and lines of text as text/plain",
+        )
+    return _go_on(bytes(head), broken, body)
+
+
+def _go_on(head: bytes, broken: BrokenBodyError | None, body: Pieces) -> Iterator[bytes]:
+    yield head
+    if broken:
+        raise broken
+    yield from body

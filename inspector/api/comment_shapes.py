@@ -1,7 +1,5 @@
 """Comments as the API shows them: what the pages say of each, without what a program may not see."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -18,6 +16,8 @@ from inspector.threads.messages import has_record, load_records, unfold
 from inspector.threads.models import Message
 
 from .masking import digest_source, may_see_secrets
+from .paging import page_of
+from .shapes import show
 
 # A list does not look through longer records.
 MAX_LISTED_BYTES: Final = 128 * 1024
@@ -38,18 +38,14 @@ class CommentSerializer(serializers.Serializer[Any]):
     )
     quoted_more = serializers.IntegerField(help_text="how many characters follow those")
     author = serializers.CharField()
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(source="created_at")
     state = serializers.ChoiceField(choices=Comment.State.values)
     words = serializers.CharField(allow_null=True, help_text="null where they were taken back or are withheld")
     is_withheld = serializers.BooleanField(help_text="the words are about what this key may not see")
     replies = serializers.IntegerField(help_text="how many answers there are, those taken back too")
 
 
-class CommentPageSerializer(serializers.Serializer[Any]):
-    """Comments, newest first; `next` is the cursor of the page after, or null."""
-
-    results = CommentSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+CommentPageSerializer: Final = page_of("Comment", CommentSerializer, "Comments, newest first")
 
 
 class TakenBackSerializer(serializers.Serializer[Any]):
@@ -83,11 +79,11 @@ class CommentDetailSerializer(CommentSerializer):
     steps = CommentStepSerializer(many=True, help_text="the first first")
 
 
-class ThreadPageSerializer(serializers.Serializer[Any]):
-    """The comments on a message in the order of its characters; `next` is the cursor of the page after, or null."""
-
-    results = CommentDetailSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ThreadPageSerializer: Final = page_of(
+    "Thread",
+    CommentDetailSerializer,
+    "The comments on a message in the order of its characters",
+)
 
 
 def show_comments(comments: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
@@ -147,22 +143,19 @@ def _show(
 ) -> dict[str, Any]:
     is_seen = _may_see(key, quote, is_restricted=comment.is_restricted)
     is_told = quote is not None and not quote.why_none
-    return {
-        "id": comment.pk,
-        "conversation": message.conversation_id if message else None,
-        "message": message.pk if message else None,
-        "start": comment.start,
-        "end": comment.end,
-        "quoted": quote.text if quote and is_told else None,
-        "quoted_more": quote.more if quote and is_told else 0,
-        "author": comment.author.get_username(),
-        "at": comment.created_at,
-        "state": comment.state,
+    return show(
+        CommentSerializer,
+        comment,
+        conversation=message.conversation_id if message else None,
+        message=message.pk if message else None,
+        quoted=quote.text if quote and is_told else None,
+        quoted_more=quote.more if quote and is_told else 0,
+        author=comment.author.get_username(),
         # What was taken back is read by people who may have to judge it, and by no program.
-        "words": comment.words if is_seen and comment.state != Comment.State.WITHDRAWN else None,
-        "is_withheld": not is_seen,
-        "replies": replies,
-    }
+        words=comment.words if is_seen and comment.state != Comment.State.WITHDRAWN else None,
+        is_withheld=not is_seen,
+        replies=replies,
+    )
 
 
 def _show_thread(
@@ -188,15 +181,14 @@ def _show_step(turn: CommentTurn, thread: Thread, quote: Quote | None, key: ApiK
     is_reply = turn.kind == CommentTurn.Kind.REPLY
     is_seen = not is_reply or _may_see(key, quote, is_restricted=turn.is_restricted)
     withdrawal = thread.withdrawals.get(turn.pk)
-    return {
-        "id": turn.pk,
-        "kind": turn.kind,
-        "by": turn.by.get_username(),
-        "at": turn.at,
-        "words": turn.words if is_reply and is_seen and withdrawal is None else None,
-        "is_withheld": not is_seen,
-        "taken_back": _show_withdrawal(withdrawal),
-    }
+    return show(
+        CommentStepSerializer,
+        turn,
+        by=turn.by.get_username(),
+        words=turn.words if is_reply and is_seen and withdrawal is None else None,
+        is_withheld=not is_seen,
+        taken_back=_show_withdrawal(withdrawal),
+    )
 
 
 def _show_withdrawal(turn: CommentTurn | None) -> Mapping[str, Any] | None:

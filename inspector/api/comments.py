@@ -1,14 +1,11 @@
 """Comments: lists of them, one with its history, and what a key says in the name of the member who made it."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,10 +20,11 @@ from inspector.audit.comments.discussions import (
 )
 from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.lookups import or_404
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
 from .comment_shapes import (
     CommentDetailSerializer,
     CommentPageSerializer,
@@ -35,12 +33,11 @@ from .comment_shapes import (
     show_thread,
     show_threads,
 )
-from .documents import Document, OneOf, Text, Whole
+from .documents import Document, Text, Whole
 from .endpoints import Endpoint
 from .narrowing import find_named_conversation
 from .paging import CURSOR, cut_keyed, cut_page, read_place, read_row_key
 from .parameters import Choice, Id, Number
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 
 logger = logging.getLogger(__name__)
@@ -60,7 +57,7 @@ _WRITTEN: Final = Document(
 _ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (
-        OneOf(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
+        Choice(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
         Text(name="words", most_characters=MAX_WORDS_LENGTH, about="of a reply"),
         Text(name="reply", most_characters=36, about="the id of the reply that is taken back"),
     ),
@@ -191,17 +188,11 @@ def _write_key(thread: Thread) -> list[str | int | bool]:
 
 
 def _find_message(request: Request, message_id: uuid.UUID) -> Message:
-    message = find_message(workspace=caller_of(request).workspace, message_id=message_id)
-    if message is None:
-        raise NotFound
-    return message
+    return or_404(find_message(workspace=caller_of(request).workspace, message_id=message_id))
 
 
 def _find(request: Request, comment_id: uuid.UUID) -> Thread:
-    thread = find_thread(workspace=caller_of(request).workspace, comment_id=comment_id)
-    if thread is None:
-        raise NotFound
-    return thread
+    return or_404(find_thread(workspace=caller_of(request).workspace, comment_id=comment_id))
 
 
 def _answer(request: Request, comment_id: uuid.UUID, *, status: int = 200) -> Response:

@@ -1,7 +1,5 @@
 """POST decode and encode: the codecs over HTTP. Nothing that is sent here is stored, and nothing of it is logged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, ClassVar, Final
@@ -16,12 +14,11 @@ from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRec
 from inspector.budget import CUTS
 from inspector.effort import bound_effort, check_effort
 
-from .beginnings import look_at_beginning
-from .bodies import BrokenBodyError, read_body
+from .bodies import look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_form
 from .parameters import Choice
-from .problems import ProblemError
+from .problems import BrokenBodyError, ProblemError
 from .shapes import TEXT_OR_NULL, list_of, or_null, refer
 
 MAX_RECORDS: Final = 1000
@@ -193,8 +190,6 @@ class EncodeView(Endpoint):
         try:
             body = b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"]))
             given = dialects.parse_json(body)
-        except BrokenBodyError as error:
-            raise ProblemError(error.status, str(error)) from error
         except EnvelopeError as error:
             raise ProblemError(400, f"the body is {error}") from error
         return _answer(encode_record(given, self.given["dialect"]))

@@ -1,7 +1,5 @@
 """GET deliveries, one of them, and the exact bytes of a record."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from typing import ClassVar
@@ -9,23 +7,22 @@ from typing import ClassVar
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
-from inspector.ledger.comparing import find_changed, say_changed
+from inspector.ledger.reading import find_changed, say_changed
+from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
 from .narrowing import find_named_channel
-from .paging import CURSOR, LIMIT, cut_page, read_place
+from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, cut_page, read_place
 from .parameters import Choice, Names, Number, Parameter
 from .problems import ProblemError
 from .receipts import (
@@ -80,9 +77,7 @@ class DeliveryView(Endpoint):
     @extend_schema(operation_id="get_delivery", responses=DeliverySerializer)
     def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """The delivery; `after` pages through its problems."""
-        delivery = selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id)
-        if delivery is None:
-            raise NotFound
+        delivery = or_404(selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id))
         return Response(make_delivery(delivery, after=self.given["after"]))
 
 
@@ -127,9 +122,7 @@ class RawView(Endpoint):
         SHA-256 of the exact bytes. Other bytes than were entered in the ledger are refused (409).
         """
         key = caller_of(request)
-        record = selectors.find_record(workspace=key.workspace, record_id=record_id)
-        if record is None:
-            raise NotFound
+        record = or_404(selectors.find_record(workspace=key.workspace, record_id=record_id))
         refuse_erased(key.workspace_id, record_id)
         for index in find_changed("record", [record.pk]).values():
             raise ProblemError(409, say_changed("record", index), index=index)

@@ -1,9 +1,8 @@
-"""The machine-readable description of the API (OpenAPI 3.1), with the shapes of the normalised record in it."""
-
-from __future__ import annotations
+"""The API's manual in a browser, and its description (OpenAPI 3.1), with the shapes of the normalised record in it."""
 
 from typing import Any
 
+from django.views.generic import TemplateView
 from drf_spectacular.generators import SchemaGenerator
 
 from .shapes import list_components
@@ -17,3 +16,9 @@ class DescriptionGenerator(SchemaGenerator):
         for component in list_components():
             self.registry.register_on_missing(component)
         return super().parse(*args, **names)  # type: ignore[no-untyped-call]  # it has no types
+
+
+class ManualView(TemplateView):
+    """The page. It needs no key; what it sends does, and the key stays in the browser's page."""
+
+    template_name = "api/manual.html"

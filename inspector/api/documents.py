@@ -4,25 +4,21 @@ What is misspelt, of another type or out of range is refused by name, as with th
 that is silently passed over would let a sender believe that it was done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from rest_framework.request import Request
 
 from .bodies import read_json
-from .parameters import INSTANT, MAX_SHOWN_LENGTH, Parameter, read_instant
+from .parameters import MAX_SHOWN_LENGTH, Number, Parameter
 from .problems import ProblemError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Text(Parameter):
-    """A text as in an address, which here may be of another type; the other kinds are no texts, or narrower ones."""
+    """A text as in an address, which here may be of another type."""
 
-    about: str = ""
     default: Any = ""
 
     def read(self, value: Any) -> Any:
@@ -33,26 +29,14 @@ class Text(Parameter):
         """
         if not isinstance(value, str):
             raise ValueError  # noqa: TRY004  # the one error of a member that cannot stand there
-        # Not super(): a class with slots is made anew, and its methods would ask the one before.
-        return Parameter.read(self, value)
+        return super().read(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole(Text):
+@dataclass(frozen=True, kw_only=True)
+class Whole(Number):
     """A whole number from `least` to `most`."""
 
-    least: int = 0
     most: int = 2**31 - 1
-
-    @property
-    def allowed(self) -> str:
-        """What may stand there, in words."""
-        return f"a whole number from {self.least} to {self.most}"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
-        return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
     def read(self, value: Any) -> int:
         """The number."""
@@ -61,30 +45,7 @@ class Whole(Text):
         return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneOf(Text):
-    """One of some words."""
-
-    choices: Sequence[str]
-
-    @property
-    def allowed(self) -> str:
-        """What may stand there, in words."""
-        return f"one of {', '.join(self.choices)}"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
-        return {"type": "string", "enum": list(self.choices)}
-
-    def read(self, value: Any) -> str:
-        """The word."""
-        if not isinstance(value, str) or value not in self.choices:
-            raise ValueError
-        return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Texts(Text):
     """A list of up to `most` texts; of `choices`, where there are any."""
 
@@ -93,13 +54,11 @@ class Texts(Text):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.most_characters} characters each"
         return f"a list of at most {self.most} texts, {each}"
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.most_characters}
         return {"type": "array", "items": {"type": "string", **each}, "maxItems": self.most}
 
@@ -114,33 +73,12 @@ class Texts(Text):
         return list(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instant(Text):
-    """An instant in ISO 8601 with its zone."""
-
-    default: Any = None
-
-    @property
-    def allowed(self) -> str:
-        """What may stand there, in words."""
-        return INSTANT
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
-        return {"type": "string", "format": "date-time"}
-
-    def read(self, value: Any) -> datetime:
-        """The instant in UTC."""
-        return read_instant(value if isinstance(value, str) else "")
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """An object with these members and no other; `example` is what to send, for whoever sent something else."""
 
     example: str
-    members: tuple[Text, ...]
+    members: tuple[Parameter, ...]
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -171,7 +109,7 @@ class Document:
         return {name: _read(member, given) for name, member in known.items()}
 
 
-def _read(member: Text, given: Mapping[str, Any]) -> Any:
+def _read(member: Parameter, given: Mapping[str, Any]) -> Any:
     if member.name not in given:
         if member.is_required:
             raise ProblemError(422, f"{member.name} is not given", member=member.name, allowed=member.allowed)

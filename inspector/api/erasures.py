@@ -1,37 +1,40 @@
 """Erasures: an owner's acts, which a key with the scope for it does in their name."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.erasing.requests import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
+from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
-from .authentication import caller_of
-from .documents import Document, OneOf, Text
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .documents import Document, Text
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
-from .people import ACT_REFUSALS, act_for
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .parameters import Choice
 from .problems import ProblemError
 
 _ERASURES: Final = "erasures"
 _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
-        OneOf(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
-        OneOf(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
+        Choice(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
+        Choice(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
         Text(name="id", most_characters=36, about="of the record or the delivery"),
         Text(name="name", most_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
-        OneOf(name="direction", choices=("sent", "both"), about="of a person: only what it sent, or also received"),
+        Choice(
+            name="direction",
+            default="",
+            choices=("sent", "both"),
+            about="of a person: only what it sent, or also received",
+        ),
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
 )
@@ -55,11 +58,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
     is_held = serializers.BooleanField(allow_null=True, help_text="of a preview, whether a legal hold stops it")
 
 
-class ErasurePageSerializer(serializers.Serializer[Any]):
-    """Erasures, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ErasureSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ErasurePageSerializer: Final = page_of("Erasure", ErasureSerializer, "Erasures, newest first")
 
 
 def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:
@@ -131,9 +130,7 @@ class ErasureView(Endpoint):
     @extend_schema(operation_id="get_erasure", responses=ErasureSerializer)
     def get(self, request: Request, erasure_id: uuid.UUID) -> Response:
         """How far it is."""
-        found = list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first()
-        if found is None:
-            raise NotFound
+        found = or_404(list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first())
         return Response(_show(found))
 
 

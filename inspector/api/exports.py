@@ -1,7 +1,5 @@
 """Exports over the API: asked for, followed, downloaded, stopped. Their files are those of the pages."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, ClassVar, Final
 
@@ -19,13 +17,15 @@ from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
-from inspector.search.cursors import CursorError, read_cursor, write_cursor
+from inspector.lookups import or_404
+from inspector.search.cursors import read_cursor, write_cursor
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
 from .authentication import caller_of, refuse_scope
 from .bodies import read_json
 from .endpoints import Endpoint
 from .messages import CURSOR, LIMIT
+from .paging import page_of
 from .problems import ProblemError
 
 BYTES: Final = "application/octet-stream"
@@ -67,11 +67,7 @@ class ExportSerializer(serializers.Serializer[Any]):
     manifest = serializers.DictField(help_text="what the file is: docs/exports.md has its names")
 
 
-class ExportPageSerializer(serializers.Serializer[Any]):
-    """Exports, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ExportSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ExportPageSerializer: Final = page_of("Export", ExportSerializer, "Exports, newest first")
 
 
 def show_exports(exports: list[Export], request: Request) -> list[dict[str, Any]]:
@@ -108,10 +104,7 @@ class ExportsView(Endpoint):
     def get(self, request: Request) -> Response:
         """A page of exports of all members."""
         workspace, limit = caller_of(request).workspace, self.given["limit"]
-        try:
-            before = read_cursor(self.given["cursor"], workspace.pk)
-        except CursorError as error:
-            raise ProblemError(400, str(error), parameter="cursor") from error
+        before = read_cursor(self.given["cursor"], workspace.pk)
         found = list_exports(workspace=workspace, before=before, limit=limit + 1)
         page = found[:limit]
         after = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > limit else None
@@ -208,10 +201,7 @@ class ExportView(Endpoint):
 
 
 def _find(request: Request, export_id: uuid.UUID) -> Export:
-    export = find_export(workspace=caller_of(request).workspace, export_id=export_id)
-    if export is None:
-        raise NotFound
-    return export
+    return or_404(find_export(workspace=caller_of(request).workspace, export_id=export_id))
 
 
 class ExportFileView(Endpoint):

@@ -1,7 +1,5 @@
 """Findings: the list, one with its history, and an act on it: a person's, which a key does in their name."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Mapping
@@ -10,7 +8,6 @@ from typing import Any, ClassVar, Final
 from django.db.models import Q
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,20 +30,18 @@ from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, 
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.search.language import QueryError
+from inspector.lookups import or_404
 from inspector.threads.models import Message
 
-from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, ChosenMembers, choose
-from .documents import Document, Instant, OneOf, Text
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .documents import Document, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .narrowing import find_named_conversation, find_named_delivery
-from .paging import CURSOR, LIMIT, find_page, read_place
-from .parameters import Choice, Id, Names, Parameter
-from .people import ACT_REFUSALS, act_for
+from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_page, page_of, read_place
+from .parameters import Choice, Id, Moment, Names, Parameter
 from .problems import ProblemError
-from .serializers import SEARCHED_BACK_TO
+from .shapes import show
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +49,8 @@ _STATES: Final = [*Finding.State.values, SNOOZED, SUPPRESSED, CLOSED]
 _ACT: Final = Document(
     '{"state": "accepted", "reason": "…"}',
     (
-        OneOf(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
-        Instant(name="snoozed_until", about="leave the open finding out of lists until then"),
+        Choice(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
+        Moment(name="snoozed_until", about="leave the open finding out of lists until then"),
         Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
         Text(name="reason", most_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
     ),
@@ -78,7 +73,7 @@ class FindingSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="the problem in words; null while the delivery of its message is withdrawn"
     )
     cites = serializers.CharField(help_text="the section it rests on, or its rule")
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     message = serializers.UUIDField(allow_null=True)
     span = serializers.ListField(
         child=serializers.IntegerField(), allow_null=True, help_text="the characters it is about: layer, start, end"
@@ -93,16 +88,9 @@ class FindingSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True, help_text="when it ceased to hold")
 
 
-class ChosenFindingSerializer(ChosenMembers, FindingSerializer):
-    """A finding in a list; with `fields` only its id and what was chosen."""
-
-
-class FindingPageSerializer(serializers.Serializer[Any]):
-    """Findings, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ChosenFindingSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+FindingPageSerializer: Final = page_of(
+    "Finding", chosen_of("Finding", FindingSerializer, "A finding"), "Findings, newest first", is_searched=True
+)
 
 
 class ActSerializer(serializers.Serializer[Any]):
@@ -162,10 +150,7 @@ class FindingsView(Endpoint):
         key, given = caller_of(request), self.given
         workspace, after = key.workspace, read_place(given, key.workspace)
         delivery = find_named_delivery(workspace, given["delivery"])
-        try:
-            meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
         rows = list_findings(
             workspace=workspace,
             rule=given["rule"],
@@ -228,36 +213,23 @@ def _within(assignee: str) -> Q:
 
 
 def _find(request: Request, finding_id: uuid.UUID) -> Finding:
-    finding = find_finding(workspace=caller_of(request).workspace, finding_id=finding_id)
-    if finding is None:
-        raise NotFound
-    return finding
+    return or_404(find_finding(workspace=caller_of(request).workspace, finding_id=finding_id))
 
 
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
     """A finding as the list shows it; of a message that is hidden or gone nothing is told."""
-    return {
-        "id": finding.pk,
-        "rule": finding.rule,
-        "title": RULES[finding.rule].title if finding.rule in RULES else finding.rule,
-        "severity": SEVERITIES[finding.severity],
-        "state": finding.state,
-        "holds": finding.holds,
-        "is_suppressed": finding.is_suppressed,
-        "assignee": finding.assignee.get_username() if finding.assignee else None,
-        "snoozed_until": finding.snoozed_until,
-        "text": finding.text if message else None,
-        "cites": finding.cites or f"rule {finding.rule}",
-        "conversation": finding.conversation_id,
-        "message": message.pk if message else None,
-        "span": finding.place if message else None,
-        "sender": finding.sender or None if message else None,
-        "at": finding.at,
-        "due_at": finding.due_at,
-        "due_since": finding.due_since,
-        "found_at": finding.found_at,
-        "ended_at": finding.ended_at,
-    }
+    return show(
+        FindingSerializer,
+        finding,
+        title=RULES[finding.rule].title if finding.rule in RULES else finding.rule,
+        severity=SEVERITIES[finding.severity],
+        assignee=finding.assignee.get_username() if finding.assignee else None,
+        text=finding.text if message else None,
+        cites=finding.cites or f"rule {finding.rule}",
+        message=message.pk if message else None,
+        span=finding.place if message else None,
+        sender=finding.sender or None if message else None,
+    )
 
 
 def _show_whole(finding: Finding) -> dict[str, Any]:
@@ -274,12 +246,5 @@ def _show_whole(finding: Finding) -> dict[str, Any]:
 
 
 def _show_act(act: FindingAct) -> dict[str, Any]:
-    return {
-        "kind": act.kind,
-        "state": act.state,
-        "assignee": act.assignee.get_username() if act.assignee else None,
-        "until": act.until,
-        "by": act.by.get_username(),
-        "at": act.at,
-        "reason": act.reason,
-    }
+    assignee = act.assignee.get_username() if act.assignee else None
+    return show(ActSerializer, act, assignee=assignee, by=act.by.get_username())

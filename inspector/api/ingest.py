@@ -1,7 +1,5 @@
 """POST /api/v1/messages: take a body in, record by record, and answer when it is durable. GET: search."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from contextlib import closing
@@ -28,12 +26,11 @@ from inspector.trail.acting import find_address
 
 from .authentication import caller_of
 from .backlog import refuse_backlog
-from .beginnings import look_at_beginning
-from .bodies import EMPTY, BrokenBodyError, find_length, is_asked_first, read_body
+from .bodies import EMPTY, find_length, is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
 from .messages import SEARCH, list_messages
 from .parameters import Parameter
-from .problems import ProblemError
+from .problems import BrokenBodyError, ProblemError
 from .receipts import make_receipt
 from .serializers import MessagePageSerializer, WaitedReceiptSerializer
 from .waiting import grant_wish
@@ -247,11 +244,8 @@ def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
     if not earlier.is_framed:
         raise ProblemError(409, _RUNNING, retry_after=2)
     digest = hashlib.sha256()
-    try:
-        for piece in body:
-            digest.update(piece)
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
+    for piece in body:
+        digest.update(piece)
     if digest.digest() != bytes(earlier.sha256 or b""):
         raise ProblemError(409, "this Idempotency-Key was used with another body: choose another key for it")
 

@@ -1,7 +1,5 @@
 """The ledger: its checkpoints, proofs that something is in it and that it only grew, and signatures of witnesses."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any, ClassVar, Final
 
@@ -18,6 +16,7 @@ from inspector.ledger.notes import NoteError
 from inspector.ledger.proving import Inclusion, add_cosignature, is_told, prove_entry, prove_growth
 from inspector.ledger.reading import IncompleteError, get_checkpoint, get_note
 from inspector.ledger.signing import get_key, get_verifier
+from inspector.lookups import or_404
 
 from .authentication import caller_of
 from .bodies import read_json
@@ -180,10 +179,7 @@ class CosignaturesView(Endpoint):
 
 
 def _find_checkpoint(request: Request, size: int | None) -> LedgerCheckpoint:
-    checkpoint = get_checkpoint(caller_of(request).workspace_id, size or None)
-    if checkpoint is None:
-        raise NotFound
-    return checkpoint
+    return or_404(get_checkpoint(caller_of(request).workspace_id, size or None))
 
 
 def _show(checkpoint: LedgerCheckpoint) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """GET live: the messages that were told since a cursor, each once, for programs that follow a workspace."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
@@ -10,14 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.search.cursors import CursorError
-from inspector.search.language import QueryError
 from inspector.search.news import begin, list_news, read_since, write_since
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import show_messages
+from .paging import FIELDS_ABOUT, choose
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .serializers import ChosenMessageSerializer, MessageSerializer
@@ -64,8 +61,6 @@ class LiveView(Endpoint):
                 zone=None,
                 may_see_secrets=may_see_secrets(key),
             )
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
         except CursorError as error:
             raise ProblemError(400, str(error), parameter="after") from error
         if found is None:

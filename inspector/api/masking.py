@@ -4,8 +4,6 @@ What is secret is what the codecs mask: the leaves of the field tree that say so
 so that every span of the tree still points at its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +14,8 @@ from inspector.intake.concealing import conceal_reading, has_tokens
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
+from inspector.keyring.models import KeyEvent
+from inspector.opening.reveals import Opening, disclose, find_openings_of
 from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
 
@@ -70,3 +70,12 @@ def show_layers(reading: Reading) -> list[dict[str, Any]]:
     """The layers of a reading as JSON types, their secrets masked."""
     masked = mask_layers(reading)
     return [layer.replace(text=text).to_dict() for layer, text in zip(reading.layers, masked, strict=True)]
+
+
+def open_for(key: ApiKey, message: Message) -> Opening | None:
+    """What keys have opened of a message, for an API key that may see it, and noted; else None."""
+    if not may_see_secrets(key):
+        return None
+    openings = find_openings_of(messages=[message])
+    disclose(openings, door=KeyEvent.Door.API, api_key=key)
+    return openings.get(message.pk)

@@ -1,52 +1,63 @@
 """GET messages and conversations: lists by keyset, and each in full."""
 
-from __future__ import annotations
-
 import uuid
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterator, Sequence, Set
+from itertools import islice
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dialects import make_visible
+from dialects import Field, make_visible, to_shallow_json
 from inspector.browsing.transcripts import tell_lines
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
+from inspector.lookups import or_404
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
-from inspector.search.cursors import CursorError, read_cursor
-from inspector.search.language import QueryError
+from inspector.search.cursors import read_cursor
+from inspector.threads import messages, selectors
 from inspector.threads import messages as message_reads
-from inspector.threads import selectors
 from inspector.threads.messages import Provenance, find_provenance
-from inspector.threads.models import Conversation, Message, Wording
+from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
-from .disclosures import open_for
 from .endpoints import Endpoint
 from .erasures import refuse_erased
-from .masking import may_see_secrets, show_layers
+from .masking import may_see_secrets, open_for, show_layers
 from .narrowing import FILTERS, read_filters
 from .paging import CURSOR as CURSOR
-from .paging import FIXED, OFFSET, cut_found, find_single, find_walk, offer_order, read_row_id, read_start, show_next
+from .paging import (
+    FIELDS_ABOUT,
+    FIXED,
+    OFFSET,
+    choose,
+    cut_found,
+    find_single,
+    find_walk,
+    offer_order,
+    read_row_id,
+    read_start,
+    show_next,
+)
 from .paging import LIMIT as LIMIT
-from .parameters import Names, Parameter
-from .problems import ProblemError
+from .parameters import Names, Number, Parameter
 from .serializers import (
     ConversationDetailSerializer,
     ConversationPageSerializer,
     ConversationSerializer,
     MessageDetailSerializer,
     MessageSerializer,
+    WordingSerializer,
 )
+from .shapes import list_of, show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 _CONVERSATIONS: Final = "conversations"
@@ -63,17 +74,10 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
     """A page of messages for a query; `raw:` finds no masked character for a key that may not have these."""
     key = caller_of(request)
     workspace = key.workspace
-    try:
-        before = read_cursor(cursor, workspace.pk)
-        found = search.search(
-            workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
-        )
-    except QueryError as error:
-        raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
-    except search.SlowQueryError as error:
-        raise ProblemError(503, str(error), retry_after=5) from error
+    before = read_cursor(cursor, workspace.pk)
+    found = search.search(
+        workspace=workspace, query=q, before=before, limit=limit + 1, may_see_secrets=may_see_secrets(key)
+    )
     page, on = cut_found(found, limit, workspace, at="order_time")
     return Response({"results": [choose(row, fields) for row in show_messages(page).values()], **on})
 
@@ -101,60 +105,25 @@ def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]
 
 def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
     check_effort()
-    return {
-        "id": message.pk,
-        "native_id": message.native_id or None,
-        "channel": origin.channel,
-        "conversation": message.conversation_id,
-        "trace": origin.trace,
-        "native_trace": message.trace_id or None,
-        "delivery": origin.delivery,
-        "record": message.record_id,
-        "part": message.part,
-        "dialect": message.dialect,
-        "carrier": message.carrier or None,
-        "performative": message.performative,
-        "topic": message.topic[:MAX_TOPIC_LENGTH] or None,
-        "sender": message.sender or None,
-        "receivers": message.receivers,
-        "english": message.english,
-        "at": message.order_time,
-        "at_basis": message.order_basis,
-        "severity": Message.Severity(message.severity).label,
-    }
+    return show(
+        MessageSerializer,
+        message,
+        native_id=message.native_id or None,
+        channel=origin.channel,
+        trace=origin.trace,
+        native_trace=message.trace_id or None,
+        delivery=origin.delivery,
+        carrier=message.carrier or None,
+        topic=message.topic[:MAX_TOPIC_LENGTH] or None,
+        sender=message.sender or None,
+        severity=Message.Severity(message.severity).label,
+    )
 
 
 def show_conversation(conversation: Conversation) -> dict[str, Any]:
     """A conversation as the list shows it."""
-    return {
-        "id": conversation.pk,
-        "native_id": conversation.native_id,
-        "channel": conversation.channel.name,
-        "subject": conversation.subject,
-        "state": get_state(conversation),
-        "agents": conversation.agents,
-        "dialects": conversation.dialects,
-        "message_count": conversation.message_count,
-        "missing_count": conversation.missing_count,
-        "severity": Message.Severity(conversation.severity).label,
-        "first_at": conversation.first_at,
-        "last_at": conversation.last_at,
-        "is_settled": conversation.is_settled,
-    }
-
-
-def show_wording(earlier: Wording) -> dict[str, Any]:
-    """An earlier wording of a message."""
-    return {
-        "number": earlier.number,
-        "english": earlier.english,
-        "also": list(earlier.also),
-        "decoder": earlier.decoder,
-        "since": earlier.since,
-        "until": earlier.until,
-        "cause": earlier.cause,
-        "because_of": earlier.because_of,
-    }
+    severity = Message.Severity(conversation.severity).label
+    return show(ConversationSerializer, conversation, state=get_state(conversation), severity=severity)
 
 
 class MessageView(Endpoint):
@@ -199,7 +168,7 @@ class MessageView(Endpoint):
                 "parent_basis": message.parent_basis,
                 "parent_why": message.parent_why,
                 "told_at": message.told_at,
-                "wordings": [show_wording(each) for each in list_wordings(message=message)],
+                "wordings": [show(WordingSerializer, each) for each in list_wordings(message=message)],
                 "is_withdrawn": is_hidden(record=message.record),
             }
         )
@@ -228,10 +197,7 @@ class ConversationsView(Endpoint):
         workspace = key.workspace
         wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
-        try:
-            meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         if self.given["order"] == FIXED:
             rows = selectors.filter_conversations(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_CONVERSATIONS, after=after)
@@ -253,9 +219,7 @@ class ConversationView(Endpoint):
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The conversation and a page of its messages in the order of time, each with what it answers."""
         workspace = caller_of(request).workspace
-        conversation = selectors.find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(selectors.find_conversation(workspace=workspace, conversation_id=conversation_id))
         window = read_timeline(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),
@@ -265,3 +229,62 @@ class ConversationView(Endpoint):
         lines = tell_lines(workspace=workspace, messages=window.rows)
         linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
         return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})
+
+
+MAX_NODES: Final = 2_000
+_NODE: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
+    "properties": {"depth": {"type": "integer"}, "children": {"type": "integer"}},
+    "required": ["depth", "children"],
+    "additionalProperties": {},
+}
+
+
+@extend_schema_field(list_of(_NODE))
+class NodesField(serializers.Field[Any, Any, Any, Any]):
+    """Fields in the order of the text."""
+
+
+class FieldWindowSerializer(serializers.Serializer[Any]):
+    """A window of the fields, each before its children; `next` is the offset of the window after, or null."""
+
+    results = NodesField()
+    next = serializers.IntegerField(allow_null=True)
+
+
+class FieldsView(Endpoint):
+    """The fields of one message's record."""
+
+    reads = "messages"
+    scopes: ClassVar = {"GET": "read"}
+    refusals: ClassVar = {"GET": (409, 410)}
+    parameters: ClassVar = {
+        "GET": (
+            Number(name="offset", about="the first field of the window", default=0, most=10**9),
+            Number(name="limit", about="how many fields", default=500, least=1, most=MAX_NODES),
+        )
+    }
+
+    @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
+    def get(self, request: Request, message_id: uuid.UUID) -> Response:
+        """A window of the field tree, in the order of the text; secrets are masked in it."""
+        message = or_404(messages.find_message(workspace=caller_of(request).workspace, message_id=message_id))
+        size = vars(message)["record_bytes"]
+        if size > MAX_BYTES_LOOKED_THROUGH:
+            return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
+        start, limit = self.given["offset"], self.given["limit"]
+        fields = messages.unfold(message=message).fields
+        window = list(islice(walk_fields(fields), start, start + limit + 1))
+        shown = [to_shallow_json(field) | {"depth": depth, "children": len(field.children)} for depth, field in window]
+        return Response({"results": shown[:limit], "next": start + limit if len(shown) > limit else None})
+
+
+def walk_fields(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
+    """Each field with its depth, before its children."""
+    stack = [(0, field) for field in reversed(fields)]
+    while stack:
+        check_effort()
+        depth, field = stack.pop()
+        yield depth, field
+        stack.extend((depth + 1, child) for child in reversed(field.children))

@@ -4,25 +4,44 @@ A list with pages is in an order in which no row moves, so that a walk misses an
 order that moves, such as the latest activity first, gives one page alone.
 """
 
-from __future__ import annotations
-
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
+from rest_framework import serializers
+from rest_framework.serializers import CharField, DateTimeField, Serializer
 
 from inspector.accounts.models import Workspace
 from inspector.search.conversations import find_meant
-from inspector.search.cursors import CursorError, Place, read_cursor, read_key, write_cursor, write_key
-from inspector.search.selectors import Found, SlowQueryError
+from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
+from inspector.search.selectors import Found
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
 from .parameters import Choice, Number, Parameter
 from .problems import ProblemError
+
+FIELDS_ABOUT: Final = "only these members of each row, and its id; all where it is left out"
+
+
+class ChosenMembers(serializers.Serializer[Any]):
+    """Each member but the id may be left out of an answer, by the parameter `fields`."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """The members; only the id is always there."""
+        members = super().get_fields()
+        for name, member in members.items():
+            member.required = name == "id"
+        return members
+
+
+def choose(row: dict[str, Any], names: Set[str] | None) -> dict[str, Any]:
+    """A row with only these members and its id; as it is where none are named."""
+    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
+
 
 CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
 LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=200, default=50)
@@ -32,7 +51,32 @@ OFFSET: Final = Number(
 )
 NEXT_OFFSET: Final = "deprecated: the `offset` of the page after, or null; go on by `next`, which nothing moves"
 FIXED: Final = "fixed"
+SEARCHED_BACK_TO: Final = (
+    "how far a search came whose time was up, null where it came to an end; `next` goes on from there"
+)
 Row = TypeVar("Row")
+
+
+def page_of(name: str, row: type[Serializer[Any]], about: str, *, is_searched: bool = False) -> type[Serializer[Any]]:
+    """The shape of a page of a list, as the schema names and describes it.
+
+    Args:
+        name: of the rows: `Message` makes `MessagePage`.
+        row: what each of them is.
+        about: what the page is, and in which order.
+        is_searched: whether the list is searched in, so that the time for that may be up.
+    """
+    members: dict[str, Any] = {"results": row(many=True), "next": CharField(allow_null=True)}
+    if is_searched:
+        members["searched_back_to"] = DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+    words = about if about.endswith(".") else f"{about}; `next` is the cursor of the page after, or null."
+    return type(f"{name}PageSerializer", (Serializer,), {"__doc__": words, **members})
+
+
+def chosen_of(name: str, row: type[Serializer[Any]], what: str) -> type[Serializer[Any]]:
+    """A row of which the parameter `fields` chooses members; `what` it is, as in "A message"."""
+    words = f"{what} in a list; with `fields` only its id and what was chosen."
+    return type(f"Chosen{name}Serializer", (ChosenMembers, row), {"__doc__": words})
 
 
 def offer_order(moving: str, *, about: str, fixed: str) -> Choice:
@@ -52,10 +96,7 @@ def read_place(given: Mapping[str, Any], workspace: Workspace) -> Place | None:
     Raises:
         ProblemError: 400 for a cursor that is none of this workspace's.
     """
-    try:
-        return read_cursor(given["cursor"], workspace.pk)
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
+    return read_cursor(given["cursor"], workspace.pk)
 
 
 def read_row_key(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> list[Any] | None:
@@ -64,10 +105,7 @@ def read_row_key(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> 
     Raises:
         ProblemError: 400 for a cursor that is none of this list of this workspace.
     """
-    try:
-        return read_key(given["cursor"], workspace.pk, of=of)
-    except CursorError as error:
-        raise ProblemError(400, str(error), parameter="cursor") from error
+    return read_key(given["cursor"], workspace.pk, of=of)
 
 
 def read_row_id(given: Mapping[str, Any], workspace: Workspace, *, of: str) -> uuid.UUID | None:
@@ -118,10 +156,7 @@ def find_page(
 
 
 def _find(rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
-    try:
-        return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
-    except SlowQueryError as error:
-        raise ProblemError(503, str(error), retry_after=5) from error
+    return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
 
 
 def find_walk(

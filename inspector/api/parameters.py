@@ -4,8 +4,6 @@ What is misspelt or out of range is refused by name. A parameter that is silentl
 believe in a filter that was never applied.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,12 +21,12 @@ INSTANT = "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Parameter:
     """A text of up to `most_characters`; the other kinds narrow it."""
 
     name: str
-    about: str
+    about: str = ""
     default: Any = None
     is_required: bool = False
     is_deprecated: bool = False
@@ -74,7 +72,7 @@ class Parameter:
             return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Number(Parameter):
     """A whole number from `least` to `most`."""
 
@@ -83,12 +81,10 @@ class Number(Parameter):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return f"a whole number from {self.least} to {self.most}"
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
     def read(self, text: str) -> int:
@@ -98,7 +94,7 @@ class Number(Parameter):
         return int(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
     """One of some words."""
 
@@ -106,12 +102,10 @@ class Choice(Parameter):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return f"one of {', '.join(self.choices)}"
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         return {"type": "string", "enum": list(self.choices)}
 
     def read(self, text: str) -> str:
@@ -121,7 +115,7 @@ class Choice(Parameter):
         return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Names(Parameter):
     """Some of these names, with commas between them; all of them where the parameter is left out."""
 
@@ -129,35 +123,31 @@ class Names(Parameter):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return f"names with commas between them, of {', '.join(self.choices)}"
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         one = f"({'|'.join(self.choices)})"
         return {"type": "string", "pattern": f"^{one}(,{one})*$", "maxLength": self.most_characters}
 
     def read(self, text: str) -> frozenset[str]:
         """The names."""
-        names = frozenset(super(Names, self).read(text).split(","))
+        names = frozenset(super().read(text).split(","))
         if not names <= frozenset(self.choices):
             raise ValueError
         return names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Id(Parameter):
     """The id of something."""
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return "an id: a UUID of 36 characters"
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         return {"type": "string", "format": "uuid"}
 
     def read(self, text: str) -> uuid.UUID:
@@ -167,18 +157,16 @@ class Id(Parameter):
         return uuid.UUID(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Moment(Parameter):
     """An instant with its zone (RFC 3339)."""
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return INSTANT
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What may stand there, as a JSON schema."""
         return {"type": "string", "format": "date-time"}
 
     def read(self, text: str) -> datetime:
@@ -192,7 +180,7 @@ def read_instant(text: str) -> datetime:
     Raises:
         ValueError: for what names none, has no zone, or lies at the ends of the calendar.
     """
-    if not _INSTANT.fullmatch(text):
+    if not (isinstance(text, str) and _INSTANT.fullmatch(text)):
         raise ValueError
     instant = datetime.fromisoformat(text.upper())
     if not 1900 <= instant.year <= 9000:

@@ -4,8 +4,6 @@ The numbers of `/metrics` are sums over all workspaces and name none of them. Th
 `METRICS_TOKEN` only a request that comes straight from it is answered, and whatever came through a proxy is not.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import threading

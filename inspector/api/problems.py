@@ -1,7 +1,5 @@
 """Errors as problem documents (RFC 9457), each saying what happened and what to do."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +16,9 @@ from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.leaving import GoneError
+from inspector.search.cursors import CursorError
+from inspector.search.language import QueryError
+from inspector.search.selectors import SlowQueryError
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,14 @@ TITLES = {
     500: "Something is wrong here",
     503: "Not now",
 }
+
+
+class BrokenBodyError(Exception):
+    """The body ended before it was complete, or its compression is damaged; `status` is what to answer."""
+
+    def __init__(self, reason: str, *, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -108,7 +117,13 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     elif isinstance(error, KeyringError):
         logger.error("the keyring cannot be used", exc_info=error)
         error = ProblemError(503, str(error))
-    elif isinstance(error, (GoneError, SpentError)):
+    elif isinstance(error, QueryError):
+        error = ProblemError(400, str(error), parameter="q", start=error.start, end=error.end)
+    elif isinstance(error, CursorError):
+        error = ProblemError(400, str(error), parameter="cursor")
+    elif isinstance(error, BrokenBodyError):
+        error = ProblemError(error.status, str(error))
+    elif isinstance(error, (GoneError, SpentError, SlowQueryError)):
         error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, (OperationalError, InterfaceError)):
         cut_off = is_cut_off(error)

@@ -1,7 +1,5 @@
 """The receipt of a delivery: what was received, and what became of it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -17,7 +15,8 @@ from inspector.ledger.reading import find_entry
 from inspector.threads.models import Message
 
 from .backlog import tell_wait
-from .choosing import ChosenMembers
+from .paging import chosen_of, page_of
+from .shapes import show
 
 LISTED_STATES: Final = [state for state in Delivery.State.values if state != Delivery.State.STAGED]
 
@@ -120,15 +119,9 @@ class DeliveryRowSerializer(serializers.Serializer[Any]):
     failure = serializers.CharField(allow_blank=True)
 
 
-class ChosenDeliverySerializer(ChosenMembers, DeliveryRowSerializer):
-    """A delivery in a list; with `fields` only its id and what was chosen."""
-
-
-class DeliveryPageSerializer(serializers.Serializer[Any]):
-    """Deliveries, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ChosenDeliverySerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+DeliveryPageSerializer: Final = page_of(
+    "Delivery", chosen_of("Delivery", DeliveryRowSerializer, "A delivery"), "Deliveries, newest first"
+)
 
 
 def show_delivery(delivery: Delivery, *, is_withdrawn: bool) -> dict[str, Any]:
@@ -205,12 +198,10 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
 def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:
     """The members of an act of withdrawal."""
     taken_back_by = withdrawal.taken_back_by
-    return {
-        "by": withdrawal.by.get_username(),
-        "at": withdrawal.at,
-        "reason": withdrawal.reason,
-        "taken_back_by": taken_back_by.get_username() if taken_back_by else None,
-        "taken_back_at": withdrawal.taken_back_at,
-        "taken_back_reason": withdrawal.taken_back_reason,
-        "is_done": not is_weighing(delivery=withdrawal.delivery),
-    }
+    return show(
+        WithdrawalSerializer,
+        withdrawal,
+        by=withdrawal.by.get_username(),
+        taken_back_by=taken_back_by.get_username() if taken_back_by else None,
+        is_done=not is_weighing(delivery=withdrawal.delivery),
+    )

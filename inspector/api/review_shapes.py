@@ -1,7 +1,5 @@
 """Reviews as the API shows them: queues, items and verdicts, of which a program learns what anybody may know."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -13,7 +11,10 @@ from inspector.audit.models.reviews import Rubric
 from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import QueueCount, count_reviewers
-from inspector.ledger.comparing import find_changed
+from inspector.ledger.reading import find_changed
+
+from .paging import page_of
+from .shapes import show
 
 STANDINGS: Final = ("holds", "stale", "unknown")
 STATES: Final = tuple(ReviewItem.State.values)
@@ -61,19 +62,19 @@ class QueueDetailSerializer(QueueSerializer):
     people = ReviewerSerializer(many=True, help_text="the busiest first; of two, nothing before both have spoken")
 
 
-class QueuePageSerializer(serializers.Serializer[Any]):
-    """Queues of the workspace, open ones first, the standing one last; `next` is the cursor of the page after."""
-
-    results = QueueSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+QueuePageSerializer: Final = page_of(
+    "Queue",
+    QueueSerializer,
+    "Queues of the workspace, open ones first, the standing one last; `next` is the cursor of the page after.",
+)
 
 
 class ItemSerializer(serializers.Serializer[Any]):
     """A conversation in a queue."""
 
     id = serializers.UUIDField()
-    queue = serializers.UUIDField()
-    conversation = serializers.UUIDField()
+    queue = serializers.UUIDField(source="queue_id")
+    conversation = serializers.UUIDField(source="conversation_id")
     state = serializers.ChoiceField(
         choices=STATES, help_text="second: one of two verdicts is in; both are shown when both are"
     )
@@ -88,11 +89,11 @@ class ItemSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
-class ItemPageSerializer(serializers.Serializer[Any]):
-    """Items, longest waiting first, signed-off ones newest first; `next` is the cursor of the page after."""
-
-    results = ItemSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+ItemPageSerializer: Final = page_of(
+    "Item",
+    ItemSerializer,
+    "Items, longest waiting first, signed-off ones newest first; `next` is the cursor of the page after.",
+)
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
@@ -119,8 +120,8 @@ class VerdictSerializer(serializers.Serializer[Any]):
     is_adjudication = serializers.BooleanField(help_text="it decided between two that differ")
     answers = AnswerSerializer(many=True)
     rubric = serializers.IntegerField(allow_null=True, help_text="the version of the rubric that was answered")
-    at = serializers.DateTimeField()
-    messages = serializers.IntegerField(help_text="how many messages were seen")
+    at = serializers.DateTimeField(source="created_at")
+    messages = serializers.IntegerField(source="seen_messages", help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
     is_changed = serializers.BooleanField(
         help_text="it is not what was entered in the ledger: somebody changed its row"
@@ -150,40 +151,29 @@ class GivenSerializer(serializers.Serializer[Any]):
 
 def show_queue(count: QueueCount) -> dict[str, Any]:
     """A queue and how far it is."""
-    queue = count.queue
-    return {
-        "id": queue.pk,
-        "name": queue.name,
-        "about": queue.about,
-        "reviewers": queue.reviewers,
-        "source": queue.source,
-        "is_standing": queue.is_standing,
-        "is_closed": queue.closed_at is not None,
-        "open": count.open,
-        "second": count.states.get(ReviewItem.State.SECOND, 0),
-        "disputed": count.states.get(ReviewItem.State.DISPUTED, 0),
-        "settled": count.settled,
-        "stale": count.stale,
-        "oldest": count.oldest,
-    }
+    return show(
+        QueueSerializer,
+        count.queue,
+        is_closed=count.queue.closed_at is not None,
+        open=count.open,
+        second=count.states.get(ReviewItem.State.SECOND, 0),
+        disputed=count.states.get(ReviewItem.State.DISPUTED, 0),
+        settled=count.settled,
+        stale=count.stale,
+        oldest=count.oldest,
+    )
 
 
 def show_item(item: ReviewItem) -> dict[str, Any]:
     """An item as anybody may know it; loaded as `audit.reviews.selectors` does."""
     is_told = not vars(item)["is_hidden"]
-    return {
-        "id": item.pk,
-        "queue": item.queue_id,
-        "conversation": item.conversation_id,
-        "state": item.state,
-        "needed": item.needed,
-        "why": item.why,
-        "added_at": item.added_at,
-        "holder": item.holder.get_username() if item.holder and item.is_held else None,
-        "held_until": item.held_until if item.is_held else None,
-        "verdict": item.verdict or None if is_told else None,
-        "ended_at": item.ended_at,
-    }
+    return show(
+        ItemSerializer,
+        item,
+        holder=item.holder.get_username() if item.holder and item.is_held else None,
+        held_until=item.held_until if item.is_held else None,
+        verdict=item.verdict or None if is_told else None,
+    )
 
 
 def show_whole_queue(count: QueueCount) -> dict[str, Any]:
@@ -227,21 +217,15 @@ def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
 def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UUID]) -> dict[str, Any]:
     """A verdict that this key may see; `changed` are those that are not as they were entered."""
     criteria = review.rubric.criteria if review.rubric else []
-    return {
-        "id": review.pk,
-        "reviewer": review.reviewer.get_username(),
-        "verdict": review.verdict,
-        "comment": review.comment,
-        "is_adjudication": review.is_adjudication,
-        "answers": [
-            {"criterion": criterion, "answer": answer}
-            for criterion, answer in zip(criteria, review.answers, strict=True)
-        ],
-        "rubric": review.rubric.number if review.rubric else None,
-        "at": review.created_at,
-        "messages": review.seen_messages,
-        "digest": bytes(review.binding.digest).hex() if review.binding else None,
-        "is_changed": review.pk in changed,
-        "standing": "stale" if standing.is_stale else "holds" if standing.is_known else "unknown",
-        "changes": [{"kind": kind, "count": change.count} for kind, change in standing.changes.items()],
-    }
+    answers = zip(criteria, review.answers, strict=True)
+    return show(
+        VerdictSerializer,
+        review,
+        reviewer=review.reviewer.get_username(),
+        answers=[{"criterion": criterion, "answer": answer} for criterion, answer in answers],
+        rubric=review.rubric.number if review.rubric else None,
+        digest=bytes(review.binding.digest).hex() if review.binding else None,
+        is_changed=review.pk in changed,
+        standing="stale" if standing.is_stale else "holds" if standing.is_known else "unknown",
+        changes=[{"kind": kind, "count": change.count} for kind, change in standing.changes.items()],
+    )

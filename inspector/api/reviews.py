@@ -1,19 +1,16 @@
 """Reviews: queues with their progress, their items, and acts of a key in the name of the member who made it."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.models import Workspace
-from inspector.audit import services
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.reviews import leases, verdicts
 from inspector.audit.reviews.queues import MAX_CRITERIA
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -28,13 +25,13 @@ from inspector.audit.reviews.selectors import (
     walk_queues,
 )
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
+from inspector.lookups import or_404
 
-from .authentication import caller_of
-from .documents import Document, OneOf, Text, Texts
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .documents import Document, Text, Texts
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_page, read_place
 from .parameters import Choice
-from .people import ACT_REFUSALS, act_for
 from .problems import ProblemError
 from .review_shapes import (
     GivenSerializer,
@@ -54,7 +51,7 @@ logger = logging.getLogger(__name__)
 _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
     (
-        OneOf(name="verdict", choices=Review.Verdict.values, is_required=True),
+        Choice(name="verdict", choices=Review.Verdict.values, is_required=True),
         Text(name="comment", most_characters=MAX_COMMENT_LENGTH, about="why"),
         Text(
             name="seen",
@@ -139,7 +136,7 @@ class NextView(Endpoint):
         """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
         queue = _find_queue(request, queue_id)
         with act_for(request) as person:
-            item = services.claim_next(membership=person, queue=queue)
+            item = leases.claim_next(membership=person, queue=queue)
         if item is None:
             raise ProblemError(409, "nothing waits in this queue for the member who made this key")
         logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
@@ -166,17 +163,17 @@ class LeaseView(Endpoint):
     @extend_schema(operation_id="take_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, item_id: uuid.UUID) -> Response:
         """Claim it for half an hour, in the name of the member who made the key; 409 where another person does."""
-        return _lease(request, item_id, services.claim)
+        return _lease(request, item_id, leases.claim)
 
     @extend_schema(operation_id="hold_review", request=None, responses={200: ItemDetailSerializer})
     def put(self, request: Request, item_id: uuid.UUID) -> Response:
         """Hold it for another half hour from now on; 409 where one does not hold it any more."""
-        return _lease(request, item_id, services.renew)
+        return _lease(request, item_id, leases.renew)
 
     @extend_schema(operation_id="give_review_back", request=None, responses={200: ItemDetailSerializer})
     def delete(self, request: Request, item_id: uuid.UUID) -> Response:
         """Give it back, so that anybody may take it; 409 where one does not hold it any more."""
-        return _lease(request, item_id, services.release)
+        return _lease(request, item_id, leases.release)
 
 
 class VerdictView(Endpoint):
@@ -194,14 +191,14 @@ class VerdictView(Endpoint):
         item, said = _find_item(request, item_id), dict(_VERDICT.read(request))
         seen = _read_digest(said.pop("seen"))
         with act_for(request) as person:
-            review = services.judge_item(membership=person, item=item, seen=seen, **said)
+            review = verdicts.judge_item(membership=person, item=item, seen=seen, **said)
         logger.info("key %s: gave verdict %s in review %s", caller_of(request).prefix, review.pk, item.pk)
         return Response(show_given(review, _find_item(request, item_id)), status=201)
 
     @extend_schema(operation_id="withdraw_verdict", request=None, responses={200: ItemDetailSerializer})
     def delete(self, request: Request, item_id: uuid.UUID) -> Response:
         """Take one's verdict back as long as the other reviewer has not spoken. It is kept, as withdrawn."""
-        return _lease(request, item_id, services.withdraw_verdict)
+        return _lease(request, item_id, verdicts.withdraw_verdict)
 
 
 def _lease(request: Request, item_id: uuid.UUID, act: Any) -> Response:
@@ -221,17 +218,11 @@ def _read_digest(text: str) -> bytes:
 
 
 def _find_queue(request: Request, queue_id: uuid.UUID) -> ReviewQueue:
-    queue = find_queue(workspace=_workspace_of(request), queue_id=queue_id)
-    if queue is None:
-        raise NotFound
-    return queue
+    return or_404(find_queue(workspace=_workspace_of(request), queue_id=queue_id))
 
 
 def _find_item(request: Request, item_id: uuid.UUID) -> ReviewItem:
-    item = find_item(workspace=_workspace_of(request), item_id=item_id)
-    if item is None:
-        raise NotFound
-    return item
+    return or_404(find_item(workspace=_workspace_of(request), item_id=item_id))
 
 
 def _workspace_of(request: Request) -> Workspace:

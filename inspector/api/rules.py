@@ -1,7 +1,6 @@
-"""GET rules: what looks for findings, how it is set in the workspace, and how much it has found."""
+"""GET rules, channels and saved searches: what a query or a filter can name in the workspace."""
 
-from __future__ import annotations
-
+import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -9,14 +8,17 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.accounts.selectors import find_membership, walk_channels
 from inspector.audit.findings.selectors import RuleCount, count_by_rule
 from inspector.audit.findings.settings import Settings, load_settings
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
+from inspector.search.saved import walk_saved
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .shapes import show
 
 _RULES: Final = "rules"
 
@@ -24,7 +26,10 @@ _RULES: Final = "rules"
 class RuleSerializer(serializers.Serializer[Any]):
     """A rule; docs/findings.md says what each finds."""
 
-    id = serializers.CharField(help_text="its code, as `rule` of a finding and `rule:` in a query name it")
+    id = serializers.CharField(
+        source="code",
+        help_text="its code, as `rule` of a finding and `rule:` in a query name it",
+    )
     title = serializers.CharField()
     why = serializers.CharField(help_text="why it matters")
     group = serializers.CharField()
@@ -35,11 +40,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     latest_at = serializers.DateTimeField(allow_null=True, help_text="the time of the latest message that it found")
 
 
-class RulePageSerializer(serializers.Serializer[Any]):
-    """Rules in the order of their codes; `next` is the cursor of the page after, or null."""
-
-    results = RuleSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+RulePageSerializer: Final = page_of("Rule", RuleSerializer, "Rules in the order of their codes")
 
 
 class RulesView(Endpoint):
@@ -64,14 +65,93 @@ class RulesView(Endpoint):
 
 def show_rule(rule: Rule, settings: Settings, count: RuleCount | None) -> dict[str, Any]:
     """A rule as the list shows it; one that found nothing has no count."""
-    return {
-        "id": rule.code,
-        "title": rule.title,
-        "why": rule.why,
-        "group": rule.group,
-        "severity": SEVERITIES[settings.find_severity(rule)],
-        "is_on": settings.is_on(rule.code),
-        "open": count.open if count else 0,
-        "total": count.total if count else 0,
-        "latest_at": count.latest if count else None,
-    }
+    return show(
+        RuleSerializer,
+        rule,
+        severity=SEVERITIES[settings.find_severity(rule)],
+        is_on=settings.is_on(rule.code),
+        open=count.open if count else 0,
+        total=count.total if count else 0,
+        latest_at=count.latest if count else None,
+    )
+
+
+_CHANNELS: Final = "channels"
+
+
+class ChannelSerializer(serializers.Serializer[Any]):
+    """A channel: a namespace of ids. `channel:` in a query finds what came by it."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+ChannelPageSerializer: Final = page_of(
+    "Channel",
+    ChannelSerializer,
+    "Channels in the order in which they were made",
+)
+
+
+class ChannelsView(Endpoint):
+    """The channels of the workspace."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+
+    @extend_schema(operation_id="list_channels", responses=ChannelPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of channels."""
+        given, workspace = self.given, caller_of(request).workspace
+        key = read_row_key(given, workspace, of=_CHANNELS)
+        after = uuid.UUID(key[0]) if key else None
+        found = walk_channels(workspace=workspace, after=after, limit=given["limit"] + 1)
+        page, cursor = cut_keyed(found, given, workspace, lambda channel: [str(channel.pk)], of=_CHANNELS)
+        rows = [show(ChannelSerializer, each) for each in page]
+        return Response({"results": rows, "next": cursor})
+
+
+_SEARCHES: Final = "searches"
+
+
+class SavedSearchSerializer(serializers.Serializer[Any]):
+    """A query that somebody saved under a name."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    query = serializers.CharField(allow_blank=True, help_text="as `q` takes it")
+    is_shared = serializers.BooleanField(help_text="false: it is seen by its saver alone")
+    saved_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+SavedSearchPageSerializer: Final = page_of(
+    "SavedSearch",
+    SavedSearchSerializer,
+    "Saved searches in the order in which they were made",
+)
+
+
+class SearchesView(Endpoint):
+    """The searches that are saved in the workspace."""
+
+    scopes: ClassVar = {"GET": "read"}
+    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
+
+    @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
+    def get(self, request: Request) -> Response:
+        """A page of the shared searches, and of those of the member who made the key, while that is a member."""
+        given, key = self.given, caller_of(request)
+        workspace = key.workspace
+        maker = find_membership(user=key.created_by, slug=workspace.slug) if key.created_by else None
+        place = read_row_key(given, workspace, of=_SEARCHES)
+        found = walk_saved(
+            workspace=workspace,
+            user_id=maker.user_id if maker else None,
+            after=uuid.UUID(place[0]) if place else None,
+            limit=given["limit"] + 1,
+        )
+        page, cursor = cut_keyed(found, given, workspace, lambda saved: [str(saved.pk)], of=_SEARCHES)
+        rows = [show(SavedSearchSerializer, saved, saved_by=saved.saved_by.get_username()) for saved in page]
+        return Response({"results": rows, "next": cursor})

@@ -1,14 +1,11 @@
 """Audit samples: the list of them, one with its seed and strata, what it drew, and drawing one."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,13 +20,14 @@ from inspector.audit.samples.drawing import (
     list_drawn,
     list_samples,
 )
+from inspector.lookups import or_404
 
-from .authentication import caller_of
-from .documents import Document, Instant, OneOf, Text, Texts, Whole
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .documents import Document, Text, Texts, Whole
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, cut_page, read_place, read_row_key
-from .parameters import Number
-from .people import ACT_REFUSALS, act_for
+from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
+from .parameters import Choice, Moment, Number
+from .shapes import show
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +38,11 @@ _WANTED: Final = Document(
     '{"name": "November", "stratum": "dialect", "wanted": 25}',
     (
         Text(name="name", is_required=True, most_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
-        OneOf(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
+        Choice(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
         Whole(name="wanted", is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"),
         Text(name="seed", most_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
-        Instant(name="since", about="only conversations that were active from here on"),
-        Instant(name="until", about="only conversations that were active before this"),
+        Moment(name="since", about="only conversations that were active from here on"),
+        Moment(name="until", about="only conversations that were active before this"),
         Whole(name="reviewers", default=1, least=1, most=2, about="how many review each conversation"),
         Texts(name="criteria", default=(), most=MAX_CRITERIA, most_characters=MAX_CRITERION_LENGTH, about="the rubric"),
     ),
@@ -55,8 +53,8 @@ class SampleSerializer(serializers.Serializer[Any]):
     """An audit sample: how it was drawn, so that anybody can draw it again."""
 
     id = serializers.UUIDField()
-    name = serializers.CharField()
-    queue = serializers.UUIDField(help_text="the queue of reviews that it filled")
+    name = serializers.CharField(source="queue.name")
+    queue = serializers.UUIDField(source="queue_id", help_text="the queue of reviews that it filled")
     method = serializers.CharField(help_text="by which rules the seed drew")
     seed = serializers.CharField()
     stratum = serializers.ChoiceField(choices=AuditSample.Stratum.values)
@@ -71,11 +69,7 @@ class SampleSerializer(serializers.Serializer[Any]):
     made_at = serializers.DateTimeField()
 
 
-class SamplePageSerializer(serializers.Serializer[Any]):
-    """Samples, newest first; `next` is the cursor of the page after, or null."""
-
-    results = SampleSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+SamplePageSerializer: Final = page_of("Sample", SampleSerializer, "Samples, newest first")
 
 
 class StratumSerializer(serializers.Serializer[Any]):
@@ -103,11 +97,11 @@ class DrawnSerializer(serializers.Serializer[Any]):
     item = serializers.UUIDField(allow_null=True, help_text="its item in the queue of the sample, the latest")
 
 
-class DrawnPageSerializer(serializers.Serializer[Any]):
-    """Conversations in the order they were drawn; `next` is the cursor of the page after, or null."""
-
-    results = DrawnSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+DrawnPageSerializer: Final = page_of(
+    "Drawn",
+    DrawnSerializer,
+    "Conversations in the order they were drawn",
+)
 
 
 class SamplesView(Endpoint):
@@ -184,23 +178,7 @@ class DrawnView(Endpoint):
 
 def show_sample(sample: AuditSample) -> dict[str, Any]:
     """A sample as the list shows it."""
-    return {
-        "id": sample.pk,
-        "name": sample.queue.name,
-        "queue": sample.queue_id,
-        "method": sample.method,
-        "seed": sample.seed,
-        "stratum": sample.stratum,
-        "wanted": sample.wanted,
-        "since": sample.since,
-        "until": sample.until,
-        "population": sample.population,
-        "drawn": sample.drawn,
-        "unsettled": sample.unsettled,
-        "digest": bytes(sample.digest).hex(),
-        "made_by": sample.made_by.get_username(),
-        "made_at": sample.made_at,
-    }
+    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex(), made_by=sample.made_by.get_username())
 
 
 def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
@@ -215,7 +193,4 @@ def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
 
 
 def _find(request: Request, sample_id: uuid.UUID) -> AuditSample:
-    sample = find_sample(workspace=caller_of(request).workspace, sample_id=sample_id)
-    if sample is None:
-        raise NotFound
-    return sample
+    return or_404(find_sample(workspace=caller_of(request).workspace, sample_id=sample_id))

@@ -1,23 +1,22 @@
 """GET the sequence of a conversation: a window of its timeline as arrows, messages alike in a row taken together."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
+from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 
 from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, NEXT_OFFSET, OFFSET, read_start, show_next
 from .parameters import Choice, Number
+from .shapes import show
 from .tree_shapes import BEARERS_HELP
 
 ALIKE: Final = ("together", "apart")
@@ -29,7 +28,7 @@ class ArrowSerializer(serializers.Serializer[Any]):
     number = serializers.IntegerField(help_text="of the first message in the conversation, from 1")
     count = serializers.IntegerField(help_text="how many messages it is")
     messages = serializers.ListField(child=serializers.UUIDField(), help_text="their ids, in order")
-    first_at = serializers.DateTimeField()
+    first_at = serializers.DateTimeField(source="at")
     last_at = serializers.DateTimeField()
     at_basis = serializers.CharField(
         help_text="source of the times: wire (the message itself), envelope, start, receipt"
@@ -48,9 +47,9 @@ class ArrowSerializer(serializers.Serializer[Any]):
     parent_basis = serializers.CharField(allow_blank=True)
     parent_why = serializers.CharField(allow_blank=True)
     is_parent_missing = serializers.BooleanField(help_text="whether it cites a message that was not received")
-    parent_bearers = serializers.IntegerField(help_text=BEARERS_HELP)
+    parent_bearers = serializers.IntegerField(source="bearers", help_text=BEARERS_HELP)
     missing_id = serializers.CharField(
-        allow_blank=True, help_text="the id that it cites in both cases, where that is known"
+        source="missing_name", allow_blank=True, help_text="the id that it cites in both cases, where that is known"
     )
 
 
@@ -86,9 +85,7 @@ class SequenceView(Endpoint):
         Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
         """
         workspace = caller_of(request).workspace
-        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
         arrows, window = read_sequence(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),
@@ -109,27 +106,14 @@ class SequenceView(Endpoint):
 def show_arrow(arrow: Arrow) -> dict[str, Any]:
     """An arrow as the API shows it."""
     first = arrow.first
-    return {
-        "number": first.position + 1,
-        "count": arrow.count,
-        "messages": [step.id for step in arrow.steps],
-        "first_at": first.at,
-        "last_at": arrow.last.at,
-        "at_basis": first.at_basis,
-        "seconds_since": None if arrow.since is None else arrow.since.total_seconds(),
-        "sender": first.sender or None,
-        "receivers": list(first.receivers),
-        "is_broadcast": first.is_broadcast,
-        "performative": first.performative,
-        "native_act": first.native_act,
-        "topic": first.topic,
-        "english": first.english,
-        "is_failed": first.is_failed,
-        "is_sealed": first.is_sealed,
-        "parent": first.parent,
-        "parent_basis": first.parent_basis,
-        "parent_why": first.parent_why,
-        "is_parent_missing": bool(first.missing) and not first.bearers,
-        "parent_bearers": first.bearers,
-        "missing_id": first.missing_name,
-    }
+    return show(
+        ArrowSerializer,
+        first,
+        number=first.position + 1,
+        count=arrow.count,
+        messages=[step.id for step in arrow.steps],
+        last_at=arrow.last.at,
+        seconds_since=None if arrow.since is None else arrow.since.total_seconds(),
+        sender=first.sender or None,
+        is_parent_missing=bool(first.missing) and not first.bearers,
+    )

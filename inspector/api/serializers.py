@@ -1,7 +1,5 @@
 """The shapes of what the API answers with, for the schema and for readers of it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
@@ -9,16 +7,11 @@ from rest_framework import serializers
 
 from inspector.threads.models import Conversation, Message, Wording
 
-from .choosing import ChosenMembers
-from .paging import NEXT_OFFSET
+from .paging import NEXT_OFFSET, chosen_of, page_of
 from .receipts import ReceiptSerializer
 from .shapes import list_of, refer
 
 SEVERITIES = Message.Severity.labels
-
-SEARCHED_BACK_TO: Final = (
-    "how far a search came whose time was up, null where it came to an end; `next` goes on from there"
-)
 
 
 class MessageSerializer(serializers.Serializer[Any]):
@@ -27,11 +20,11 @@ class MessageSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     native_id = serializers.CharField(allow_null=True, help_text="its id in the message or its envelope")
     channel = serializers.CharField()
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     trace = serializers.UUIDField(allow_null=True)
     native_trace = serializers.CharField(allow_null=True, help_text="the trace's id in the message or its envelope")
     delivery = serializers.UUIDField(help_text="the first that brought it and is not withdrawn")
-    record = serializers.UUIDField()
+    record = serializers.UUIDField(source="record_id")
     part = serializers.IntegerField()
     dialect = serializers.CharField()
     carrier = serializers.CharField(
@@ -42,9 +35,9 @@ class MessageSerializer(serializers.Serializer[Any]):
     sender = serializers.CharField(allow_null=True)
     receivers = serializers.ListField(child=serializers.CharField())
     english = serializers.CharField(help_text="empty until the conversation is processed")
-    at = serializers.DateTimeField(help_text="the time of its order key")
+    at = serializers.DateTimeField(source="order_time", help_text="the time of its order key")
     at_basis = serializers.CharField(
-        help_text="source of that time: wire (the message itself), envelope, start, receipt"
+        source="order_basis", help_text="source of that time: wire (the message itself), envelope, start, receipt"
     )
     severity = serializers.ChoiceField(choices=SEVERITIES, help_text="the most severe note")
 
@@ -72,16 +65,8 @@ class WaitedReceiptSerializer(ReceiptSerializer):
     has_more_messages = serializers.BooleanField(required=False)
 
 
-class ChosenMessageSerializer(ChosenMembers, MessageSerializer):
-    """A message in a list; with `fields` only its id and what was chosen."""
-
-
-class MessagePageSerializer(serializers.Serializer[Any]):
-    """Messages, newest first; `next` is the cursor of the page after, or null."""
-
-    results = ChosenMessageSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+ChosenMessageSerializer: Final = chosen_of("Message", MessageSerializer, "A message")
+MessagePageSerializer: Final = page_of("Message", ChosenMessageSerializer, "Messages, newest first", is_searched=True)
 
 
 class WordingSerializer(serializers.Serializer[Any]):
@@ -123,7 +108,7 @@ class ConversationSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     native_id = serializers.CharField(allow_blank=True)
-    channel = serializers.CharField()
+    channel = serializers.CharField(source="channel.name")
     subject = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=Conversation.State.values)
     agents = serializers.ListField(child=serializers.CharField())
@@ -136,16 +121,12 @@ class ConversationSerializer(serializers.Serializer[Any]):
     is_settled = serializers.BooleanField()
 
 
-class ChosenConversationSerializer(ChosenMembers, ConversationSerializer):
-    """A conversation in a list; with `fields` only its id and what was chosen."""
-
-
-class ConversationPageSerializer(serializers.Serializer[Any]):
-    """Conversations; `next` is the cursor of the page after, or null."""
-
-    results = ChosenConversationSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+ConversationPageSerializer: Final = page_of(
+    "Conversation",
+    chosen_of("Conversation", ConversationSerializer, "A conversation"),
+    "Conversations",
+    is_searched=True,
+)
 
 
 class LinkedMessageSerializer(MessageSerializer):

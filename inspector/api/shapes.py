@@ -1,13 +1,13 @@
 """The normalised record as JSON schemas, worked out from the codecs' own values, so that neither can drift."""
 
-from __future__ import annotations
-
 import types
 import typing
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from drf_spectacular.plumbing import ResolvedComponent
+from rest_framework.serializers import Serializer
 
 import dialects
 from dialects import Candidate, Field, Layer, Loss, Message, Note
@@ -93,6 +93,14 @@ def describe_type(kind: Any) -> dict[str, Any]:
 def name_of(value: type[Any]) -> str:
     """The component's name: what the API calls a message in a list is another thing than the codecs' message."""
     return f"Told{value.__name__}"
+
+
+def show(shape: type[Serializer[Any]], row: Any, **worked_out: Any) -> dict[str, Any]:
+    """A row in the shape that the schema has of it: each member by its `source` or name in the row, or worked out."""
+    return {
+        name: worked_out[name] if name in worked_out else attrgetter(member.source or name)(row)
+        for name, member in shape._declared_fields.items()
+    }
 
 
 TEXT_OR_NULL: Final = or_null({"type": "string"})

@@ -5,8 +5,6 @@ Protobuf is stored as OTLP's own JSON, a span a line with its resource and scope
 of the body as it was received.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator
@@ -30,8 +28,7 @@ from inspector.intake.containers import Arrival
 from inspector.intake.models import Delivery
 
 from .authentication import ExporterAuthentication, caller_of
-from .beginnings import look_at_beginning
-from .bodies import BrokenBodyError, is_asked_first, read_body
+from .bodies import is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_channel, read_idempotency_key, refuse_crowd, take_body
 from .problems import ProblemError
@@ -124,13 +121,10 @@ def bound_body(arrival: Arrival) -> Iterator[bytes]:
     Raises:
         ProblemError: 400, 408 or 413 for one that breaks off or is too long; nothing of it is stored.
     """
-    try:
-        for piece in arrival:
-            if arrival.size_bytes > MAX_PROTOBUF_BYTES:
-                raise ProblemError(413, f"a body of Protobuf has at most {MAX_PROTOBUF_BYTES} bytes: send it in parts")
-            yield piece
-    except BrokenBodyError as error:
-        raise ProblemError(error.status, str(error)) from error
+    for piece in arrival:
+        if arrival.size_bytes > MAX_PROTOBUF_BYTES:
+            raise ProblemError(413, f"a body of Protobuf has at most {MAX_PROTOBUF_BYTES} bytes: send it in parts")
+        yield piece
 
 
 def parse_export(body: bytes) -> ExportTraceServiceRequest:

@@ -1,7 +1,5 @@
 """GET facets and totals: how the messages that a query means are spread, and how much there is of everything."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -13,7 +11,7 @@ from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.browsing.activity import sum_messages
 from inspector.intake.selectors import sum_deliveries
 from inspector.search.facets import COUNTED, Facet, count_facets
-from inspector.search.language import QueryError, list_terms
+from inspector.search.language import list_terms
 from inspector.search.selectors import fetch, read_query
 
 from .authentication import caller_of
@@ -21,6 +19,7 @@ from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .parameters import Parameter
 from .problems import ProblemError
+from .shapes import show
 
 PATIENCE_MS: Final = 1500
 _LISTS: Final = ("conversations", "traces", "agents", "findings")
@@ -65,11 +64,8 @@ class FacetsView(Endpoint):
     def get(self, request: Request) -> Response:
         """The commonest dialects, acts, senders, receivers, severities and rules of the newest messages it means."""
         key, query = caller_of(request), self.given["q"]
-        try:
-            terms = list(list_terms(read_query(query)))
-            found = count_facets(workspace=key.workspace, query=query, may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        terms = list(list_terms(read_query(query)))
+        found = count_facets(workspace=key.workspace, query=query, may_see_secrets=may_see_secrets(key))
         if found is None:
             raw = next((term for term in terms if term.name == "raw"), None)
             if raw is not None and not may_see_secrets(key):
@@ -89,13 +85,7 @@ class FacetsView(Endpoint):
 
 def show_facet(facet: Facet) -> dict[str, Any]:
     """A name with its values."""
-    return {
-        "name": facet.name,
-        "values": [{"value": each.value, "count": each.count, "is_chosen": each.is_chosen} for each in facet.values],
-        "more": facet.more,
-        "adds": facet.adds,
-        "is_all": facet.is_all,
-    }
+    return show(FacetSerializer, facet, values=[show(FacetValueSerializer, each) for each in facet.values])
 
 
 class CountSerializer(serializers.Serializer[Any]):

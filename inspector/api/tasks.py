@@ -1,7 +1,5 @@
 """GET the tasks of a conversation, with its measures, as of a moment."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,10 +10,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.lookups import or_404
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.events import EVENTS, LINKS
@@ -108,7 +106,6 @@ class Moment(Parameter):
 
     @property
     def allowed(self) -> str:
-        """What may stand there, in words."""
         return "now, or a time with its zone such as 2026-11-21T09:00:00Z"
 
     def read(self, text: str) -> datetime:
@@ -144,9 +141,7 @@ class TasksView(Endpoint):
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """A page of tasks, and the measures of all of them."""
         workspace = caller_of(request).workspace
-        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise NotFound
+        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
         given, of = self.given, f"tasks {conversation.pk}"
         moment = given["as_of"] or find_moment(conversation=conversation)
         after = read_row_id(given, workspace, of=of)

@@ -1,18 +1,15 @@
 """GET traces, and windows of trees: of a trace or a conversation, as rows or as bars over time."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.lookups import or_404
 from inspector.search.conversations import mean_traces
-from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import read_instant
 from inspector.threads.selectors import find_conversation
@@ -22,14 +19,14 @@ from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
 from .authentication import caller_of
-from .choosing import FIELDS_ABOUT, choose
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import CURSOR, LIMIT, ORDER, show_linked
 from .narrowing import FILTERS, read_filters
-from .paging import FIXED, find_single, find_walk, read_row_id
+from .paging import FIELDS_ABOUT, FIXED, choose, find_single, find_walk, read_row_id
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
+from .shapes import show
 from .tree_shapes import (
     TraceDetailSerializer,
     TracePageSerializer,
@@ -55,23 +52,8 @@ WINDOW: Final = (
 
 def show_trace(trace: Trace) -> dict[str, Any]:
     """A trace as the list shows it."""
-    return {
-        "id": trace.pk,
-        "native_id": trace.native_id,
-        "channel": trace.channel.name if trace.channel else None,
-        "subject": trace.subject,
-        "state": trace.state,
-        "agents": trace.agents,
-        "dialects": trace.dialects,
-        "message_count": trace.message_count,
-        "conversation_count": trace.conversation_count,
-        "missing_count": trace.missing_count,
-        "open_count": trace.open_count,
-        "severity": Message.Severity(trace.severity).label,
-        "first_at": trace.first_at,
-        "last_at": trace.last_at,
-        "is_settled": trace.is_settled,
-    }
+    channel = trace.channel.name if trace.channel else None
+    return show(TraceSerializer, trace, channel=channel, severity=Message.Severity(trace.severity).label)
 
 
 class TracesView(Endpoint):
@@ -97,10 +79,7 @@ class TracesView(Endpoint):
         workspace = key.workspace
         wanted = read_filters(self.given, workspace)
         after = read_row_id(self.given, workspace, of=_TRACES)
-        try:
-            meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        except QueryError as error:
-            raise ProblemError(400, str(error), parameter="q", start=error.start, end=error.end) from error
+        meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
         if self.given["order"] == FIXED:
             rows = filter_traces(workspace=workspace, **wanted).order_by("-pk")
             page, on = find_walk(rows, meant, self.given, workspace, of=_TRACES, after=after)
@@ -183,17 +162,11 @@ class ConversationWaterfallView(Endpoint):
 
 
 def _find_trace(request: Request, trace_id: uuid.UUID) -> Trace:
-    trace = find_trace(workspace=caller_of(request).workspace, trace_id=trace_id)
-    if trace is None:
-        raise NotFound
-    return trace
+    return or_404(find_trace(workspace=caller_of(request).workspace, trace_id=trace_id))
 
 
 def _find_conversation(request: Request, conversation_id: uuid.UUID) -> Conversation:
-    conversation = find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id)
-    if conversation is None:
-        raise NotFound
-    return conversation
+    return or_404(find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id))
 
 
 def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:

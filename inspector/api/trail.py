@@ -1,7 +1,5 @@
 """The trail: who did what, when and on what, newest first; read by keys with the scope for it."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -17,9 +15,10 @@ from inspector.trail.selectors import Wanted
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
 from .parameters import Choice, Id, Moment, Parameter
 from .problems import ProblemError
+from .shapes import show
 
 MAX_WORDS_LENGTH: Final = 200
 _OF: Final = "the trail of a program"
@@ -45,22 +44,18 @@ class ThingSerializer(serializers.Serializer[Any]):
 class DeedSerializer(serializers.Serializer[Any]):
     """An action; docs/trail.md lists the kinds."""
 
-    number = serializers.IntegerField(help_text="in its workspace, by the database, without a gap")
+    number = serializers.IntegerField(source="sequence", help_text="in its workspace, by the database, without a gap")
     at = serializers.DateTimeField()
     actor = DoerSerializer()
     address = serializers.CharField(allow_blank=True, help_text="that the request came from; empty outside of one")
-    deed = serializers.CharField(help_text="the code of its kind")
+    deed = serializers.CharField(source="code", help_text="the code of its kind")
     told = serializers.CharField(help_text="the action in a sentence")
     object = ThingSerializer(allow_null=True)
     about = serializers.ListField(child=serializers.UUIDField(), help_text="the ids of all that it concerns")
     details = serializers.DictField()
 
 
-class DeedPageSerializer(serializers.Serializer[Any]):
-    """Actions, newest first; `next` is the cursor of the page after, or null."""
-
-    results = DeedSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
+DeedPageSerializer: Final = page_of("Deed", DeedSerializer, "Actions, newest first")
 
 
 class TrailView(Endpoint):
@@ -113,14 +108,9 @@ def _read_actor(text: str) -> tuple[str, str] | None:
 def show_deed(deed: Deed) -> dict[str, Any]:
     """A deed as the list shows it."""
     thing = {"kind": deed.object_kind, "id": deed.object_id, "label": deed.object_label}
-    return {
-        "number": deed.sequence,
-        "at": deed.at,
-        "actor": {"kind": deed.actor_kind, "id": deed.actor_id, "name": deed.actor_name},
-        "address": deed.address,
-        "deed": deed.code,
-        "told": deed.told,
-        "object": thing if deed.object_kind else None,
-        "about": deed.about,
-        "details": deed.details,
-    }
+    return show(
+        DeedSerializer,
+        deed,
+        actor={"kind": deed.actor_kind, "id": deed.actor_id, "name": deed.actor_name},
+        object=thing if deed.object_kind else None,
+    )

@@ -1,7 +1,5 @@
 """The shapes of traces and of windows of trees, for the schema and for readers of it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -10,8 +8,8 @@ from inspector.threads.models import Conversation
 from inspector.threads.placing.citations import MAX_BEARERS
 from inspector.threads.trees.lines import Kind, Outcome
 
-from .choosing import ChosenMembers
-from .serializers import SEARCHED_BACK_TO, SEVERITIES, LinkedMessageSerializer
+from .paging import chosen_of, page_of
+from .serializers import SEVERITIES, LinkedMessageSerializer
 
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MAX_BEARERS + 1}: more"
@@ -38,16 +36,9 @@ class TraceSerializer(serializers.Serializer[Any]):
     is_settled = serializers.BooleanField()
 
 
-class ChosenTraceSerializer(ChosenMembers, TraceSerializer):
-    """A trace in a list; with `fields` only its id and what was chosen."""
-
-
-class TracePageSerializer(serializers.Serializer[Any]):
-    """Traces; `next` is the cursor of the page after, or null."""
-
-    results = ChosenTraceSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-    searched_back_to = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+TracePageSerializer: Final = page_of(
+    "Trace", chosen_of("Trace", TraceSerializer, "A trace"), "Traces", is_searched=True
+)
 
 
 class TraceDetailSerializer(TraceSerializer):

@@ -1,26 +1,23 @@
 """The withdrawal of a delivery: a person's act, which a key with the scope for it does in their name."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake import selectors, services
 from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal
+from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import act_for, caller_of
 from .bodies import read_json
 from .endpoints import Endpoint
 from .parameters import Parameter
-from .people import act_for
 from .problems import ProblemError
 from .receipts import WithdrawalSerializer, make_withdrawal
 
@@ -53,9 +50,7 @@ class WithdrawalView(Endpoint):
     @extend_schema(operation_id="get_withdrawal", responses=WithdrawalSerializer)
     def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """The withdrawal in force; 404 where there is none."""
-        found = find_withdrawal(delivery=_find(request, delivery_id))
-        if found is None:
-            raise NotFound
+        found = or_404(find_withdrawal(delivery=_find(request, delivery_id)))
         return Response(make_withdrawal(found))
 
     @extend_schema(operation_id="withdraw_delivery", request=_BODY, responses={201: WithdrawalSerializer})
@@ -84,10 +79,7 @@ def read_reason(request: Request) -> str:
 
 
 def _find(request: Request, delivery_id: uuid.UUID) -> Delivery:
-    delivery = selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id)
-    if delivery is None:
-        raise NotFound
-    return delivery
+    return or_404(selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id))
 
 
 def _act(request: Request, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:

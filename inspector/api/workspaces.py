@@ -1,7 +1,5 @@
 """The workspace of a key: what it is called, renaming and archiving it, and making another."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, ClassVar, Final
 
@@ -13,17 +11,17 @@ from rest_framework.response import Response
 from inspector.accounts.models import Workspace
 from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace
 
-from .authentication import caller_of
-from .documents import Document, OneOf, Text
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .documents import Document, Text
 from .endpoints import Endpoint
-from .people import ACT_REFUSALS, act_for
+from .parameters import Choice
 
 logger = logging.getLogger(__name__)
 
 _ACT: Final = Document(
     '{"act": "rename", "name": "Night shift"} or {"act": "archive"}',
     (
-        OneOf(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
+        Choice(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
         Text(name="name", most_characters=120, about="to rename it to"),
     ),
 )

@@ -7,7 +7,6 @@ class AuditConfig(AppConfig):
     """Findings, reviews and the trail of what auditors did."""
 
     name = "inspector.audit"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Add this app's names to the search language."""

@@ -1,7 +1,5 @@
 """What audit adds to the search language."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The database as a backup sees it: PostgreSQL's own programs, and the rows of each table."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from django.db import connection
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from .errors import BackupError
+from .manifest import BackupError
 
 _VARIABLES: Final = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
 

@@ -1,7 +1,5 @@
 """Making a backup: the dump of one snapshot, and the manifest that counts the same snapshot."""
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil
@@ -20,8 +18,7 @@ from inspector.ledger.signing import get_key, name_origin
 from inspector.schema import list_applied
 
 from .database import count_rows, get_server_version, run_program
-from .errors import BackupError
-from .manifest import DUMP, MANIFEST, Manifest, measure
+from .manifest import DUMP, MANIFEST, BackupError, Manifest, measure
 
 
 def make_backup(folder: Path, *, pg_dump: str) -> Manifest:

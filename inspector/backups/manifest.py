@@ -4,15 +4,11 @@ The manifest counts the rows of each table in the snapshot that was dumped, name
 holds the dump's SHA-256. A folder without a manifest is a backup that was not finished.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
-
-from .errors import BackupError
 
 FORMAT: Final = "inspector-backup/1"
 MANIFEST, DUMP = "manifest.json", "database.dump"
@@ -83,3 +79,7 @@ def measure(path: Path) -> tuple[int, str]:
             digest.update(block)
             size += len(block)
     return size, digest.hexdigest()
+
+
+class BackupError(Exception):
+    """It cannot be done, or was not; the sentence says why and what to do."""

@@ -1,7 +1,5 @@
 """Restoring a backup into an empty database: all of it or nothing, counted afterwards."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +19,8 @@ from inspector.schema import list_newer
 from inspector.trail.roles import as_owner
 
 from .database import count_rows, run_program
-from .errors import BackupError
 from .making import name_key_encryption_key, read_ledgers
-from .manifest import DUMP, Manifest, read_manifest
+from .manifest import DUMP, BackupError, Manifest, read_manifest
 
 KEYRING_KEY: Final = "keyring_key"
 

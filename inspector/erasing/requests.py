@@ -1,7 +1,5 @@
 """What is to be erased: counted beforehand, asked for with a reason; and what has become too old."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -200,7 +198,7 @@ def erase_expired() -> int:
     """Begin to erase what is older than its channel keeps it; how many erasures that were. At most one a day each."""
     begun = 0
     today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    for channel in Channel.objects.filter(Exists(_rules_of(OuterRef("workspace")))):
+    for channel in Channel.objects.filter(Exists(RetentionRule.objects.filter(workspace=OuterRef("workspace")))):
         rules = find_rules(workspace_id=channel.workspace_id)
         rule = rules.get(channel.pk) or rules.get(None)
         if rule is None or rule.days is None or is_held(workspace_id=channel.workspace_id, channel_id=channel.pk):
@@ -219,10 +217,6 @@ def erase_expired() -> int:
             _begin(erasure, reason, {"after": str(first_id(since))} if since else {})
         begun += 1
     return begun
-
-
-def _rules_of(workspace: OuterRef) -> QuerySet[Any]:
-    return RetentionRule.objects.filter(workspace=workspace)
 
 
 def list_records_of(workspace_id: uuid.UUID, name: str, *, is_both: bool) -> QuerySet[Any]:

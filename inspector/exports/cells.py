@@ -5,8 +5,6 @@ by the rules of the RFC, and lines end with CR LF. What UTF-8 or a spreadsheet c
 symbol, a lone surrogate as its escape. CSV is for reading; what must be exact is in JSON Lines.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

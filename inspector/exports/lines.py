@@ -8,8 +8,6 @@ The characters are ASCII, with escapes for all others: lone surrogates, NUL and 
 were. A number that JSON has not becomes text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -20,6 +18,9 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
 from dialects import INSPECTED, write_json
+from inspector.intake.concealing import conceal_around
+from inspector.intake.facts import read_with_facts
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
 
 from .entries import Part, Row
 
@@ -156,3 +157,17 @@ def write_second(instant: datetime) -> str:
 def write_instant(instant: datetime) -> str:
     """An instant as ISO 8601 in UTC."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def mask_row(row: Row) -> None:
+    """Set what stands for the record's text, where it holds a secret or is too long to be looked through."""
+    if len(row.source) > MAX_BYTES_LOOKED_THROUGH or not row.source:
+        row.is_withheld = True
+        return
+    spans, envelope = [], row.envelope
+    for dialect in {part.read_in for part in row.parts}:
+        reading = read_with_facts(row.text, row.envelope, row.facts, dialect=dialect)
+        spans += find_outer_secrets(unfold_reading(reading))
+        envelope = conceal_around(reading, envelope)
+    if spans or envelope != row.envelope:
+        row.masked, row.envelope = mask(row.text, spans), envelope

@@ -5,8 +5,6 @@ written: no row is missing and none is doubled. A file that is packed is a row o
 program that unpacks gzip reads as one file; so nothing of a compressor has to outlive a worker.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -36,9 +34,8 @@ from .cells import COLUMNS, write_head, write_rows
 from .entries import Found, measure_records, read_rows
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
-from .lines import write_line
+from .lines import mask_row, write_line
 from .listing import MAX_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
-from .masking import mask_row
 from .models import UNDER_WAY, Block, Export, Piece
 from .reports import write_beginning, write_end
 from .samples import write_drawn, write_sample

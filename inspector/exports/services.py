@@ -1,7 +1,5 @@
 """Asking for exports, stopping them and taking them away: writes, one transaction each."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from typing import Any, Final
@@ -41,7 +39,6 @@ def ask_for_export(
     """Ask for a file: of a query, a conversation, an audit sample, or the conversations or findings of a filtered list.
 
     Args:
-        workspace: whose messages.
         membership, api_key: who asks; one of them.
         given: what is meant and how it is written, as `make_export` takes it.
 
@@ -94,7 +91,6 @@ def make_export(
     """The export that is meant, not stored.
 
     Args:
-        workspace: whose messages.
         form: one of `Export.Form`.
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.

@@ -10,7 +10,6 @@ class IntakeConfig(AppConfig):
     """Framing, identity, deliveries, records, sightings and jobs."""
 
     name = "inspector.intake"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Make this project's Celery application the one that wakes workers, and timestamps quick to read."""

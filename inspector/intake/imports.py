@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,13 +25,13 @@ from dialects import LogRecord, read_log
 from inspector.accounts.models import Channel, Workspace
 
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
-from .forecasts import Forecaster
 from .framing import BATCH_RECORDS, options_of
+from .identity import BY_TIME, count_equal, draft_record
 from .liveness import alive, find_alive
-from .models import Delivery, Door
+from .models import Delivery, Door, Record
 from .services import open_delivery, take_stream
 from .uploads import keep_arrival, name_member, tell_nested
-from .warnings import Warned
+from .warnings import Warned, add_warnings, list_warnings
 
 STOPPED = "the import was stopped before its end; running it again adds what is missing"
 
@@ -265,3 +267,52 @@ def end_stopped(*, workspace: Workspace) -> list[Delivery]:
                 framed_at=timezone.now(),
             )
     return ended
+
+
+class Forecaster:
+    """Counts the records of one file as storing them would, against what the channel holds now.
+
+    Without workspace or channel nothing can be there yet. Records that are twice within the file count as new twice.
+    """
+
+    def __init__(self, *, workspace: Workspace | None, channel: Channel | None, received_at: datetime) -> None:
+        self._workspace = workspace
+        self._channel = channel
+        self._received_at = received_at
+        self._equal: Counter[bytes] = Counter()
+        self.new = self.duplicate = self.quarantined = 0
+        self._warnings: dict[str, Any] = {}
+
+    @property
+    def received(self) -> int:
+        """How many records were counted."""
+        return self.new + self.duplicate + self.quarantined
+
+    @property
+    def warnings(self) -> Warned:
+        """What their sender should be told of them."""
+        return list_warnings(self._warnings)
+
+    def take(self, records: Iterable[LogRecord]) -> None:
+        """Count the next records of the file."""
+        identities, drafts = [], []
+        for framed in records:
+            if framed.problem is not None:
+                self.quarantined += 1
+                continue
+            draft = draft_record(framed, series=None, start=None, received_at=self._received_at)
+            if draft.rule == BY_TIME and draft.likeness:
+                draft.identity = count_equal(draft.likeness, self._equal[draft.likeness])
+                self._equal[draft.likeness] += 1
+            identities.append(draft.identity)
+            drafts.append(draft)
+        self._warnings = add_warnings(self._warnings, drafts)
+        held = self._find(identities)
+        self.duplicate += sum(identity in held for identity in identities)
+        self.new += sum(identity not in held for identity in identities)
+
+    def _find(self, identities: list[bytes]) -> set[bytes]:
+        if self._workspace is None or self._channel is None:
+            return set()
+        rows = Record.objects.filter(workspace=self._workspace, channel=self._channel, identity__in=identities)
+        return {bytes(identity) for identity in rows.values_list("identity", flat=True)}

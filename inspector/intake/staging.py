@@ -24,8 +24,8 @@ from inspector.accounts.workspaces import check_open
 from . import jobs
 from .breaks import close_broken
 from .containers import ContainerError
-from .forecasts import Forecaster
 from .framing import PIECE_BYTES, options_of
+from .imports import Forecaster
 from .models import Delivery, Door, Job
 from .services import open_delivery
 from .text import make_storable

@@ -120,7 +120,7 @@ def store_batch(
         order_by=("identity",),
     )
     if inserted == len(drafts):
-        held = {draft.identity: _hold(delivery, draft, fresh[draft.index]) for draft in drafts}
+        held = {draft.identity: Held(fresh[draft.index], _order(delivery, draft), draft.envelope) for draft in drafts}
     else:
         held = _find_held(delivery, drafts)
     new_ids = set(fresh.values())
@@ -288,10 +288,6 @@ def _sighting_row(
         envelope,
         framed.problem.reason if framed.problem else "",
     )
-
-
-def _hold(delivery: Delivery, draft: Draft, record_id: uuid.UUID) -> Held:
-    return Held(record_id, _order(delivery, draft), draft.envelope)
 
 
 def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]:

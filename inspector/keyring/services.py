@@ -1,7 +1,5 @@
 """Writes of the keyring: keys added and removed, and what is noted of them."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -113,7 +111,6 @@ def remove_key(*, membership: Membership, key: EscrowedKey, unreadable: int) -> 
 
     Args:
         membership: who removes it; an owner of its workspace.
-        key: the key.
         unreadable: how many messages nobody can read any more after it.
 
     Raises:

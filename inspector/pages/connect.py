@@ -1,21 +1,19 @@
 """Connect an agent: the exact lines that send messages, with a key filled in, and whether the first has come."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
 
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import list_api_keys
 from inspector.accounts.services import create_api_key
 from inspector.intake.models import Delivery
+from inspector.lookups import or_404
 from inspector.threads.models import Message
 
 from .shell import render_page, require_owner, within_workspace
@@ -33,8 +31,7 @@ class Way(NamedTuple):
     lines: str
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The ways to send; an owner makes a key here, and sees it this once in the lines themselves."""
     if request.method != "POST":
@@ -47,16 +44,11 @@ def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _answer(request, membership, key=key, token=token, status=201)
 
 
-@require_safe
-@within_workspace
+@within_workspace("GET", "HEAD")
 def show_arrival(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Whether anything came with a key: the piece of page that asks for itself again until it did."""
-    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
-    if key is None:
-        raise Http404
-    response = render(request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership)})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
+    return render(request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership)})
 
 
 def _answer(

@@ -8,8 +8,6 @@ Every event carries as its id where the page stands then. A browser whose line w
 and goes on there; nothing is remembered here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

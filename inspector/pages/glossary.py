@@ -1,13 +1,10 @@
 """The glossary of a dialect: every act, field, code and atom in plain words, from the tables that decode it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
 
 from dialects import PERFORMATIVES, Dialect, Term, all_dialects
 from inspector.accounts.models import Membership
@@ -25,8 +22,7 @@ class Kind:
     terms: tuple[Term, ...]
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_glossary(request: HttpRequest, membership: Membership, dialect: str) -> HttpResponse:
     """The terms of a dialect by kind: all of them, those that hold some words (`q`), or one code (`code`)."""
     chosen = _find_dialect(dialect)

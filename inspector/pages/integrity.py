@@ -1,16 +1,13 @@
 """Integrity: what the ledger vouches for, whether it still holds, and what is taken along to verify it elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import uuid
 from typing import Final
 
 from django.contrib import messages as flashes
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
@@ -21,6 +18,7 @@ from inspector.ledger.places import Compared, compare_kept, draw_note, list_witn
 from inspector.ledger.reading import get_checkpoint
 from inspector.ledger.sequencing import get_size
 from inspector.ledger.signing import get_key, get_verifier
+from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 
 from .shell import cut_page, read_number, render_page, require_auditor, within_workspace, write_query
@@ -30,19 +28,15 @@ PAGE_ROWS: Final = 10
 MAX_ASKED_LENGTH: Final = 100
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def show_integrity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The latest checkpoint, whether everything is as it was signed, and how to verify it elsewhere."""
-    require_auditor(membership)
     return _answer(request, membership)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def compare(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Whether the ledger continues a checkpoint that the reader kept."""
-    require_auditor(membership)
     text = request.POST.get("kept", "")[:MAX_NOTE_BYTES]
     return _answer(request, membership, compare_kept(workspace_id=membership.workspace_id, text=text))
 
@@ -73,17 +67,14 @@ def _answer(request: HttpRequest, membership: Membership, compared: Compared | N
     return render_page(request, membership, "integrity/integrity.html", context, section="integrity", status=status)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def verify(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Let a worker compare everything with what was signed."""
-    require_auditor(membership)
     ask_to_verify(workspace_id=membership.workspace_id)
     return redirect("pages:integrity", membership.workspace.slug)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_checkpoint(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """A checkpoint as its signed note, the latest or the one of a size: what one keeps to compare with later."""
     checkpoint = _open_checkpoint(request, membership)
@@ -91,8 +82,7 @@ def download_checkpoint(request: HttpRequest, membership: Membership) -> HttpRes
     return _seal(HttpResponse(write_note(checkpoint), content_type="text/plain; charset=utf-8"), name)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_code(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """A checkpoint, without its witnesses, as a QR code for the page of what it signs."""
     return _seal(
@@ -101,23 +91,17 @@ def show_code(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 
 
 def _open_checkpoint(request: HttpRequest, membership: Membership) -> LedgerCheckpoint:
-    checkpoint = get_checkpoint(membership.workspace_id, read_number(request, "size") or None)
-    if checkpoint is None:
-        raise Http404
-    return checkpoint
+    return or_404(get_checkpoint(membership.workspace_id, read_number(request, "size") or None))
 
 
 def _seal(response: HttpResponseBase, name: str = "") -> HttpResponseBase:
     """For one reader, as what it is; a download where it has a name."""
     if name:
         response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
     return response
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_bundle(
     request: HttpRequest, membership: Membership, conversation_id: uuid.UUID | None = None
 ) -> HttpResponseBase:
@@ -129,9 +113,7 @@ def download_bundle(
     if conversation_id is None:
         require_auditor(membership)
     else:
-        conversation = find_conversation(workspace=workspace, conversation_id=conversation_id)
-        if conversation is None:
-            raise Http404
+        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
     try:
         bundle = make_bundle(
             workspace=workspace, conversation=conversation, membership=membership, is_exact="exact" in request.GET

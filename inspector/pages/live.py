@@ -4,8 +4,6 @@ The page carries where it stands in the feed. Its script asks the address below 
 the stream of `events`, which says the same. Nothing of the page moves until its reader wants it.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +12,12 @@ from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
-from inspector.search.cursors import CursorError
+from inspector.lookups import or_404
 from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
 from inspector.search.selectors import read_query
@@ -47,7 +44,6 @@ def watch(
     """What `_live.html` shows; call it before the page reads what it shows, so that nothing falls between the two.
 
     Args:
-        membership: the reader's.
         of: the name of the page's address.
         load: whether the page itself is where the new messages would stand; otherwise its chip leads to that.
         snapshot: what the page's first statement saw, where that said so.
@@ -58,10 +54,7 @@ def watch(
         filters: what narrows the page down, see `FILTERS`.
     """
     slug = membership.workspace.slug
-    try:
-        began = read_since(since, membership.workspace.pk)
-    except CursorError as error:
-        raise Http404 from error
+    began = read_since(since, membership.workspace.pk)
     query = urlencode({"of": of, **{name: value for name, value in filters.items() if value}})
     return {
         "after": write_since(began or begin(snapshot), membership.workspace.pk),
@@ -77,21 +70,14 @@ def write_events_path(slug: str) -> str:
     return f"/w/{slug}/events/"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_news(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The chip that says what is new since `after`; 204 where there is nothing more to say than before."""
-    try:
-        since = read_since(request.GET.get("after"), membership.workspace.pk)
-    except CursorError as error:
-        raise Http404 from error
+    since = read_since(request.GET.get("after"), membership.workspace.pk)
     page = read_page(request.GET, membership)
-    news = find_news(page, since) if page else None
-    if news is None:
-        raise Http404
+    news = or_404(find_news(page, since) if page else None)
     response = HttpResponse(write_chip(page, news)) if page and news.is_fresh else HttpResponse(status=204)
     response[AFTER] = write_since(news.since, membership.workspace.pk)
-    response["Cache-Control"] = "no-store, private"
     return response
 
 

@@ -1,11 +1,7 @@
 """The overview: what goes on, what is stalled, who talks most, what came in last. Each number leads to its rows."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
@@ -13,7 +9,6 @@ from django.db.models.functions import Now, RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_findings
@@ -34,7 +29,7 @@ from inspector.browsing.activity import (
 )
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.intake.selectors import count_letters, list_deliveries
-from inspector.search.lexer import quote
+from inspector.search.language import quote
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
@@ -47,7 +42,7 @@ from .findings.views import link_rule, link_severities
 from .live import watch
 from .scope import Scope, read_scope
 from .shell import render_page, within_workspace
-from .shown.told import Line, make_line, name_conversation, name_dialect, shorten, write_elapsed
+from .shown.told import make_line, name_conversation, name_dialect, shorten, write_elapsed
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),
@@ -76,49 +71,13 @@ _WAITED: Final = Case(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Column:
-    """A bar of a plot: where it stands in percent, its height in pixels, and what it counts."""
-
-    x: str
-    y: str
-    height: str
-    number: int
-    start: datetime
-    url: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plot:
-    """The messages of one dialect over time."""
-
-    dialect: str
-    number: int
-    url: str
-    most: int
-    columns: Sequence[Column]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unanswered:
-    """A request that nobody answered; `waited` is for how long, up to the latest message of its channel."""
-
-    url: str
-    title: str
-    line: Line
-    waited: str
-    dialect: str
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def lead_to_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """From the bare address of a workspace to its overview."""
     return redirect("pages:overview", membership.workspace.slug)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The numbers of the workspace, and below them what they are made of."""
     workspace = membership.workspace
@@ -170,11 +129,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
                 "url": reverse("pages:delivery", args=[slug, delivery.pk]),
                 "stored_url": link_messages(delivery, slug, by="stored"),
                 "duplicate_url": link_messages(delivery, slug, by="duplicate"),
-                "at": delivery.received_at,
-                "channel": delivery.channel.name,
-                "stored": delivery.stored,
-                "duplicate": delivery.duplicate,
-                "quarantined": delivery.quarantined,
+                "delivery": delivery,
             }
             for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MAX_DELIVERIES)
         ],
@@ -199,7 +154,7 @@ def _list(slug: str, **filters: str) -> str:
     return f"{reverse('pages:conversations', args=[slug])}?{urlencode(filters)}"
 
 
-def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
+def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]:
     found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
     # Within a channel the oldest has waited longest; which of these has, depends on the latest message of each channel.
     rank = Window(RowNumber(), partition_by="channel", order_by=("at", "pk"))
@@ -210,19 +165,18 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[Unanswered]:
     rows = rows.order_by(F("waited").desc(), "order_time", "pk")
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [
-        Unanswered(
-            url=reverse("pages:message", args=[workspace.slug, message.pk]),
-            title=shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
-            line=make_line(message, casts.find(message.conversation)),
-            waited=write_elapsed(vars(message)["waited"]),
-            dialect=name_dialect(message.dialect),
-        )
+        {
+            "url": reverse("pages:message", args=[workspace.slug, message.pk]),
+            "title": shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
+            "line": make_line(message, casts.find(message.conversation)),
+            "waited": write_elapsed(vars(message)["waited"]),
+            "dialect": name_dialect(message.dialect),
+        }
         for message in rows[:MAX_UNANSWERED]
     ]
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages over time by dialect: a part that comes when it is counted, and says where that takes too long."""
     workspace = membership.workspace
@@ -243,9 +197,7 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
         "time_zone": membership.user.time_zone,
         "workspace": workspace,
     }
-    response = render(request, "overview/_activity.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "overview/_activity.html", context)
 
 
 def _choose_form(span: Span | None) -> str:
@@ -255,37 +207,37 @@ def _choose_form(span: Span | None) -> str:
     return "clock" if span.end - span.start < SECONDS_BELOW else "hour"
 
 
-def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[Plot]:
+def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: str) -> list[dict[str, Any]]:
     """One plot for each dialect, each on a scale of its own, whose top is its peak."""
     slots = fill_slots(counted)
     return [
-        Plot(
-            dialect=name_dialect(dialect),
-            number=sum(numbers),
-            url=_search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
-            most=max(numbers),
-            columns=[
+        {
+            "dialect": name_dialect(dialect),
+            "number": sum(numbers),
+            "url": _search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
+            "most": max(numbers),
+            "columns": [
                 _draw_column(at, number, max(numbers), span, slug, f"{within}dialect:{dialect}")
                 for at, number in enumerate(numbers)
                 if number
             ],
-        )
+        }
         for dialect, numbers in slots.items()
     ]
 
 
-def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: str) -> Column:
+def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: str) -> dict[str, Any]:
     # What is there at all is seen.
     height = max(2.0, PLOT_HEIGHT * number / most)
     start = span.start + span.width * at
-    return Column(
-        x=f"{100 * at / SLOTS:.2f}%",
-        y=f"{PLOT_HEIGHT - height:.1f}",
-        height=f"{height:.1f}",
-        number=number,
-        start=start,
-        url=_search(slug, f"{query} {_within(start, start + span.width)}"),
-    )
+    return {
+        "x": f"{100 * at / SLOTS:.2f}%",
+        "y": f"{PLOT_HEIGHT - height:.1f}",
+        "height": f"{height:.1f}",
+        "number": number,
+        "start": start,
+        "url": _search(slug, f"{query} {_within(start, start + span.width)}"),
+    }
 
 
 def _within(start: datetime, end: datetime) -> str:

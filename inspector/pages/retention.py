@@ -1,7 +1,5 @@
 """Retention: how long messages are kept, what holds stop, and erasing after a preview and a confirmation."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, Final
 
@@ -9,7 +7,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Channel, Membership
 from inspector.erasing.requests import Target, ask_to_erase, count_expired, preview
@@ -18,24 +15,20 @@ from inspector.keyring.selectors import list_period_keys
 from inspector.retention.selectors import find_rules, list_erasures, list_holds
 from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_retention
 
-from .shell import render_page, require_owner, within_workspace
+from .shell import render_page, within_workspace
 
 SHOWN: Final = 50
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="owner")
 def show_retention(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Rules and holds in force, the latest erasures, and the forms for more."""
-    require_owner(membership)
     return _answer(request, membership)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def act(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Set a rule, place or lift a hold, preview an erasure or confirm it, as `action` says."""
-    require_owner(membership)
     given, seen = request.POST, None
     try:
         if given.get("action") == "set":

@@ -1,19 +1,21 @@
 """Entering a workspace: who is signed in, what they may see, and the frame around every page."""
 
-from __future__ import annotations
-
+import uuid
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.sessions import recall_memberships
+from inspector.lookups import or_404
 from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
 
@@ -22,47 +24,53 @@ Row = TypeVar("Row")
 View = Callable[..., HttpResponseBase]
 
 
-def within_workspace(view: View) -> View:
-    """Give the view, which takes (request, membership, …), the reader's membership of the workspace in its address.
+def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"] = "viewer") -> Callable[[View], View]:
+    """Give a view, which takes (request, membership, …), the reader's membership of the workspace in its address.
 
     Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist. A member
-    without the second factor that the workspace requires is led to where they add one.
+    without the second factor that the workspace requires is led to where they add one. A cursor that no page of this
+    workspace wrote is 404 too. Nothing of it is kept by a cache between the reader and us.
+
+    Args:
+        methods: of HTTP, that it answers.
+        needs: the least role that it is for; others get 403.
     """
 
-    @wraps(view)
-    def enter(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
-        if not request.user.is_authenticated:
-            return redirect_to_login(request.get_full_path())
-        # One statement says who this is, what they may enter, and the other workspaces that the page's frame offers.
-        memberships = recall_memberships(request.user) if request.user.is_active else []
-        membership = next((each for each in memberships if each.workspace.slug == slug), None)
-        if membership is None:
-            raise Http404
-        if lacks_second_factor(request.session, membership):
-            return redirect("mfa_index")
-        vars(request)["memberships"] = memberships
-        note_actor(membership)
-        return view(request, membership, **kwargs)
+    def decorate(view: View) -> View:
+        @require_http_methods(methods)
+        @wraps(view)
+        def enter(request: HttpRequest, slug: str, **kwargs: Any) -> HttpResponseBase:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            # One statement says who this is, what they may enter, and the other workspaces that the frame offers.
+            memberships = recall_memberships(request.user) if request.user.is_active else []
+            membership = or_404(next((each for each in memberships if each.workspace.slug == slug), None))
+            if lacks_second_factor(request.session, membership):
+                return redirect("mfa_index")
+            vars(request)["memberships"] = memberships
+            note_actor(membership)
+            if needs != "viewer":
+                (require_owner if needs == "owner" else require_auditor)(membership)
+            try:
+                response = view(request, membership, **kwargs)
+            except CursorError as error:
+                raise Http404 from error
+            response.headers.setdefault("Cache-Control", "no-store, private")
+            return response
 
-    return enter
+        return enter
+
+    return decorate
 
 
 def require_auditor(membership: Membership) -> None:
-    """Refuse a viewer.
-
-    Raises:
-        PermissionDenied: for a role that only reads.
-    """
+    """Refuse a viewer (PermissionDenied)."""
     if not membership.is_auditor:
         raise PermissionDenied
 
 
 def require_owner(membership: Membership) -> None:
-    """Refuse everyone but owners.
-
-    Raises:
-        PermissionDenied: for any other role.
-    """
+    """Refuse everyone but owners (PermissionDenied)."""
     if not membership.is_owner:
         raise PermissionDenied
 
@@ -76,7 +84,7 @@ def render_page(
     section: str,
     status: int = 200,
 ) -> HttpResponse:
-    """A page in the frame of its workspace; never kept by a cache between the reader and us."""
+    """A page in the frame of its workspace."""
     frame = {
         "workspace": membership.workspace,
         "membership": membership,
@@ -84,9 +92,7 @@ def render_page(
         "time_zone": membership.user.time_zone,
         "section": section,
     }
-    response = render(request, template, {**frame, **context}, status=status)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, template, {**frame, **context}, status=status)
 
 
 def read_place(request: HttpRequest, membership: Membership) -> Place | None:
@@ -95,10 +101,7 @@ def read_place(request: HttpRequest, membership: Membership) -> Place | None:
     Raises:
         Http404: for a cursor that was not made for this workspace.
     """
-    try:
-        return read_cursor(request.GET.get("before"), membership.workspace.pk)
-    except CursorError as error:
-        raise Http404 from error
+    return read_cursor(request.GET.get("before"), membership.workspace.pk)
 
 
 def cut_page(found: Iterable[Row], size: int) -> tuple[list[Row], Row | None]:
@@ -116,8 +119,6 @@ def turn_pages(request: HttpRequest, membership: Membership, place: Place | None
     """The addresses of the next page and of the first one, of a list that `read_place` goes through.
 
     Args:
-        request: the one of this page.
-        membership: whose workspace it is of.
         place: the key of its last row where others follow.
     """
     return {
@@ -132,6 +133,19 @@ def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default
 
 
+def read_id(request: HttpRequest, name: str) -> uuid.UUID | None:
+    """An id of the address; None where it names none.
+
+    Raises:
+        Http404: for what is no id.
+    """
+    text = request.GET.get(name)
+    try:
+        return uuid.UUID(text) if text else None
+    except ValueError as error:
+        raise Http404 from error
+
+
 def write_query(request: HttpRequest, **changes: str | None) -> str:
     """The address of this page with some of its parameters changed, None taking one away."""
     parameters = request.GET.copy()
@@ -140,3 +154,17 @@ def write_query(request: HttpRequest, **changes: str | None) -> str:
         if value is not None:
             parameters[name] = value
     return f"?{parameters.urlencode()}" if parameters else request.path
+
+
+_ANY: Final = uuid.UUID(int=0)
+
+
+def address_each(name: str, slug: str) -> Callable[[uuid.UUID], str]:
+    """What gives the address of each thing of a kind by its id; the pattern is looked up once.
+
+    Args:
+        name: of an address within a workspace that has one id in it.
+        slug: the workspace's.
+    """
+    before, _, behind = reverse(name, args=[slug, _ANY]).rpartition(str(_ANY))
+    return lambda pk: f"{before}{pk}{behind}"

@@ -1,10 +1,5 @@
 """The trail: who did what, when and on what, narrowed and searched, and as a file."""
 
-from __future__ import annotations
-
-import csv
-import io
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,25 +8,24 @@ from itertools import groupby
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.trail import list_deeds_for
-from inspector.exports.cells import make_safe
 from inspector.intake.text import make_storable
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.trail.deeds import DEEDS
 from inspector.trail.guard import ask_guard
 from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
+from .downloads import answer_rows
 from .findings.rows import name_rule
-from .shell import cut_page, render_page, require_auditor, within_workspace, write_query
+from .shell import cut_page, render_page, within_workspace, write_query
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200
@@ -55,11 +49,9 @@ _PAGES: Final = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
-    require_auditor(membership)
     asked, wanted = _read_filters(request, membership)
     rows = list_deeds_for(membership=membership, wanted=wanted)
     place = _read_place(request, membership)
@@ -86,11 +78,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "trail/trail.html", context, section="trail")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def download(request: HttpRequest, membership: Membership, form: str) -> StreamingHttpResponse:
     """What the filters leave of the trail as a file, newest first; that it was taken is a deed itself."""
-    require_auditor(membership)
     asked, wanted = _read_filters(request, membership)
     taken = record_deed(
         "trail.exported",
@@ -99,22 +89,12 @@ def download(request: HttpRequest, membership: Membership, form: str) -> Streami
         on=Thing("trail", "", membership.workspace.name),
         details={"form": form, "filters": {name: value for name, value in asked.items() if value}},
     )
-    lines = _write_csv if form == "csv" else _write_lines
-    response = StreamingHttpResponse(
-        lines(_list_rows(membership, wanted, before=taken.sequence)),
-        content_type="text/csv; charset=utf-8" if form == "csv" else "application/jsonl; charset=utf-8",
-    )
-    response["Content-Disposition"] = f'attachment; filename="trail-{membership.workspace.slug}.{form}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
-    return response
+    rows = _list_rows(membership, wanted, before=taken.sequence)
+    return answer_rows(rows, COLUMNS, form=form, name=f"trail-{membership.workspace.slug}")
 
 
 def _read_place(request: HttpRequest, membership: Membership) -> int | None:
-    try:
-        key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
-    except CursorError as error:
-        raise Http404 from error
+    key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
     return None if key is None else int(key[0])
 
 
@@ -174,18 +154,13 @@ def _list_people(membership: Membership, chosen: str, deeds: Sequence[Deed]) -> 
 def _describe(deed: Deed, slug: str) -> dict[str, Any]:
     page = _PAGES.get(deed.object_kind)
     return {
-        "number": deed.sequence,
-        "at": deed.at,
-        "who": deed.actor_name,
+        "row": deed,
         "who_url": f"?{urlencode({'who': f'{deed.actor_kind}:{deed.actor_id}'})}",
-        "kind": deed.get_actor_kind_display(),
         "is_member": deed.actor_kind == Deed.Actor.MEMBER,
-        "address": deed.address,
         # The name stands before it, in a column of its own.
         "told": deed.told.removeprefix(deed.actor_name).strip(),
         "group": deed.kind.group if deed.kind else "",
         "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
-        "object_kind": deed.object_kind,
         "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
         "details": [
             (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
@@ -228,20 +203,3 @@ def _list_rows(membership: Membership, wanted: Wanted, *, before: int) -> Iterat
             objects = (deed.object_kind, deed.object_id, deed.object_label, [str(each) for each in deed.about])
             yield dict(zip(COLUMNS, (*values, deed.code, deed.told, *objects, deed.details), strict=True))
         before = page[-1].sequence
-
-
-def _write_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    return (json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
-
-
-def _write_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    for row in rows:
-        row["about"], row["details"] = " ".join(row["about"]), json.dumps(row["details"], ensure_ascii=False)
-        writer.writerow([make_safe(value) if isinstance(value, str) else value for value in row.values()])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
-    yield out.getvalue()

@@ -1,9 +1,5 @@
 """The translator: what is pasted is read, told and written in another dialect, and kept nowhere."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django import forms
@@ -11,14 +7,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 import dialects
 from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading
 from inspector.accounts.models import Membership
+from inspector.pages.shown.dumps import show_layers
 
 from .forms import SELECT
-from .messages.raw_views import show_layers
 from .shell import render_page, within_workspace
 from .shown.readings import list_all_notes, show_parts, show_pieces
 from .shown.told import name_dialect, shorten
@@ -79,33 +74,8 @@ class TranslatorForm(forms.Form):
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordLine:
-    """One record of what was pasted, as a list shows it."""
-
-    number: int
-    dialect: str
-    sentence: str
-    is_malformed: bool
-    is_chosen: bool
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
-    """The record in another dialect: its wire, what it loses and what it lacks there, or why it cannot be written."""
-
-    title: str
-    slug: str
-    wire: str
-    losses: Sequence[dialects.Loss]
-    lacks: Sequence[str]
-    refusal: str
-    back: str
-
-
 @sensitive_post_parameters("text")
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST")
 def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form, and below it what was pasted: guesses, English, gloss, fields, notes, and the same in another dialect.
 
@@ -117,9 +87,7 @@ def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
         context["told"] = tell_text(form.cleaned_data)
     is_part = "HX-Request" in request.headers
     if is_part:
-        response = render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
-        response["Cache-Control"] = "no-store, private"
-        return response
+        return render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
     status = 400 if form.is_bound and not form.is_valid() else 200
     return render_page(request, membership, "translator/translator.html", context, section="translator", status=status)
 
@@ -157,15 +125,15 @@ def _records(items: Any) -> list[LogRecord]:
     return [item for item in items if isinstance(item, LogRecord)]
 
 
-def _make_line(index: int, reading: Reading | None, chosen: int) -> RecordLine:
+def _make_line(index: int, reading: Reading | None, chosen: int) -> dict[str, Any]:
     sentence = " ".join(message.sentence for message in reading.messages) if reading else "These bytes are no text."
-    return RecordLine(
-        number=index,
-        dialect=name_dialect(reading.dialect) if reading else "",
-        sentence=shorten(sentence),
-        is_malformed=reading is None or bool(reading.error),
-        is_chosen=index == chosen,
-    )
+    return {
+        "number": index,
+        "dialect": name_dialect(reading.dialect) if reading else "",
+        "sentence": shorten(sentence),
+        "is_malformed": reading is None or bool(reading.error),
+        "is_chosen": index == chosen,
+    }
 
 
 def _describe(reading: Reading, into: str) -> dict[str, Any]:
@@ -200,21 +168,27 @@ def _find_others(reading: Reading) -> list[dialects.Dialect]:
     return [each for each in dialects.all_dialects() if each.slug not in (reading.dialect, "prose")]
 
 
-def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
+def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
     """The record written in a dialect, and read back: what its reader would be told then."""
     try:
         encoded = dialects.encode(reading.messages, dialect.slug)
     except dialects.EncodeError as error:
-        return Written(
-            title=dialect.title, slug=dialect.slug, wire="", losses=(), lacks=(), refusal=error.reason, back=""
-        )
+        return {
+            "title": dialect.title,
+            "slug": dialect.slug,
+            "wire": "",
+            "losses": (),
+            "lacks": (),
+            "refusal": error.reason,
+            "back": "",
+        }
     back = dialects.decode(encoded.wire, dialect=dialect.slug)
-    return Written(
-        title=dialect.title,
-        slug=dialect.slug,
-        wire=encoded.wire,
-        losses=encoded.losses,
-        lacks=[note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
-        refusal="",
-        back=" ".join(message.sentence for message in back.messages),
-    )
+    return {
+        "title": dialect.title,
+        "slug": dialect.slug,
+        "wire": encoded.wire,
+        "losses": encoded.losses,
+        "lacks": [note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
+        "refusal": "",
+        "back": " ".join(message.sentence for message in back.messages),
+    }

@@ -1,15 +1,19 @@
-"""What a page answers when something failed: 503 while the database is away or too slow, else 500."""
+"""What a page answers when something failed: 503 while the database is away or too slow, else 500; and where sealed
+bytes cannot be had, that they were destroyed (410), or changed (409), or that the key is missing (503)."""
 
-from __future__ import annotations
-
+import logging
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from inspector.effort import SpentError
 from inspector.intake.failures import is_cut_off, is_passing
+from inspector.keyring.encryption import KeyringError, SealError
 
 RETRY_AFTER_SECONDS: Final = 5
 
@@ -31,3 +35,29 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 def _inert(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store, private"
     return response
+
+
+logger = logging.getLogger(__name__)
+
+
+class UnreadableMiddleware:
+    """Says so in words, with a status of its own, wherever a page needs the bytes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request."""
+        return self._get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """410 of what was destroyed, 409 of what was changed, 503 without the key-encryption key; None of all else."""
+        if not isinstance(error, KeyringError):
+            return None
+        status = 503
+        if isinstance(error, SealError):
+            status = 410 if error.is_destroyed else 409
+        logger.warning("%s was answered with %d: %s", request.path, status, error)
+        response = render(request, "unreadable.html", {"status": status, "sentence": str(error)}, status=status)
+        response["Cache-Control"] = "no-store, private"
+        return response

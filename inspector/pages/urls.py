@@ -6,9 +6,9 @@ from . import connect, counts, glossary, integrity, live, overview, retention, t
 from .agents import graph as agent_graph
 from .agents import naming as agent_words
 from .agents import views as directory
-from .conversations import raw, tasks, text
+from .conversations import raw, tasks
 from .conversations import views as conversations
-from .deliveries import dead_letters, problems, uploads, withdrawals
+from .deliveries import dead_letters, problems, uploads
 from .deliveries import views as deliveries
 from .exports import views as exports
 from .findings import acting, alerts, finding, rules
@@ -35,7 +35,7 @@ workspace_urls = [
     path("overview/activity/", overview.show_activity, name="activity"),
     path("conversations/", conversations.show_conversations, name="conversations"),
     path("conversations/<uuid:conversation_id>/", conversations.show_conversation, name="conversation"),
-    path("conversations/<uuid:conversation_id>/transcript.txt", text.show_text, name="conversation-text"),
+    path("conversations/<uuid:conversation_id>/transcript.txt", conversations.show_text, name="conversation-text"),
     path("conversations/<uuid:conversation_id>/review/", conversations.review_conversation, name="review"),
     path("conversations/<uuid:conversation_id>/sequence/", sequence.show_sequence, name="sequence"),
     path("conversations/<uuid:conversation_id>/sequence.mmd", sequence.download_mermaid, name="sequence-mermaid"),
@@ -95,10 +95,10 @@ workspace_urls = [
     path("deliveries/", deliveries.show_deliveries, name="deliveries"),
     path("deliveries/<uuid:delivery_id>/", deliveries.show_delivery, name="delivery"),
     path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
-    path("deliveries/<uuid:delivery_id>/problems.csv", problems.download_csv, name="problems-csv"),
-    path("deliveries/<uuid:delivery_id>/problems.jsonl", problems.download_jsonl, name="problems-jsonl"),
-    path("deliveries/<uuid:delivery_id>/withdraw/", withdrawals.withdraw, name="withdraw"),
-    path("deliveries/<uuid:delivery_id>/take-back/", withdrawals.undo, name="take-back"),
+    path("deliveries/<uuid:delivery_id>/problems.csv", problems.download, {"form": "csv"}, name="problems-csv"),
+    path("deliveries/<uuid:delivery_id>/problems.jsonl", problems.download, {"form": "jsonl"}, name="problems-jsonl"),
+    path("deliveries/<uuid:delivery_id>/withdraw/", deliveries.withdraw, name="withdraw"),
+    path("deliveries/<uuid:delivery_id>/take-back/", deliveries.undo, name="take-back"),
     path("dead-letters/", dead_letters.show_dead_letters, name="dead-letters"),
     path("dead-letters/retry/", dead_letters.retry_dead_letters, name="retry-dead-letters"),
     path("exports/", exports.show_exports, name="exports"),

@@ -5,18 +5,16 @@ therefore says since when it is read, and behind its last one follows the rest: 
 in an order in which none moves. Some of them have been seen before, and the rest says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 
 from inspector.accounts.models import Membership
 from inspector.lookups import WrittenSince, find_oldest_transaction
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.search.selectors import fetch
 
 from .shell import write_query
@@ -62,6 +60,10 @@ class Walk:
         cleared = dict.fromkeys(self.places)
         return self.write_next(**{**cleared, _REST: self._write(key, _REST)})
 
+    def write_on(self, key: Sequence[str | int | bool], **places: str | None) -> str:
+        """The address of the next page: of the rest after the row with this key, or before it at these places."""
+        return self.write_rest(key) if self.is_rest else self.write_next(**places)
+
     def write_first(self) -> str | None:
         """The address of the first page; None on it."""
         cleared = dict.fromkeys((*self.places, _SINCE, _REST))
@@ -93,11 +95,8 @@ def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[
     Raises:
         Http404: for what no page of this workspace wrote.
     """
-    try:
-        since = read_key(request.GET.get(_SINCE), membership.workspace.pk, of=_SINCE)
-        after = read_key(request.GET.get(_REST), membership.workspace.pk, of=_REST) if since else None
-    except CursorError as error:
-        raise Http404 from error
+    since = read_key(request.GET.get(_SINCE), membership.workspace.pk, of=_SINCE)
+    after = read_key(request.GET.get(_REST), membership.workspace.pk, of=_REST) if since else None
     is_first = not any(name in request.GET for name in (*places, _REST))
     start = since[0] if since and not is_first else find_oldest_transaction(snapshot)
     return Walk(

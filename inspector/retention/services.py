@@ -1,7 +1,5 @@
 """Writes of retention: rules and holds, each an owner's act that the audit log has."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.core.exceptions import PermissionDenied, ValidationError

@@ -7,8 +7,7 @@ class SearchConfig(AppConfig):
     """The query language and its SQL."""
 
     name = "inspector.search"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Register the conditions that are no exact terms."""
-        from . import conditions, states  # noqa: F401 (their import registers them)
+        from . import conditions  # noqa: F401 (their import registers them)

@@ -1,7 +1,5 @@
 """The matches beside one message in the order of a search: by keyset, within a time that a reader waits."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -35,7 +33,6 @@ def find_beside(
     """The next newer and the next older message that a query means; the message itself need not be one.
 
     Args:
-        workspace: whose messages.
         query: in the search language.
         message: beside which.
         zone: whose days the days of the query are; UTC where none is given.

@@ -1,7 +1,5 @@
 """Conditions that are no exact term: times, numbers, severities, what a message has and is, its English, its wire."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from typing import Final
@@ -13,11 +11,12 @@ from inspector.intake.models import Sighting
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.rendering.terms import PRESENT, mark_workspace
-from inspector.threads.tasks.measures import select_maybe_answered
+from inspector.threads.tasks.events import ASKS
+from inspector.threads.tasks.measures import STALLED_AFTER, select_maybe_answered
+from inspector.threads.tasks.states import STANDING, State
 
-from .apart import has_terms
 from .language import QueryError, Term
-from .registry import Condition, SearchableCondition, register
+from .registry import Condition, SearchableCondition, has_terms, register
 from .values import SEVERITIES, is_number, read_number, read_severity, read_time
 
 _MESSAGE = '"threads_message"'
@@ -135,7 +134,6 @@ def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
     Args:
         term: with an operator and one value.
         path: the name under which the exact terms hold it.
-        workspace: whose messages.
 
     Raises:
         QueryError: for a value that has no order.
@@ -275,3 +273,45 @@ CONDITIONS = (
 
 for _condition in CONDITIONS:
     register(_condition)
+
+
+# The same as `measures.state_at` says of a task, in the SQL of a message's row.
+_MOMENT: Final = (
+    'SELECT LEAST("latest"."last_at", now()) FROM "threads_conversation" "latest" '
+    'WHERE "latest"."workspace_id" = "task"."workspace_id" AND "latest"."channel_id" = "task"."channel_id" '
+    'AND "latest"."last_at" IS NOT NULL ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1'
+)
+_STANDS: Final = (
+    'CASE WHEN "task"."state" <> ALL(%s) THEN "task"."state" '
+    f'WHEN "task"."deadline_at" < ({_MOMENT}) THEN %s '
+    f'WHEN "task"."last_at" < ({_MOMENT}) - %s THEN %s ELSE "task"."state" END'
+)
+
+
+_ASKED: Final = " ".join(
+    (
+        '"threads_message"."performative" = ANY(%s) AND EXISTS (SELECT 1 FROM "threads_task" "task"',
+        'WHERE "task"."workspace_id" = "threads_message"."workspace_id" AND "task"."request" = "threads_message"."id"',
+        "AND",
+        _STANDS,
+        "= ANY(%s))",
+    )
+)
+
+
+def _write_state(term: Term) -> Condition:
+    if term.operator:
+        raise QueryError(f"{term.name}: cannot be compared with {term.operator}", term.start, term.end)
+    standing = [state.value for state in STANDING]
+    wanted = [value.casefold() for value in term.values]
+    return _ASKED, [sorted(ASKS), standing, State.TIMED_OUT.value, STALLED_AFTER, State.STALLED.value, wanted]
+
+
+STATE: Final = SearchableCondition(
+    name="state",
+    about="the state of its request, question or offer, as of the latest record of its channel",
+    values=tuple(state.value for state in State),
+    write=_write_state,
+)
+
+register(STATE)

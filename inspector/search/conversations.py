@@ -1,7 +1,5 @@
 """Conversations and traces that a query means: those that hold a shown message which it finds."""
 
-from __future__ import annotations
-
 from typing import Any, Final, TypeVar, cast
 
 from django.db import models
@@ -51,7 +49,6 @@ def mean(own: str, *values: object, workspace: Workspace, query: str, may_see_se
     Args:
         own: SQL that says of a message, by the name of its table, whether it is the row's.
         values: its parameters.
-        workspace: whose messages.
         query: in the search language.
         may_see_secrets: as in `selectors.search`.
 
@@ -77,7 +74,6 @@ def find_meant(
         meant: the condition that the query is; None for all of them.
         at: the name of the time that they are ordered by.
         before: the place after which to look.
-        limit: at most this many.
 
     Raises:
         SlowQueryError: where nothing at all could be looked through.

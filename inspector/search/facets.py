@@ -1,7 +1,5 @@
 """Facets: how the newest messages that a query means are spread over a few names. Counted apart from the page."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections import Counter, defaultdict
@@ -71,7 +69,6 @@ def count_facets(
     """The facets of a query, or None where counting takes longer than a reader would wait.
 
     Args:
-        workspace: whose messages.
         query: in the search language.
         zone: whose days the days of the query are.
         may_see_secrets: whether the reader may see masked characters.

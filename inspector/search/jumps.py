@@ -1,7 +1,5 @@
 """Finding a thing by its id or its name alone, within one workspace: each question is answered from an index."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -51,7 +49,6 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     """The messages, conversations and traces that a wire calls so, the newest first of each.
 
     Args:
-        workspace: whose.
         native_id: as the wire has it, in its own letter case.
         digest: the SHA-256 of a delivery to look for too.
     """

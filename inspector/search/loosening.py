@@ -1,7 +1,5 @@
 """Loosening: of a query that finds nothing, the conditions without which it would find something."""
 
-from __future__ import annotations
-
 from datetime import tzinfo
 from typing import Final
 
@@ -25,7 +23,6 @@ def find_droppable(
     None where that takes longer than a reader would wait.
 
     Args:
-        workspace: whose messages.
         query: in the search language.
         zone: whose days the days of the query are; UTC where none is given.
         may_see_secrets: as in `selectors.search`.

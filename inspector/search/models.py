@@ -1,7 +1,5 @@
 """Searches that somebody keeps under a name."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.utils import timezone
 

@@ -1,7 +1,5 @@
 """The parts of a query that hold together, as they are written: each can be shown, taken away, or given more values."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -9,8 +7,7 @@ from typing import Final
 from inspector.search.terms import ALIASES
 from inspector.threads.rendering.terms import fold
 
-from .language import Term
-from .lexer import list_tokens, quote
+from .language import Term, list_tokens, quote
 from .selectors import read_query
 
 _SIGNS: Final = ',():*<>"'

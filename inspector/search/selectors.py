@@ -7,8 +7,6 @@ the timeline that widen, newest first, until the time is up; the answer then say
 can go on from there.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -96,10 +94,8 @@ def search(
     """Messages that a query means, each with its conversation and channel.
 
     Args:
-        workspace: whose messages.
         query: in the search language; empty for all.
         before: (order_time, id) of the last message seen.
-        limit: at most this many.
         zone: whose days the days of the query are; UTC where none is given.
         may_see_secrets: whether the reader may see masked characters; without it `raw:` looks at the masked text.
 
@@ -177,7 +173,6 @@ def search_back(
         every: the list that they are taken from.
         at: the name of the time that both are ordered by; ties go by the primary key.
         before: the place after which to look.
-        limit: at most this many.
 
     Raises:
         SlowQueryError: where nothing at all could be looked through.

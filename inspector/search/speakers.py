@@ -1,7 +1,5 @@
 """Whom `from:` and `to:` mean: who bears a name on the wire, and who is known by it to people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace
@@ -9,7 +7,7 @@ from inspector.threads.agents.names import KnownNames, find_meanings, load_label
 from inspector.threads.models import Agent, key_of_name
 from inspector.threads.rendering import terms
 
-from .apart import has_any_term, has_terms
+from .registry import has_any_term, has_terms
 
 _CHANNEL = '"threads_message"."channel_id"'
 

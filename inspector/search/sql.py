@@ -1,7 +1,5 @@
 """A query's tree as one SQL condition with parameters; its values never become part of the SQL."""
 
-from __future__ import annotations
-
 import uuid
 from contextlib import suppress
 from typing import Final
@@ -16,10 +14,9 @@ from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import mark_workspace
 
 from . import registry
-from .apart import has_any_term, has_terms, has_words
 from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
-from .registry import Condition
+from .registry import Condition, has_any_term, has_terms, has_words
 from .speakers import list_names, write_called, write_speakers
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
@@ -33,7 +30,6 @@ def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> Ra
 
     Args:
         query: its tree.
-        workspace: whose messages.
         may_see_secrets: whether whoever asks, or sees what comes of it, may see masked characters: else nothing is
             compared with them.
 

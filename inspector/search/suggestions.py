@@ -1,7 +1,5 @@
 """Suggestions while a query is typed: names, closed lists of values, and values that the newest messages hold."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,8 +19,7 @@ from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import MARK_CHARACTERS, fold, mark_workspace
 
 from . import registry
-from .language import LITERAL, Term
-from .lexer import quote
+from .language import LITERAL, Term, quote
 
 MAX_SUGGESTIONS: Final = 10
 MAX_SAID: Final = 3

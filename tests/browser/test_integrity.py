@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector import pipeline
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Job
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation

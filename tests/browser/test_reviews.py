@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from inspector.audit.models import ReviewItem
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, deliver, settle_all

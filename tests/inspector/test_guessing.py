@@ -24,7 +24,7 @@ from django.test import Client
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding, ReviewItem
-from inspector.audit.services import create_queue, fill_from_source
+from inspector.audit.reviews.queues import create_queue, fill_from_source
 from inspector.intake import masks
 from inspector.intake.masks import find_outer_secrets, mask
 from inspector.intake.models import Delivery, Record

@@ -1,7 +1,5 @@
 """What followed on what tools gave back: the next words and the next call of their caller, and what was new."""
 
-from __future__ import annotations
-
 import json
 import re
 import uuid
@@ -100,7 +98,6 @@ def load_after_results(
 
     Args:
         scenes: by the ids of their conversations.
-        messages: all of them.
         read: gives the messages of these ids with the texts of their sentences.
     """
     results = {said.message.id: said for scene in scenes.values() for said in scene.results[:MAX_RESULTS]}

@@ -7,8 +7,6 @@ a remark. One index holds them, so that examining costs in proportion to what th
 conversation holds. One statement asks for all that a message's own row can say, and each body is read once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid
@@ -104,7 +102,6 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
 
     Args:
         scenes: by the ids of their conversations, of one workspace.
-        messages: all of them.
         suspects: who is to be looked at beside others.
     """
     ordered = messages.order_by(*ORDER)

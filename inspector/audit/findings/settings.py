@@ -1,7 +1,5 @@
 """How a workspace has set the rules: which are on, how grave they are, and what is suppressed."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

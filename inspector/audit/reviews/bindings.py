@@ -13,8 +13,6 @@ said it: neither the verdict nor that there is one, nor who gave it. Everything 
 in the two conditions of `searchable`, which say the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct
@@ -305,7 +303,6 @@ def find_standings(
 
     Args:
         reviews: with their bindings.
-        conversation: theirs.
         is_compared: whether to compare with the messages themselves, in one or two statements, where these are few
             enough; else what the worker found is told.
     """

@@ -6,8 +6,6 @@ and never changed: before another has spoken it can be withdrawn, and later anot
 supersedes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
@@ -36,7 +34,6 @@ def give_verdict(
 
     Args:
         membership: who gives it; an owner or an auditor of the conversation's workspace.
-        conversation: on what.
         verdict: one of `Review.Verdict`.
         comment: why; up to 10,000 characters.
         seen: the settled digest of the conversation as the auditor's page showed it.

@@ -1,7 +1,5 @@
 """The rules: what an auditor must look at, each a declared object. `RULES` has them all, by code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Rules over what the decoders could and could not read."""
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Rules over how messages hang together: what is missing, what goes round, what contradicts the clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -61,7 +61,6 @@ class Hit:
     """That a rule holds of a message.
 
     Args:
-        message: of which.
         text: what is the matter, in a sentence an auditor understands. Never a secret.
         cites: the section of the specification; where it is empty, the rule's own counts.
         span: the characters of the wire it is about.

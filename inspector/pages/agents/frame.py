@@ -1,18 +1,16 @@
 """What the directory and the graph of agents have in common: filters, tabs that keep them, the ways on by keyset."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.browsing.directory import Choice
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 
 from ..shell import write_query
 from ..walks import Walk, read_walk
@@ -47,10 +45,7 @@ def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> 
     channels = list(list_channels(workspace=membership.workspace))
     form = AgentFilter(request.GET, channels=channels)
     walk = read_walk(request, membership, places=("after",))
-    try:
-        after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
-    except CursorError as error:
-        raise Http404 from error
+    after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
     return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
 
 
@@ -76,13 +71,14 @@ def frame_agents(
         rest_url: where the rest of the list is, if it follows.
     """
     workspace, walk = membership.workspace, narrowing.walk
+    next_url = walk.write_on(last, after=write_key(last, workspace.pk, of=of)) if last else None
     kept = write_query(request, after=None, walk=None, rest=None)
     kept = kept if kept.startswith("?") else ""
     return {
         "form": narrowing.form,
         "has_several_channels": narrowing.has_several_channels,
         "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
-        "next_url": _write_next(walk, last, of=of) if last else None,
+        "next_url": next_url,
         "rest_url": rest_url,
         "is_rest": walk.is_rest,
         "first_url": walk.write_first(),
@@ -97,11 +93,3 @@ def frame_agents(
         "is_filtered": narrowing.choice.is_narrow,
         "clear_url": request.path,
     }
-
-
-def _write_next(walk: Walk, last: Sequence[Any], *, of: str) -> str:
-    return (
-        walk.write_rest(last)
-        if walk.is_rest
-        else walk.write_next(after=write_key(last, walk.membership.workspace.pk, of=of))
-    )

@@ -9,12 +9,10 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
@@ -24,7 +22,7 @@ from inspector.threads.models import PairTotal
 from ..shell import cut_page, render_page, within_workspace
 from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
-from .rows import Gallery, PairRow
+from .rows import Gallery
 
 PAGE_PAIRS: Final = 40
 MAX_WAITING: Final = 8
@@ -38,47 +36,7 @@ _SPREAD, _MARK_AT = 0.5, 0.86
 _MAX_WIDE_ROWS: Final = 14
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class End:
-    """A row on one side of the drawing: an agent, or what stands for everyone or nobody."""
-
-    mark: AgentMark | None
-    url: str
-    words: str
-    messages: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Flow:
-    """A line of the drawing. `mark_x` and `mark_y` are in percent of the drawing: where a failure is marked."""
-
-    path: str
-    width: str
-    failed_width: str
-    number: int
-    is_broadcast: bool
-    url: str
-    words: str
-    failures: int
-    mark_x: str
-    mark_y: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Drawing:
-    """Who talks with whom: the rows of both sides and the lines between them, the thinnest on top."""
-
-    senders: Sequence[End]
-    receivers: Sequence[End]
-    flows: Sequence[Flow]
-    is_dense: bool
-    most: int
-    least: int
-    view_box: str = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The pairs that talk most, drawn and as a table, by keyset."""
     workspace = membership.workspace
@@ -147,12 +105,12 @@ def _write_place(pair: PairSum) -> tuple[int, str, str, bool]:
     return messages, str(source), str(target), is_broadcast
 
 
-def draw(pairs: Sequence[PairSum], rows: Sequence[PairRow]) -> Drawing:
+def draw(pairs: Sequence[PairSum], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The drawing of these pairs; `rows` are the same as the table shows them."""
     sides = _Side(), _Side()
     for pair, row in zip(pairs, rows, strict=True):
-        sides[0].add(_key_sender(pair), row.sender, row.sender_url, "someone", pair.messages)
-        sides[1].add(_key_receiver(pair), row.receiver, row.receiver_url, _say_receiver(pair), pair.messages)
+        sides[0].add(_key_sender(pair), row["sender"], row["sender_url"], "someone", pair.messages)
+        sides[1].add(_key_receiver(pair), row["receiver"], row["receiver_url"], _say_receiver(pair), pair.messages)
     for side in sides:
         side.order(pairs)
     most = max((pair.messages for pair in pairs), default=0)
@@ -164,14 +122,15 @@ def draw(pairs: Sequence[PairSum], rows: Sequence[PairRow]) -> Drawing:
         _make_flow(pair, row, sides[0].find_place(left, right), sides[1].find_place(right, left), most)
         for pair, row, (left, right) in zip(pairs, rows, ends, strict=True)
     ]
-    return Drawing(
-        senders=sides[0].ends,
-        receivers=sides[1].ends,
-        flows=flows,
-        is_dense=max(len(side.ends) for side in sides) > _MAX_WIDE_ROWS,
-        most=most,
-        least=min((pair.messages for pair in pairs), default=0),
-    )
+    return {
+        "view_box": f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
+        "senders": sides[0].ends,
+        "receivers": sides[1].ends,
+        "flows": flows,
+        "is_dense": max(len(side.ends) for side in sides) > _MAX_WIDE_ROWS,
+        "most": most,
+        "least": min((pair.messages for pair in pairs), default=0),
+    }
 
 
 def _key_sender(pair: PairSum) -> str:
@@ -214,10 +173,10 @@ class _Side:
         self._lines[key].append((side._rows[other], other))
 
     @property
-    def ends(self) -> list[End]:
+    def ends(self) -> list[dict[str, Any]]:
         """The rows from above."""
         return [
-            End(mark=mark, url=url, words=words, messages=self._totals[key])
+            {"mark": mark, "url": url, "words": words, "messages": self._totals[key]}
             for key in self._rows
             for mark, url, words in (self._ends[key],)
         ]
@@ -231,7 +190,7 @@ class _Side:
         return (self._rows[key] + 0.5 + offset * _SPREAD) * height
 
 
-def _make_flow(pair: PairSum, row: PairRow, left: float, right: float, most: int) -> Flow:
+def _make_flow(pair: PairSum, row: dict[str, Any], left: float, right: float, most: int) -> dict[str, Any]:
     width = max(_THINNEST, _THICKEST * pair.messages / most)
     failed = max(_THINNEST, width * pair.failures / pair.messages) if pair.failures else 0.0
     middle = WIDTH / 2
@@ -239,23 +198,23 @@ def _make_flow(pair: PairSum, row: PairRow, left: float, right: float, most: int
     along, back = _MARK_AT, 1 - _MARK_AT
     x = 3 * along * back * back * middle + 3 * along * along * back * middle + along**3 * WIDTH
     y = (back**3 + 3 * along * back * back) * left + (3 * along * along * back + along**3) * right
-    return Flow(
-        path=f"M0 {left:.1f}C{middle:.0f} {left:.1f} {middle:.0f} {right:.1f} {WIDTH:.0f} {right:.1f}",
-        width=f"{width:.2f}",
-        failed_width=f"{failed:.2f}",
-        number=row.sender.number if row.sender else 0,
-        is_broadcast=pair.is_broadcast,
-        url=row.search_url or row.sender_url or row.receiver_url,
-        words=_say_flow(pair, row),
-        failures=pair.failures,
-        mark_x=f"{x:.2f}%",
-        mark_y=f"{y / HEIGHT * 100:.2f}%",
-    )
+    return {
+        "path": f"M0 {left:.1f}C{middle:.0f} {left:.1f} {middle:.0f} {right:.1f} {WIDTH:.0f} {right:.1f}",
+        "width": f"{width:.2f}",
+        "failed_width": f"{failed:.2f}",
+        "number": row["sender"].number if row["sender"] else 0,
+        "is_broadcast": pair.is_broadcast,
+        "url": row["search_url"] or row["sender_url"] or row["receiver_url"],
+        "words": _say_flow(pair, row),
+        "failures": pair.failures,
+        "mark_x": f"{x:.2f}%",
+        "mark_y": f"{y / HEIGHT * 100:.2f}%",
+    }
 
 
-def _say_flow(pair: PairSum, row: PairRow) -> str:
-    sender = row.sender.shown if row.sender else "someone"
-    receiver = row.receiver.shown if row.receiver else _say_receiver(pair)
+def _say_flow(pair: PairSum, row: dict[str, Any]) -> str:
+    sender = row["sender"].shown if row["sender"] else "someone"
+    receiver = row["receiver"].shown if row["receiver"] else _say_receiver(pair)
     failed = f", {pair.failures:,} of them failures" if pair.failures else ""
     count = f"{pair.messages:,} message{'' if pair.messages == 1 else 's'}"
-    return f"{sender} to {'itself' if row.is_to_itself else receiver}: {count}{failed}; {row.dialects}"
+    return f"{sender} to {'itself' if row['is_to_itself'] else receiver}: {count}{failed}; {row['dialects']}"

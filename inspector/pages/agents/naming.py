@@ -1,20 +1,18 @@
 """Naming an agent, joining it to another, and undoing either: acts with a name and a time, on the agent's page."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.audit.naming import find_word, join_agents, name_agent, undo_word
 from inspector.browsing.directory import find_agent
 from inspector.intake.text import make_storable
+from inspector.lookups import or_404
 from inspector.threads.models import Agent, AgentWord, make_agent_id
 
 from ..shell import require_auditor, within_workspace
@@ -22,8 +20,7 @@ from .forms import JoinForm, NameForm
 from .views import answer_agent, get_agent, get_sum
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
     """Call the agent by a name that people know it by."""
     agent = get_agent(membership, agent_id)
@@ -40,8 +37,7 @@ def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> H
     return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
     """Say that the agent is one with another, by whose name it is shown from then on."""
     agent = get_agent(membership, agent_id)
@@ -68,13 +64,10 @@ def _get_named(membership: Membership, channel: Channel, name: str) -> Agent:
     return agent
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def undo(request: HttpRequest, membership: Membership, word_id: uuid.UUID) -> HttpResponse:
     """Undo what was said of an agent; the record of it stays."""
-    word = find_word(workspace=membership.workspace, word_id=word_id)
-    if word is None:
-        raise Http404
+    word = or_404(find_word(workspace=membership.workspace, word_id=word_id))
     require_auditor(membership)
     try:
         undo_word(membership=membership, word=word)

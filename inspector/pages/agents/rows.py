@@ -1,11 +1,9 @@
 """Agents and pairs as the rows of tables: marks, words and links, made of what the directory sums up."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -23,62 +21,12 @@ from .marks import AgentMark, find_colour, make_monogram, say_basis
 MAX_ABILITIES = 4
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Doubt:
-    """Why a name is flagged, in words; `name` is the other one that it can be taken for, if there is one."""
-
-    own: str
-    why: str
-    name: str = ""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Ability:
     """Something that an agent says it can do, and what it means where it is a code."""
 
     value: str
     meaning: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentRow:
-    """An agent of the directory."""
-
-    url: str
-    mark: AgentMark
-    aliases: Sequence[Agent]
-    channel: str
-    channel_id: uuid.UUID
-    dialects: str
-    sent: int
-    received: int
-    failures: int
-    outcome: Outcome
-    abilities: Sequence[Ability]
-    more_abilities: int
-    first_at: datetime | None
-    last_at: datetime | None
-    doubts: Sequence[Doubt]
-    conversations: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairRow:
-    """Who said how much to whom. `sender` is None for nobody named; `search_url` is empty where no query says it."""
-
-    sender: AgentMark | None
-    receiver: AgentMark | None
-    sender_url: str
-    receiver_url: str
-    is_broadcast: bool
-    is_to_itself: bool
-    messages: int
-    failures: int
-    dialects: str
-    outcome: Outcome | None
-    first_at: datetime
-    last_at: datetime
-    search_url: str
 
 
 class Gallery:
@@ -121,45 +69,45 @@ class Gallery:
         outcome: Outcome,
         abilities: Sequence[Ability],
         confusables: Confusables,
-    ) -> AgentRow:
+    ) -> dict[str, Any]:
         """The row of an agent."""
-        return AgentRow(
-            url=self.make_url(row.agent),
-            mark=self.find(row.agent),
-            aliases=row.aliases,
-            channel=row.agent.channel.name,
-            channel_id=row.agent.channel_id,
-            dialects=name_dialects(row.dialects),
-            sent=row.sent,
-            received=row.received,
-            failures=row.failures,
-            outcome=outcome,
-            abilities=abilities[:MAX_ABILITIES],
-            more_abilities=max(0, len(abilities) - MAX_ABILITIES),
-            first_at=row.first_at,
-            last_at=row.last_at,
-            doubts=list_doubts(confusables, row.every),
-            conversations=row.conversations,
-        )
+        return {
+            "url": self.make_url(row.agent),
+            "mark": self.find(row.agent),
+            "aliases": row.aliases,
+            "channel": row.agent.channel.name,
+            "channel_id": row.agent.channel_id,
+            "dialects": name_dialects(row.dialects),
+            "sent": row.sent,
+            "received": row.received,
+            "failures": row.failures,
+            "outcome": outcome,
+            "abilities": abilities[:MAX_ABILITIES],
+            "more_abilities": max(0, len(abilities) - MAX_ABILITIES),
+            "first_at": row.first_at,
+            "last_at": row.last_at,
+            "doubts": list_doubts(confusables, row.every),
+            "conversations": row.conversations,
+        }
 
-    def make_pair(self, pair: PairSum, outcomes: Mapping[tuple[uuid.UUID, uuid.UUID], Outcome]) -> PairRow:
+    def make_pair(self, pair: PairSum, outcomes: Mapping[tuple[uuid.UUID, uuid.UUID], Outcome]) -> dict[str, Any]:
         """The row of a pair."""
         sender, receiver = pair.sender, pair.receiver
-        return PairRow(
-            sender=self.find(sender) if sender else None,
-            receiver=self.find(receiver) if receiver else None,
-            sender_url=self.make_url(sender) if sender else "",
-            receiver_url=self.make_url(receiver) if receiver else "",
-            is_broadcast=pair.is_broadcast,
-            is_to_itself=sender is not None and sender == receiver,
-            messages=pair.messages,
-            failures=pair.failures,
-            dialects=name_dialects(pair.dialects),
-            outcome=outcomes.get((sender.pk, receiver.pk)) if sender and receiver else None,
-            first_at=pair.first_at,
-            last_at=pair.last_at,
-            search_url=self.make_search(sender, receiver, is_broadcast=pair.is_broadcast),
-        )
+        return {
+            "sender": self.find(sender) if sender else None,
+            "receiver": self.find(receiver) if receiver else None,
+            "sender_url": self.make_url(sender) if sender else "",
+            "receiver_url": self.make_url(receiver) if receiver else "",
+            "is_broadcast": pair.is_broadcast,
+            "is_to_itself": sender is not None and sender == receiver,
+            "messages": pair.messages,
+            "failures": pair.failures,
+            "dialects": name_dialects(pair.dialects),
+            "outcome": outcomes.get((sender.pk, receiver.pk)) if sender and receiver else None,
+            "first_at": pair.first_at,
+            "last_at": pair.last_at,
+            "search_url": self.make_search(sender, receiver, is_broadcast=pair.is_broadcast),
+        }
 
     def make_search(self, sender: Agent | None, receiver: Agent | None, *, is_broadcast: bool = False) -> str:
         """The address of what one said to another; empty where no query says it."""
@@ -179,12 +127,12 @@ def write_term(name: str, value: str) -> str:
     return parts.write_term(name, (value,)) if len(value) <= 300 else ""
 
 
-def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[Doubt]:
+def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[dict[str, Any]]:
     """Why the names of an agent are flagged."""
     odd, alike = confusables.find(agents)
     return [
-        *(Doubt(own=own, why=each.why, name=each.name) for own, each in alike),
-        *(Doubt(own=agents[0].name, why=why) for why in odd if not alike),
+        *({"own": own, "why": each.why, "name": each.name} for own, each in alike),
+        *({"name": "", "own": agents[0].name, "why": why} for why in odd if not alike),
     ]
 
 

@@ -1,16 +1,13 @@
 """Agents: the directory, and one agent with whom it talks to, what came of it, and what it says of itself."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
@@ -27,6 +24,7 @@ from inspector.browsing.directory import (
     sum_agents,
     survey_pairs,
 )
+from inspector.lookups import or_404
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention
 from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
@@ -44,8 +42,7 @@ MAX_WORDS = 50
 _LIST = "agents"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The directory, the busiest first, by keyset."""
     workspace = membership.workspace
@@ -102,8 +99,7 @@ def _list_abilities(membership: Membership, page: Sequence[AgentSum]) -> dict[uu
     return found
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
     """One agent; a name that was joined to another leads to that one."""
     summed = get_sum(membership, agent_id)
@@ -113,27 +109,13 @@ def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID
 
 
 def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
-    """The agent of the reader's workspace, summed up.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    summed = sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id)
-    if summed is None:
-        raise Http404
-    return summed
+    """The agent of the reader's workspace, summed up. Http404 where there is none."""
+    return or_404(sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id))
 
 
 def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
-    """The agent of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    agent = find_agent(workspace=membership.workspace, agent_id=agent_id)
-    if agent is None:
-        raise Http404
-    return agent
+    """The agent of the reader's workspace. Http404 where there is none."""
+    return or_404(find_agent(workspace=membership.workspace, agent_id=agent_id))
 
 
 def answer_agent(
@@ -200,12 +182,9 @@ def answer_agent(
 
 def _describe(declared: Declaration, slug: str) -> dict[str, Any]:
     return {
-        "kind": declared.kind,
-        "value": declared.value,
-        "name": declared.name,
+        "declared": declared,
         "meaning": _find_meaning(declared),
         "dialect": name_dialect(declared.dialect),
-        "at": declared.at,
         "url": reverse("pages:message", args=[slug, declared.message]),
     }
 

@@ -1,12 +1,9 @@
 """What stands around every view of one conversation: its name, how far it can be relied on, five answers, its tabs."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.http import Http404
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
@@ -16,6 +13,7 @@ from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
+from inspector.lookups import or_404
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, find_conversation
@@ -24,8 +22,7 @@ from inspector.threads.tasks.measures import get_state
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
 from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
-from .ghosts import make_ghost_anchor
-from .transcript import make_anchor
+from .transcript import make_anchor, make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
 MAX_REQUEST_LENGTH: Final = 200
@@ -47,15 +44,8 @@ AFTER: Final[Mapping[str, str]] = {
 
 
 def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
-    """The conversation of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
-    if conversation is None:
-        raise Http404
-    return conversation
+    """The conversation of the reader's workspace. Http404 where there is none."""
+    return or_404(find_conversation(workspace=membership.workspace, conversation_id=conversation_id))
 
 
 def frame_conversation(
@@ -70,8 +60,6 @@ def frame_conversation(
     """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
 
     Args:
-        membership: the reader's.
-        conversation: which.
         digest: it summed up; None where the five answers are not shown.
         current: the address name of the view that is shown.
         telling: what findings say of it, where the view has asked.

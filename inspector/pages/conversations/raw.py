@@ -1,18 +1,14 @@
 """The raw view of a conversation: its records one after the other, each with the messages that were read from it."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.models import Sighting
@@ -27,8 +23,7 @@ from ..deliveries.progress import name_delivery
 from ..shell import render_page, within_workspace
 from ..shown.budgets import share_out, shorten_name
 from ..shown.fields import has_secret
-from ..shown.markup import Stretch
-from ..shown.told import Line, make_line, name_dialect
+from ..shown.told import make_line, name_dialect
 from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 from .frame import frame_conversation, open_conversation
 from .windows import make_pager, read_jump, read_start
@@ -36,43 +31,7 @@ from .windows import make_pager, read_jump, read_start
 WINDOW_ROWS: Final = 50
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """A message that was read from a record."""
-
-    number: int
-    url: str
-    line: Line
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordRow:
-    """A record: its wire, where it was seen first, and the messages of this window that were read from it.
-
-    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page, of which
-    `wire_characters` says how much of the wire it carries. `raw_url` is for those who may have the exact bytes whatever
-    they hold; others find it on the message's page.
-    """
-
-    anchor: str
-    parts: Sequence[Part]
-    dialect: str
-    record_id: uuid.UUID
-    size_bytes: int
-    is_left_out: bool
-    sha256: str
-    wire: str
-    stretches: Sequence[Stretch]
-    is_masked: bool
-    raw_url: str
-    seen_in: str
-    seen_url: str
-    line_number: int
-    wire_characters: int
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A window of the conversation's records as they were received, in the order of time, secrets masked."""
     conversation = open_conversation(membership, conversation_id)
@@ -94,44 +53,48 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
     return render_page(request, membership, "conversation/raw.html", context, section="conversations")
 
 
-def _make_rows(messages: Sequence[Message], cast: Cast, membership: Membership) -> list[RecordRow]:
+def _make_rows(messages: Sequence[Message], cast: Cast, membership: Membership) -> list[dict[str, Any]]:
     left_out = load_records(messages=messages, most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
     made = [
         _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast, membership)
         for record_id, parts in groupby(messages, key=lambda message: message.record_id)
     ]
-    most = share_out(weigh_wire(row.wire, row.stretches) for row in made)
-    return [replace(row, wire_characters=fit_wire(row.wire, row.stretches, most)) for row in made]
+    most = share_out(weigh_wire(row["wire"], row["stretches"]) for row in made)
+    return [{**row, "wire_characters": fit_wire(row["wire"], row["stretches"], most)} for row in made]
 
 
 def _make_row(
     parts: Sequence[Message], left_out: int | None, sighting: Sighting | None, cast: Cast, membership: Membership
-) -> RecordRow:
+) -> dict[str, Any]:
+    """A record: its wire, where it was seen first, and the messages of this window that were read from it.
+
+    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page. `raw_url` is
+    for those who may have the exact bytes whatever they hold; others find it on the message's page.
+    """
     first, slug = parts[0], membership.workspace.slug
     wire, stretches = cut_wire(first)
     source = bytes(first.record.source) if has_record(first) else b""
-    return RecordRow(
-        anchor=f"r-{first.number}",
-        parts=[
-            Part(
-                number=part.number,
-                url=reverse("pages:message", args=[slug, part.pk]),
-                line=make_line(part, cast),
-            )
+    return {
+        "anchor": f"r-{first.number}",
+        "parts": [
+            {
+                "number": part.number,
+                "url": reverse("pages:message", args=[slug, part.pk]),
+                "line": make_line(part, cast),
+            }
             for part in parts
         ],
-        dialect=name_dialect(first.dialect),
-        record_id=first.record_id,
-        size_bytes=len(source) if left_out is None else left_out,
-        is_left_out=left_out is not None,
-        sha256=hashlib.sha256(source).hexdigest() if has_record(first) else "",
-        wire=wire,
-        stretches=stretches,
-        is_masked=has_secret({0: stretches}),
-        raw_url=reverse("pages:raw", args=[slug, first.record_id]) if membership.is_auditor else "",
-        seen_in=shorten_name(name_delivery(sighting.delivery)) if sighting else "",
-        seen_url=reverse("pages:delivery", args=[slug, sighting.delivery_id]) if sighting else "",
-        line_number=sighting.line if sighting else 0,
-        wire_characters=0,
-    )
+        "dialect": name_dialect(first.dialect),
+        "record_id": first.record_id,
+        "size_bytes": len(source) if left_out is None else left_out,
+        "is_left_out": left_out is not None,
+        "sha256": hashlib.sha256(source).hexdigest() if has_record(first) else "",
+        "wire": wire,
+        "stretches": stretches,
+        "is_masked": has_secret({0: stretches}),
+        "raw_url": reverse("pages:raw", args=[slug, first.record_id]) if membership.is_auditor else "",
+        "seen_in": shorten_name(name_delivery(sighting.delivery)) if sighting else "",
+        "seen_url": reverse("pages:delivery", args=[slug, sighting.delivery_id]) if sighting else "",
+        "line_number": sighting.line if sighting else 0,
+    }

@@ -1,10 +1,7 @@
 """The tasks of a conversation: what was asked, how each stands and since when, and the message behind each change."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,7 +10,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
@@ -39,7 +35,7 @@ from inspector.threads.tasks.states import STANDING, Step
 from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..shell import cut_page, render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
-from ..walks import Walk, read_walk
+from ..walks import read_walk
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25
@@ -57,60 +53,7 @@ TURNED_DOWN: Final = "turned-down"
 MAX_STEPS: Final = 10
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepLine:
-    """A change of a task, and the message that caused it; of one that is hidden meanwhile only what is stored."""
-
-    at: datetime | None
-    agent: AgentMark | None
-    about: str
-    state: str
-    is_turned_down: bool
-    url: str
-    number: int
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskLine:
-    """A task as the page shows it; spans of time are words, empty where they are not known."""
-
-    anchor: str
-    native_id: str
-    title: str
-    url: str
-    stands: str
-    outcome: str
-    is_standing: bool
-    requester: AgentMark | None
-    performer: AgentMark | None
-    delegate: AgentMark | None
-    is_delegated: bool
-    delegation: str
-    is_received: bool
-    is_answered: bool
-    is_inferred: bool
-    asked_at: datetime | None
-    acknowledged_after: str
-    finished_after: str
-    has_finished: bool
-    silent_for: str
-    deadline: str
-    deadline_at: datetime | None
-    is_late: bool
-    retries: int
-    failures: int
-    part_of: str
-    part_of_url: str
-    first_steps: Sequence[StepLine]
-    last_steps: Sequence[StepLine]
-    steps_between: int
-    step_count: int
-    message_count: int
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A page of the conversation's tasks in the order in which they begin, and its measures, as of a moment."""
     conversation = open_conversation(membership, conversation_id)
@@ -167,17 +110,11 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
         "first_url": walk.write_first(),
-        "later_url": _write_later(walk, last),
+        "later_url": walk.write_on([str(last.pk)], after=str(last.pk)) if last else None,
         "rest_url": rest_url,
         "is_rest": walk.is_rest,
     }
     return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
-
-
-def _write_later(walk: Walk, last: Task | None) -> str | None:
-    if last is None:
-        return None
-    return walk.write_rest([str(last.pk)]) if walk.is_rest else walk.write_next(after=str(last.pk))
 
 
 def _read_moment(request: HttpRequest) -> datetime | None:
@@ -228,7 +165,7 @@ def say_seconds(seconds: float | None) -> str:
 
 def _make_lines(
     tasks: Sequence[Task], moment: datetime | None, membership: Membership, conversation: Conversation
-) -> list[TaskLine]:
+) -> list[dict[str, Any]]:
     shown = {task.pk: _choose_steps(read_steps(task.steps)) for task in tasks}
     keys = [bytes(task.within_key) for task in tasks if task.within_key]
     wholes = find_tasks_by_keys(conversation=conversation, keys=keys)
@@ -258,45 +195,45 @@ class _Maker:
         self._slug = slug
         self._cast = cast
 
-    def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> TaskLine:
+    def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> dict[str, Any]:
         asked = self._messages.get(task.request) if task.request else None
         whole = self._wholes.get(bytes(task.within_key)) if task.within_key else None
         stands = str(getattr(task, "stands", task.state))
         is_standing = task.state in STANDING
-        return TaskLine(
-            anchor=make_task_anchor(task),
-            native_id=task.native_id,
-            title=self._name(task),
-            url=self._link(asked.pk) if asked else "",
-            stands=stands,
-            outcome=self._say_outcome(stands, (*first, *last)),
-            is_standing=is_standing,
-            requester=self._find_agent(task.requester),
-            performer=self._find_agent(task.performer),
-            delegate=self._find_agent(task.delegate),
-            is_delegated=any(step.event == "delegated" for step in (*first, *last)),
-            delegation=task.delegation,
-            is_received=task.is_received,
-            is_answered=task.is_answered,
-            is_inferred=task.is_inferred,
-            asked_at=asked.order_time if asked else None,
-            acknowledged_after=say_seconds(task.acknowledge_seconds),
-            finished_after=say_seconds(task.finish_seconds),
-            has_finished=not is_standing,
-            silent_for=self._say_silence(task) if is_standing else "",
-            deadline=task.deadline,
-            deadline_at=task.deadline_at,
-            is_late=bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
-            retries=task.retries,
-            failures=task.failures,
-            part_of=(self._name(whole) or whole.native_id or "another task") if whole else "",
-            part_of_url=self._link(whole.request) if whole and whole.request else "",
-            first_steps=[self._make_step(step) for step in first],
-            last_steps=[self._make_step(step) for step in last],
-            steps_between=max(0, task.step_count - len(first) - len(last)),
-            step_count=task.step_count,
-            message_count=task.message_count,
-        )
+        return {
+            "anchor": make_task_anchor(task),
+            "native_id": task.native_id,
+            "title": self._name(task),
+            "url": self._link(asked.pk) if asked else "",
+            "stands": stands,
+            "outcome": self._say_outcome(stands, (*first, *last)),
+            "is_standing": is_standing,
+            "requester": self._find_agent(task.requester),
+            "performer": self._find_agent(task.performer),
+            "delegate": self._find_agent(task.delegate),
+            "is_delegated": any(step.event == "delegated" for step in (*first, *last)),
+            "delegation": task.delegation,
+            "is_received": task.is_received,
+            "is_answered": task.is_answered,
+            "is_inferred": task.is_inferred,
+            "asked_at": asked.order_time if asked else None,
+            "acknowledged_after": say_seconds(task.acknowledge_seconds),
+            "finished_after": say_seconds(task.finish_seconds),
+            "has_finished": not is_standing,
+            "silent_for": self._say_silence(task) if is_standing else "",
+            "deadline": task.deadline,
+            "deadline_at": task.deadline_at,
+            "is_late": bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
+            "retries": task.retries,
+            "failures": task.failures,
+            "part_of": (self._name(whole) or whole.native_id or "another task") if whole else "",
+            "part_of_url": self._link(whole.request) if whole and whole.request else "",
+            "first_steps": [self._make_step(step) for step in first],
+            "last_steps": [self._make_step(step) for step in last],
+            "steps_between": max(0, task.step_count - len(first) - len(last)),
+            "step_count": task.step_count,
+            "message_count": task.message_count,
+        }
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
@@ -331,18 +268,18 @@ class _Maker:
     def _link(self, message_id: uuid.UUID) -> str:
         return reverse("pages:message", args=[self._slug, message_id])
 
-    def _make_step(self, step: Step) -> StepLine:
+    def _make_step(self, step: Step) -> dict[str, Any]:
         message = self._messages.get(step.message_id)
-        return StepLine(
-            at=message.order_time if message else None,
-            agent=self._find_agent(message.sender) if message else None,
-            about=EVENTS.get(step.event, step.event),
-            state=step.state,
-            is_turned_down=step.event == TURNED_DOWN,
-            url=self._link(message.pk) if message else "",
-            number=message.number if message else 0,
-            why=LINKS.get(step.link, ""),
-        )
+        return {
+            "at": message.order_time if message else None,
+            "agent": self._find_agent(message.sender) if message else None,
+            "about": EVENTS.get(step.event, step.event),
+            "state": step.state,
+            "is_turned_down": step.event == TURNED_DOWN,
+            "url": self._link(message.pk) if message else "",
+            "number": message.number if message else 0,
+            "why": LINKS.get(step.link, ""),
+        }
 
 
 def make_task_anchor(task: Task) -> str:

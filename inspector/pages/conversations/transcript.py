@@ -1,21 +1,25 @@
-"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins."""
+"""A conversation's window as the rows of its transcript: messages, ghosts, and where a run begins.
 
-from __future__ import annotations
+A ghost is what is cited and stands for no message here. Of sealed messages owners and auditors see the opened text,
+others that there is some.
+"""
 
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 import dialects
 from dialects import say_name
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
 from inspector.browsing.transcripts import tell_lines
 from inspector.effort import check_effort
+from inspector.opening.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
@@ -23,24 +27,94 @@ from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 
 from ..agents.marks import Cast
+from ..agents.rows import write_term
 from ..findings.rows import describe_findings
 from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
 from ..shown.fields import MAX_DEPTH
-from ..shown.markup import SENTENCE_CHARACTERS, Stretch
+from ..shown.markup import SENTENCE_CHARACTERS
 from ..shown.told import (
-    Line,
     NoteLine,
     Segments,
     list_notes,
     make_line,
     name_dialect_of,
     read_segments,
+    say_fate,
     shorten,
     write_elapsed,
 )
 from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
-from .disclosures import NOTHING_DISCLOSED, Disclosed
-from .ghosts import GhostRow, find_ghost, make_ghost_anchor, make_ghost_row
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosed:
+    """What was opened of the messages of a page, and which of them are open to others than this reader."""
+
+    openings: Mapping[uuid.UUID, Opening] = field(default_factory=dict)
+    withheld: frozenset[uuid.UUID] = frozenset()
+
+    def name_keys(self, message: Message) -> str:
+        """The labels of the keys that opened a message; empty where none is shown to have."""
+        opening = self.openings.get(message.pk)
+        return ", ".join(opening.labels) if opening else ""
+
+    def lay_over(self, row: TreeRow) -> TreeRow:
+        """A row with what was opened in the place of what was sealed."""
+        opening = self.openings.get(row.message.pk) if row.message else None
+        return row._replace(body=opening.lay_over(row.body)) if opening else row
+
+
+NOTHING_DISCLOSED = Disclosed()
+
+
+def open_for(membership: Membership, messages: Sequence[Message], *, door: str) -> Disclosed:
+    """What this reader may see of these messages; that an owner or auditor is shown something is noted first.
+
+    Args:
+        door: of `KeyEvent.Door`.
+    """
+    if not membership.is_auditor:
+        return Disclosed(withheld=frozenset(find_opened_ids(messages=messages)))
+    openings = find_openings_of(messages=messages)
+    disclose(openings, door=door, by=membership.user)
+    return Disclosed(openings=openings)
+
+
+def find_ghost(message: Message) -> str:
+    """The digest of the id that a message cites and that stands for no message here; empty where there is none."""
+    return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
+
+
+def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str) -> dict[str, Any]:
+    """The row of what was cited and stands for no message here, above the one that cites it, if that is in the window.
+
+    `fate` says whether it was never received or could be any of several; `search_url` leads to what bears its id. Who
+    most likely wrote it is the one whom the message that answers it is sent to; `before` is when that was said.
+    """
+    message = citing.message if citing else None
+    name = name_cited(citing.body["message"]) if citing and message else ""
+    bearers = count_bearers(message.parent_why) if message else None
+    term = write_term("id", name) if name else ""
+    is_missing = bearers == 0
+    line = make_line(message, cast) if message and is_missing else None
+    return {
+        "kind": "ghost",
+        "anchor": make_ghost_anchor(ghost),
+        "name": shorten_name(name or "A message"),
+        "fate": say_fate(bearers),
+        "cited_by": f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
+        "search_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        "is_missing": is_missing,
+        "depth": depth,
+        "likely": line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
+        "before": line.at if line else None,
+    }
+
+
+def make_ghost_anchor(ghost: str) -> str:
+    """The name of the place of a ghost, by the digest of the id that is cited, wherever it is drawn."""
+    return f"ghost-{ghost[:16]}"
+
 
 # Findings and notes of one message; of the findings at most so many.
 MAX_REMARKS = 4
@@ -63,94 +137,8 @@ REMARKED_ONCE = "the specification does not define which end of the priorities i
 GRAVE = ("error", "warning")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReplyLine:
-    """What a message answers, in words, and how that is known."""
-
-    basis: str
-    verb: str
-    anchor: str
-    name: str
-    why: str
-    is_missing: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """How a message stands to earlier ones: it repeats, reverses or contradicts one."""
-
-    severity: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """Another message that something about this one speaks of."""
-
-    number: int
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """Notes of less than a warning in one line: the first of them in short, and all of them when it is opened."""
-
-    words: str
-    notes: Sequence[NoteLine]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageRow:
-    """A message of the transcript."""
-
-    number: int
-    anchor: str
-    url: str
-    depth: int
-    deeper: int
-    line: Line
-    since: str
-    is_new_day: bool
-    is_received_order: bool
-    dialect: str
-    native_id: str
-    is_sealed: bool
-    is_withheld: bool
-    opened_with: str
-    reply: ReplyLine | None
-    segments: Segments
-    also: Segments
-    also_count: int
-    # Its open findings, the gravest first, as `describe_findings` tells them.
-    findings: Sequence[Mapping[str, Any]]
-    more_findings: int
-    # Its notes without what a finding tells already: those of warning or more, and the others, which are folded.
-    notes: Sequence[NoteLine]
-    aside: Aside | None
-    more_notes: int
-    # What contradicts or repeats earlier messages, and the messages that all of this speaks of.
-    places: Sequence[Place]
-    others: Sequence[Other]
-    # How many comments on it stand open.
-    comments: int
-    wire: str
-    left_out_bytes: int
-    stretches: Sequence[Stretch]
-    # How many characters of the sentence and of the wire this page carries: see `budgets`.
-    english_characters: int
-    wire_characters: int
-    kind: str = "message"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunRow:
-    """Where a conversation id starts over."""
-
-    number: int
-    kind: str = "run"
-
-
-Row = MessageRow | GhostRow | RunRow
+# A message, a ghost or the beginning of a run, as its `kind` says.
+Row = dict[str, Any]
 
 
 def make_rows(
@@ -198,7 +186,7 @@ def make_rows(
             made.append(builder.make_ghost(index))
             continue
         if not is_tree and row.message.run != run:
-            made.append(RunRow(number=row.message.run))
+            made.append({"kind": "run", "number": row.message.run})
         missing = find_ghost(row.message)
         if not is_tree and missing and missing not in known_ghosts:
             known_ghosts.add(missing)
@@ -209,20 +197,22 @@ def make_rows(
 
 
 def _fit_rows(rows: Sequence[Row]) -> list[Row]:
-    """Give each message its share of what the page may weigh."""
+    """Give each message its share of what the page may weigh: how many characters of sentence and wire it shows."""
     texts = {
-        at: (join_texts((*row.segments, *row.also)), row) for at, row in enumerate(rows) if isinstance(row, MessageRow)
+        at: (join_texts((*row["segments"], *row["also"])), row)
+        for at, row in enumerate(rows)
+        if row["kind"] == "message"
     }
     said = {at: weigh(text, SENTENCE_CHARACTERS) for at, (text, _) in texts.items()}
-    wires = {at: weigh_wire(row.wire, row.stretches) for at, (_, row) in texts.items()}
+    wires = {at: weigh_wire(row["wire"], row["stretches"]) for at, (_, row) in texts.items()}
     most = share_out([*said.values(), *wires.values()])
     fitted = list(rows)
     for at, (text, row) in texts.items():
-        fitted[at] = replace(
-            row,
-            english_characters=fit(text, most, SENTENCE_CHARACTERS),
-            wire_characters=fit_wire(row.wire, row.stretches, most),
-        )
+        fitted[at] = {
+            **row,
+            "english_characters": fit(text, most, SENTENCE_CHARACTERS),
+            "wire_characters": fit_wire(row["wire"], row["stretches"], most),
+        }
     return fitted
 
 
@@ -264,14 +254,14 @@ class _Builder:
         self._previous: Message | None = None
         self._told_once: set[str] = set()
 
-    def make_ghost(self, index: int) -> GhostRow:
+    def make_ghost(self, index: int) -> dict[str, Any]:
         """The ghost's name is what the message below it, which cites it, calls it."""
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
         depth = min(row.depth, MAX_DEPTH)
         return make_ghost_row(row.ghost, citing, depth, cast=self._cast, slug=self._workspace.slug)
 
-    def make_message(self, row: TreeRow, message: Message) -> MessageRow:
+    def make_message(self, row: TreeRow, message: Message) -> dict[str, Any]:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
         check_effort()
         findings = self._findings.get(message.pk, ())
@@ -286,7 +276,7 @@ class _Builder:
         first = notes[:most_notes]
         reply = self.make_reply(message, row.body)
         english = row.body["message"].get("english")
-        if reply and not reply.why:
+        if reply and not reply["why"]:
             # The arrow of the reply says it.
             answer = f", in reply to message {say_name(name_cited(row.body['message']))}"
             english = [piece for piece in english or () if piece["text"] != answer]
@@ -296,43 +286,45 @@ class _Builder:
         places = [_make_place(text) for text in told_line.places]
         meant = told_line.replies if are_here(message.parent_why) else ()
         wire, stretches = cut_wire(message)
-        return MessageRow(
-            number=message.number,
-            anchor=make_anchor(message.pk),
-            url=reverse("pages:message", args=[self._workspace.slug, message.pk]),
-            depth=min(row.depth, MAX_DEPTH),
-            deeper=max(0, row.depth - MAX_DEPTH),
-            line=make_line(message, self._cast),
-            since=_write_since(self._find_earlier(message, previous), message),
-            is_new_day=previous is None or previous.order_time.date() != message.order_time.date(),
-            is_received_order=message.order_basis == "receipt",
-            dialect=name_dialect_of(message, row.body["record"]) if self._has_several_dialects else "",
-            native_id=shorten_name(message.native_id),
-            is_sealed=message.is_sealed and message.pk not in self._disclosed.openings,
-            is_withheld=message.pk in self._disclosed.withheld,
-            opened_with=self._disclosed.name_keys(message),
-            reply=reply,
-            segments=read_segments(english) or _not_told(message),
-            also=read_segments(also, are_apart=True),
-            also_count=len(also),
-            findings=describe_findings(findings[:MAX_FINDINGS], self._workspace.slug, FINDING_BYTES),
-            more_findings=max(0, len(findings) - MAX_FINDINGS),
-            notes=[note for note in first if note.severity in GRAVE],
-            aside=_fold_notes([note for note in first if note.severity not in GRAVE]),
-            more_notes=max(0, len(notes) - most_notes),
-            places=places,
-            others=self._list_others(
-                message, row.body, [*meant, *(place.text for place in places), *(note.text for note in notes), *told]
+        return {
+            "kind": "message",
+            "number": message.number,
+            "anchor": make_anchor(message.pk),
+            "url": reverse("pages:message", args=[self._workspace.slug, message.pk]),
+            "depth": min(row.depth, MAX_DEPTH),
+            "deeper": max(0, row.depth - MAX_DEPTH),
+            "line": make_line(message, self._cast),
+            "since": _write_since(self._find_earlier(message, previous), message),
+            "is_new_day": previous is None or previous.order_time.date() != message.order_time.date(),
+            "is_received_order": message.order_basis == "receipt",
+            "dialect": name_dialect_of(message, row.body["record"]) if self._has_several_dialects else "",
+            "native_id": shorten_name(message.native_id),
+            "is_sealed": message.is_sealed and message.pk not in self._disclosed.openings,
+            "is_withheld": message.pk in self._disclosed.withheld,
+            "opened_with": self._disclosed.name_keys(message),
+            "reply": reply,
+            "segments": read_segments(english) or _not_told(message),
+            "also": read_segments(also, are_apart=True),
+            "also_count": len(also),
+            # Its open findings, the gravest first.
+            "findings": describe_findings(findings[:MAX_FINDINGS], self._workspace.slug, FINDING_BYTES),
+            "more_findings": max(0, len(findings) - MAX_FINDINGS),
+            # Its notes without what a finding tells already: of warning or more, and the others, which are folded.
+            "notes": [note for note in first if note.severity in GRAVE],
+            "aside": _fold_notes([note for note in first if note.severity not in GRAVE]),
+            "more_notes": max(0, len(notes) - most_notes),
+            # What contradicts or repeats earlier messages, and the messages that all of this speaks of.
+            "places": places,
+            "others": self._list_others(
+                message, row.body, [*meant, *(place["text"] for place in places), *(note.text for note in notes), *told]
             ),
-            comments=self._comments.get((message.record_id, message.part), 0),
-            wire=wire,
-            left_out_bytes=self._left_out.get(message.record_id, 0),
-            stretches=stretches,
-            english_characters=0,
-            wire_characters=0,
-        )
+            "comments": self._comments.get((message.record_id, message.part), 0),
+            "wire": wire,
+            "left_out_bytes": self._left_out.get(message.record_id, 0),
+            "stretches": stretches,
+        }
 
-    def _list_others(self, message: Message, body: Mapping[str, Any], texts: Iterable[str]) -> list[Other]:
+    def _list_others(self, message: Message, body: Mapping[str, Any], texts: Iterable[str]) -> list[dict[str, Any]]:
         """The messages that these texts, the sentence's sources and the findings are about, each one click apart."""
         sources = (piece.get("source") for piece in body["message"].get("english") or ())
         cited = {(str(source[0]), source[1]) for source in sources if source}
@@ -341,7 +333,7 @@ class _Builder:
         numbers = {each.number for each in self._here.values() if (str(each.record_id), each.part) in cited}
         numbers |= {int(found) for text in texts for found in _NUMBERED.findall(_QUOTED.sub("", text))}
         numbers = {each for each in numbers - {message.number} if 0 < each <= self._conversation.message_count}
-        return [Other(number, self._find_url(number)) for number in sorted(numbers)[:MAX_OTHERS]]
+        return [{"number": number, "url": self._find_url(number)} for number in sorted(numbers)[:MAX_OTHERS]]
 
     def _find_url(self, number: int) -> str:
         if number in self._numbers:
@@ -365,7 +357,7 @@ class _Builder:
         is_answer = message.parent is not None and message.parent_basis != "adjacency"
         return self._parents.get(message.parent) if is_answer and message.parent else None
 
-    def make_reply(self, message: Message, body: Mapping[str, Any]) -> ReplyLine | None:
+    def make_reply(self, message: Message, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """The line under a message's head; one that merely follows another answers nothing."""
         if not message.parent_basis or message.parent_basis == "adjacency":
             return None
@@ -373,25 +365,25 @@ class _Builder:
         if missing := find_ghost(message):
             cited = name_cited(body["message"]) or "a message"
             bearers = count_bearers(message.parent_why)
-            return ReplyLine(
-                basis="explicit",
-                verb="answers",
-                anchor=f"#{make_ghost_anchor(missing)}",
-                name=shorten_name(cited),
-                why=f"{write_bearers(bearers)} {SEVERAL}" if bearers else "",
-                is_missing=not bearers,
-            )
+            return {
+                "basis": "explicit",
+                "verb": "answers",
+                "anchor": f"#{make_ghost_anchor(missing)}",
+                "name": shorten_name(cited),
+                "why": f"{write_bearers(bearers)} {SEVERAL}" if bearers else "",
+                "is_missing": not bearers,
+            }
         parent = self._parents.get(message.parent) if message.parent else None
         if parent is None:
             return None
-        return ReplyLine(
-            basis="inferred" if is_inferred else "explicit",
-            verb="follows" if is_own(message, parent) else "probably answers" if is_inferred else "answers",
-            anchor=self._find_anchor(parent),
-            name=name_message(parent),
-            why=_write_why(message, parent),
-            is_missing=False,
-        )
+        return {
+            "basis": "inferred" if is_inferred else "explicit",
+            "verb": "follows" if is_own(message, parent) else "probably answers" if is_inferred else "answers",
+            "anchor": self._find_anchor(parent),
+            "name": name_message(parent),
+            "why": _write_why(message, parent),
+            "is_missing": False,
+        }
 
     def _find_anchor(self, parent: Message) -> str:
         if parent.pk in self._here:
@@ -404,15 +396,19 @@ def is_own(message: Message, parent: Message) -> bool:
     return bool(message.sender) and message.sender == parent.sender
 
 
-def _fold_notes(notes: Sequence[NoteLine]) -> Aside | None:
+def _fold_notes(notes: Sequence[NoteLine]) -> dict[str, Any] | None:
+    """Notes of less than a warning in one line: the first in short, and all of them when it is opened."""
     if not notes:
         return None
-    return Aside(shorten_name(shorten(notes[0].text, MAX_ASIDE_LENGTH), MAX_ASIDE_LENGTH), notes)
+    return {"words": shorten_name(shorten(notes[0].text, MAX_ASIDE_LENGTH), MAX_ASIDE_LENGTH), "notes": notes}
 
 
-def _make_place(text: str) -> Place:
+def _make_place(text: str) -> dict[str, Any]:
     said = text.removeprefix(_CAUTION)
-    return Place("info" if said == text else "warning", shorten(said[:1].upper() + said[1:], MAX_PLACE_LENGTH))
+    return {
+        "severity": "info" if said == text else "warning",
+        "text": shorten(said[:1].upper() + said[1:], MAX_PLACE_LENGTH),
+    }
 
 
 def _fold(text: str) -> str:

@@ -1,7 +1,5 @@
 """Conversations: the list, one with its transcript, and the verdict on it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,17 +7,18 @@ from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments.discussions import count_comments
 from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
+from inspector.browsing.transcripts import write_text
+from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
@@ -47,9 +46,8 @@ from ..shell import cut_page, read_number, read_place, render_page, within_works
 from ..shown.told import name_conversations, name_dialect, shorten
 from ..traces.links import link_traces
 from ..walks import Walk, read_walk
-from .disclosures import open_for
 from .frame import AFTER, frame_conversation, open_conversation
-from .transcript import make_anchor, make_rows
+from .transcript import make_anchor, make_rows, open_for
 from .windows import Pager, make_pager, read_jump, read_start
 
 PAGE_ROWS = 50
@@ -59,8 +57,7 @@ MAX_COUNTED = 1000
 WINDOW_ROWS = 50
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversations(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of conversations, latest activity first, by keyset."""
     workspace = membership.workspace
@@ -129,10 +126,9 @@ def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool,
     """The address of the page after this row; None where it is the last of the list."""
     if last is None or last.last_at is None:
         return None
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
-    return walk.write_next(before=before, grade=str(last.open_severity) if is_worst_first else None, since=since)
+    grade = str(last.open_severity) if is_worst_first else None
+    return walk.write_on([str(last.pk)], before=before, grade=grade, since=since)
 
 
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
@@ -176,8 +172,7 @@ def _make_row(
     }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
     conversation = open_conversation(membership, conversation_id)
@@ -187,8 +182,7 @@ def show_conversation(request: HttpRequest, membership: Membership, conversation
     return _answer(request, membership, conversation, form, live=live)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """An auditor's verdict on the conversation as it was shown."""
     conversation = open_conversation(membership, conversation_id)
@@ -301,9 +295,7 @@ def _read_timeline(request: HttpRequest, conversation: Conversation) -> tuple[Se
 def _read_tree(request: HttpRequest, conversation: Conversation) -> tuple[Sequence[TreeRow], Pager, None]:
     """The same of a tree, whose lines, ghosts among them, have no numbers."""
     said = request.GET.get("from")
-    at = read_tree_place(said) if said else read_number(request, "offset")
-    if at is None:
-        raise Http404
+    at = or_404(read_tree_place(said)) if said else read_number(request, "offset")
     window = read_tree(conversation=conversation, at=at, limit=WINDOW_ROWS)
     shown = sum(row.message is not None for row in window.rows)
     pager = Pager(
@@ -323,3 +315,11 @@ def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> H
     found = find_at(conversation=conversation, position=position)
     anchor = f"#{make_anchor(found)}" if found else ""
     return redirect(f"{address}?order=time&offset={position // WINDOW_ROWS * WINDOW_ROWS}{anchor}")
+
+
+@within_workspace("GET")
+def show_text(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """The conversation from `offset` on, as far as one text goes; its end says which message is next."""
+    conversation = open_conversation(membership, conversation_id)
+    text = write_text(conversation=conversation, offset=read_number(request, "offset"))
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")

@@ -1,14 +1,12 @@
 """The way through a long conversation: from window to window, to its ends, and to a message by its number."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 
-from inspector.search.cursors import CursorError, read_key, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
@@ -43,10 +41,7 @@ def read_start(request: HttpRequest, conversation: Conversation) -> Start:
         Http404: for what no page of this conversation wrote.
     """
     of = name_timeline(conversation)
-    try:
-        said = [read_key(request.GET.get(name), conversation.workspace_id, of=of) for name in ("after", "before")]
-    except CursorError as error:
-        raise Http404 from error
+    said = [read_key(request.GET.get(name), conversation.workspace_id, of=of) for name in ("after", "before")]
     after, before = (read_edge(each) if each else None for each in said)
     return Start(after, before, read_number(request, "offset"))
 

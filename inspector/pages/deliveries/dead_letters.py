@@ -1,7 +1,5 @@
 """Dead letters: what could not be read or finished after three attempts, why, and another try."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
@@ -9,14 +7,14 @@ from django.contrib import messages as flashes
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.intake.selectors import find_delivery, list_given_up, list_letters
+from inspector.lookups import or_404
 
-from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
+from ..shell import cut_page, read_id, read_place, render_page, turn_pages, within_workspace
 from .progress import name_delivery
 
 PAGE_ROWS = 50
@@ -42,8 +40,7 @@ _SHARED_PAGES = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Records that were set aside, last first, by keyset; before them the work that was given up as a whole."""
     workspace = membership.workspace
@@ -64,11 +61,9 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
     return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def retry_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Try again: what the form names, or everything."""
-    require_auditor(membership)
     count = retry(membership=membership, ids=_read_ids(request))
     if count:
         flashes.success(request, f"{count:,} {'is' if count == 1 else 'are'} tried again, up to three times.")
@@ -87,16 +82,8 @@ def _read_ids(request: HttpRequest) -> list[uuid.UUID] | None:
 
 
 def _read_delivery(request: HttpRequest, membership: Membership) -> Delivery | None:
-    text = request.GET.get("delivery")
-    if not text:
-        return None
-    try:
-        delivery = find_delivery(workspace=membership.workspace, delivery_id=uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
-    if delivery is None:
-        raise Http404
-    return delivery
+    delivery_id = read_id(request, "delivery")
+    return or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id)) if delivery_id else None
 
 
 def _describe(letter: DeadLetter, membership: Membership) -> dict[str, Any]:
@@ -104,13 +91,9 @@ def _describe(letter: DeadLetter, membership: Membership) -> dict[str, Any]:
     return {
         "id": letter.pk,
         "record": letter.sighting.index + 1,
-        "line": letter.sighting.line,
+        "letter": letter,
         "delivery": name_delivery(letter.delivery),
         "delivery_url": reverse("pages:delivery", args=[slug, letter.delivery_id]),
-        "why": letter.failure,
-        "attempts": letter.attempts,
-        "since": letter.created_at,
-        "tried_at": letter.updated_at,
         "is_dead": letter.state == DeadLetter.State.DEAD,
         "asked_by": letter.asked_by.get_username() if letter.asked_by else "",
         "raw_url": reverse("pages:raw", args=[slug, letter.record_id]) if membership.is_auditor else "",
@@ -126,7 +109,5 @@ def _describe_work(job: Job, slug: str) -> dict[str, Any]:
         if job.kind in _SHARED_PAGES
         else reverse(f"pages:{page}", args=[slug, job.subject]),
         "page": page,
-        "why": job.failure,
-        "attempts": job.attempts,
-        "since": job.updated_at,
+        "job": job,
     }

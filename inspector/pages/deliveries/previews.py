@@ -1,7 +1,5 @@
 """A staged file as its card shows it: the first records told, the numbers so far, and what is still to be asked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +16,8 @@ from inspector.intake.staging import KEPT_FOR, Beginning, look_at, read_choices
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.fields import cut_layers
-from ..shown.markup import Stretch
 from ..shown.readings import list_all_notes
-from ..shown.told import NoteLine, Segments, name_dialect
+from ..shown.told import Segments, name_dialect
 from .foretelling import Foretold, foretell
 from .forms import ReadingForm
 
@@ -44,33 +41,10 @@ class Saying:
     more_receivers: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PreviewRow:
-    """A record of the preview. `problem` says why its bytes are no text; without it and `sayings` it is long."""
-
-    number: int
-    line: int
-    length: int
-    at: datetime | None
-    time_words: str
-    dialect: str
-    why: str
-    sayings: Sequence[Saying]
-    more_parts: int
-    notes: Sequence[NoteLine]
-    more_notes: int
-    is_malformed: bool
-    wire: str
-    stretches: Sequence[Stretch]
-    problem: str
-
-
 def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | None = None) -> dict[str, Any]:
     """What `uploads/_staged.html` shows of a staged file.
 
     Args:
-        delivery: staged.
-        membership: whose it is.
         form: what was filled in, shown again with its errors; without one the choices in force are shown.
     """
     slug = membership.workspace.slug
@@ -113,30 +87,30 @@ def _count(beginning: Beginning) -> dict[str, Any]:
     }
 
 
-def _make_row(line: Foretold, cast: Cast) -> PreviewRow:
+def _make_row(line: Foretold, cast: Cast) -> dict[str, Any]:
     reading, record = line.reading, line.record
     notes = list_all_notes(reading) if reading else []
     candidate = reading.candidates[0] if reading and reading.candidates else None
     messages = reading.messages if reading else ()
-    return PreviewRow(
-        number=record.index + 1,
-        line=record.line,
-        length=record.length,
-        at=datetime.fromisoformat(line.time) if line.time else None,
-        time_words=TIME_WORDS.get(line.time_basis, ""),
-        dialect=name_dialect(reading.dialect, reading.version) if reading else "",
-        why=candidate.why if candidate else "",
-        sayings=[_make_saying(message, cast) for message in messages[:MAX_PARTS]],
-        more_parts=max(0, len(messages) - MAX_PARTS),
-        notes=notes[:MAX_NOTES],
-        more_notes=max(0, len(notes) - MAX_NOTES),
-        is_malformed=bool(reading and reading.error),
-        wire=reading.wire if reading else "",
-        stretches=[stretch for stretch in cut_layers(reading).get(0, ()) if stretch.kind == "masked"]
+    return {
+        "number": record.index + 1,
+        "line": record.line,
+        "length": record.length,
+        "at": datetime.fromisoformat(line.time) if line.time else None,
+        "time_words": TIME_WORDS.get(line.time_basis, ""),
+        "dialect": name_dialect(reading.dialect, reading.version) if reading else "",
+        "why": candidate.why if candidate else "",
+        "sayings": [_make_saying(message, cast) for message in messages[:MAX_PARTS]],
+        "more_parts": max(0, len(messages) - MAX_PARTS),
+        "notes": notes[:MAX_NOTES],
+        "more_notes": max(0, len(notes) - MAX_NOTES),
+        "is_malformed": bool(reading and reading.error),
+        "wire": reading.wire if reading else "",
+        "stretches": [stretch for stretch in cut_layers(reading).get(0, ()) if stretch.kind == "masked"]
         if reading
         else (),
-        problem=record.problem.reason if record.problem else "",
-    )
+        "problem": record.problem.reason if record.problem else "",
+    }
 
 
 def _make_saying(message: Message, cast: Cast) -> Saying:

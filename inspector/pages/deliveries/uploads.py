@@ -15,7 +15,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
@@ -29,7 +28,7 @@ from inspector.intake.models import Delivery
 from inspector.intake.selectors import find_delivery
 from inspector.trail.acting import find_address
 
-from ..shell import render_page, require_auditor, within_workspace
+from ..shell import render_page, within_workspace
 from .forms import ReadingForm, UploadForm
 from .previews import make_card
 from .progress import make_progress
@@ -41,12 +40,10 @@ FULL = "Too many bytes wait to be imported here: import or discard the waiting f
 
 @takes_large_bodies
 @csrf_exempt
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def upload(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """The page, and files that go up: who sends them, how large they are and what waits already is looked at before a
     byte is read; looking for the CSRF token reads it all."""
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, UploadForm())
     if membership.workspace.archived_at is not None:
@@ -134,16 +131,12 @@ def _render(
         "membership": membership,
         "time_zone": membership.user.time_zone,
     }
-    response = render(request, template, {**frame, **context}, status=status)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, template, {**frame, **context}, status=status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_staged(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """A staged file: its beginning as it would be read; and what its sender decides."""
-    require_auditor(membership)
     delivery = staging.list_staged(membership=membership).filter(pk=delivery_id).first()
     if delivery is None:
         return _follow(membership, delivery_id)
@@ -221,11 +214,9 @@ def _replace_card(answer: HttpResponse, delivery: Delivery) -> HttpResponse:
     return answer
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def decide_waiting(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Load all that this person has staged, each as it was chosen; or throw all of it away."""
-    require_auditor(membership)
     is_load = request.POST.get("action") == "load"
     done = 0
     for delivery in staging.list_staged(membership=membership):

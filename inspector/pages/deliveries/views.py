@@ -1,27 +1,38 @@
-"""Deliveries: the list, the receipt of one, and its progress while it is being taken in."""
-
-from __future__ import annotations
+"""Deliveries: the list, the receipt of one, and its progress while it is being taken in, and withdrawing it."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.erasing.requests import find_erased
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
+from inspector.intake.services import take_back, withdraw_delivery
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, list_withdrawals
+from inspector.lookups import or_404
 from inspector.threads.selectors import list_conversations_of
 
-from ..shell import cut_page, read_number, read_place, render_page, turn_pages, within_workspace, write_query
+from ..shell import (
+    cut_page,
+    read_id,
+    read_number,
+    read_place,
+    render_page,
+    require_auditor,
+    turn_pages,
+    within_workspace,
+    write_query,
+)
 from ..shown.told import name_dialect, name_opened, shorten
 from .progress import link_messages, make_progress, name_delivery
 
@@ -31,8 +42,7 @@ MAX_ACTS = 20
 MAX_CONVERSATIONS = 20
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of deliveries, newest first, by keyset."""
     workspace = membership.workspace
@@ -51,17 +61,11 @@ def _make_row(delivery: Delivery, slug: str, withdrawn: Mapping[uuid.UUID, Withd
     return {
         "url": reverse("pages:delivery", args=[slug, delivery.pk]),
         "name": name_delivery(delivery),
-        "door": delivery.get_door_display(),
+        "delivery": delivery,
         "sent_by": name_sender(delivery),
-        "at": delivery.received_at,
-        "size_bytes": delivery.size_bytes,
-        "channel": delivery.channel.name,
         "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
-        "stored": delivery.stored,
         "stored_url": link_messages(delivery, slug, by="stored"),
-        "duplicate": delivery.duplicate,
         "duplicate_url": link_messages(delivery, slug, by="duplicate"),
-        "quarantined": delivery.quarantined,
     }
 
 
@@ -86,8 +90,7 @@ def name_sender(delivery: Delivery) -> str:
     return "operator" if delivery.door == Door.IMPORT else "unknown sender"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_delivery(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """The receipt of a delivery: custody, counts, problems and warnings."""
     return answer_delivery(request, membership, get_delivery(membership, delivery_id))
@@ -149,14 +152,8 @@ def answer_delivery(
 
 
 def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
-    """The delivery of that id in the reader's workspace.
-
-    Raises:
-        Http404: where there is none.
-    """
-    delivery = find_delivery(workspace=membership.workspace, delivery_id=delivery_id)
-    if delivery is None:
-        raise Http404
+    """The delivery of that id in the reader's workspace. Http404 where there is none."""
+    delivery = or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id))
     delivery.workspace = membership.workspace
     return delivery
 
@@ -167,13 +164,10 @@ def describe_named(request: HttpRequest, membership: Membership) -> dict[str, An
     Raises:
         Http404: for one that is not there.
     """
-    text = request.GET.get("delivery", "")
-    if not text:
+    delivery_id = read_id(request, "delivery")
+    if delivery_id is None:
         return None
-    try:
-        delivery = get_delivery(membership, uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
+    delivery = get_delivery(membership, delivery_id)
     slug = membership.workspace.slug
     return {
         "id": delivery.pk,
@@ -233,12 +227,35 @@ def _list_overrides(delivery: Delivery) -> list[str]:
     return words
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_progress(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """How far a delivery is: the piece of page that asks for itself again until it is done."""
     delivery = get_delivery(membership, delivery_id)
     progress = make_progress(delivery, membership.workspace.slug, is_receipt="receipt" in request.GET)
-    response = render(request, "deliveries/_progress.html", {"delivery": progress})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "deliveries/_progress.html", {"delivery": progress})
+
+
+@within_workspace("POST")
+def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Withdraw the delivery: what no other delivery holds is hidden."""
+    done = "Withdrawn. Nothing is erased, and you can take it back."
+    return _act(request, membership, delivery_id, withdraw_delivery, done)
+
+
+@within_workspace("POST")
+def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+    """Undo the withdrawal: its records are shown again."""
+    return _act(request, membership, delivery_id, take_back, "The withdrawal is undone.")
+
+
+def _act(
+    request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, act: Callable[..., object], done: str
+) -> HttpResponse:
+    delivery = get_delivery(membership, delivery_id)
+    require_auditor(membership)
+    try:
+        act(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
+    except ValidationError as error:
+        return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
+    flashes.success(request, done)
+    return redirect("pages:delivery", membership.workspace.slug, delivery.pk)

@@ -1,7 +1,5 @@
 """Exports: asking for one, the list of all there were, and one with its progress, its manifest and its file."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterator
@@ -10,10 +8,9 @@ from urllib.parse import urlsplit
 
 from django.contrib import messages as flashes
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.exports.making import read_file
@@ -30,6 +27,7 @@ from inspector.exports.services import (
     note_download,
     stop_export,
 )
+from inspector.lookups import or_404
 from inspector.search.language import QueryError
 
 from ..shell import cut_page, read_place, render_page, turn_pages, within_workspace
@@ -45,8 +43,7 @@ MEDIA_TYPES = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_exports(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The exports of the workspace, newest first, by keyset; above them those under way."""
     workspace = membership.workspace
@@ -62,13 +59,10 @@ def show_exports(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "exports/exports.html", context, section="exports")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 def ask(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What is to be exported and how; a POST asks for it."""
-    meant = read_meant(request.POST if request.method == "POST" else request.GET, membership)
-    if meant is None:
-        raise Http404
+    meant = or_404(read_meant(request.POST if request.method == "POST" else request.GET, membership))
     if request.method != "POST":
         return _answer(request, membership, meant, _make_form(meant, membership, None, request.GET.get("form", "")))
     form = _make_form(meant, membership, request.POST)
@@ -122,8 +116,7 @@ def _answer(
     return render_page(request, membership, "exports/new.html", context, section="exports", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_export(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
     """One export: how far it is, then its manifest and its file."""
     export = get_export(membership, export_id)
@@ -132,14 +125,12 @@ def show_export(request: HttpRequest, membership: Membership, export_id: uuid.UU
     return render_page(request, membership, "exports/export.html", context, section="exports")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
     """How far it is: a piece of page that asks for itself again, and at the end for the report or the whole page."""
     export = get_export(membership, export_id)
     row = describe(export, find_progresses(exports=[export])[export.pk], membership)
     response = render(request, "exports/_progress.html", {"export": row, "workspace": membership.workspace})
-    response["Cache-Control"] = "no-store, private"
     own = reverse("pages:export", args=[membership.workspace.slug, export.pk])
     # Whoever waits for it on its own page reads it next; a list stays where it is.
     if row["is_report"] and row["file_url"] and urlsplit(request.headers.get("HX-Current-URL", "")).path == own:
@@ -149,8 +140,7 @@ def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.
     return response
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponseBase:
     """The file, for whoever may have it today; where there is none any more, the page that says so."""
     export = get_export(membership, export_id)
@@ -170,26 +160,20 @@ def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResp
     response["Content-Length"] = str(export.size_bytes)
     response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'
     response["Content-Security-Policy"] = POLICY
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
     return response
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_manifest(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
     """The manifest as JSON, beside the file."""
     export = get_export(membership, export_id)
     text = json.dumps(make_manifest(export), indent=2, ensure_ascii=True) + "\n"
     response = HttpResponse(text, content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}.manifest.json"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store, private"
     return response
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def stop(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
     """Cancel what is under way, or remove the file."""
     export = get_export(membership, export_id)
@@ -204,15 +188,8 @@ def stop(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> 
 
 
 def get_export(membership: Membership, export_id: uuid.UUID) -> Export:
-    """The export of that id in the reader's workspace.
-
-    Raises:
-        Http404: where there is none.
-    """
-    export = find_export(workspace=membership.workspace, export_id=export_id)
-    if export is None:
-        raise Http404
-    return export
+    """The export of that id in the reader's workspace. Http404 where there is none."""
+    return or_404(find_export(workspace=membership.workspace, export_id=export_id))
 
 
 def describe(export: Export, progress: Progress, membership: Membership) -> dict[str, Any]:
@@ -224,35 +201,21 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
         "id": export.pk,
         "title": export.title or "Everything",
         "short": shorten(export.title, MAX_TITLE_LENGTH) or "Everything",
-        "kind": export.get_subject_display(),
-        "form": export.get_form_display(),
+        "row": export,
         # It stays on one line of a narrow table.
         "kept_as": f"{export.get_form_display()}, {'masked' if export.is_masked else 'exact'}".replace(" ", "\u00a0"),
-        "is_masked": export.is_masked,
         "is_report": export.form == Export.Form.REPORT,
         "state": "stuck" if progress.is_stuck else "ready" if has_file else export.state,
         "is_under_way": is_under_way,
         "is_done": has_file,
-        "asked_by": export.asked_by,
-        "asked_at": export.asked_at,
-        "fixed_at": export.fixed_at,
-        "finished_at": export.finished_at,
-        "expires_at": export.expires_at,
         "done": progress.done,
         "total": progress.total,
         "failure": progress.failure,
-        "messages": export.messages,
-        "rows": export.rows,
-        "size_bytes": export.size_bytes,
         "sha256": bytes(export.sha256).hex() if export.sha256 else "",
-        "file_name": export.file_name,
-        "downloads": export.downloads,
-        "downloaded_at": export.downloaded_at,
         "conversation_url": reverse("pages:conversation", args=[slug, export.conversation_id])
         if export.conversation_id
         else "",
         "sample_url": reverse("pages:sample", args=[slug, export.sample_id]) if export.sample_id else "",
-        "query": export.query,
         "url": reverse("pages:export", args=[slug, export.pk]),
         "progress_url": reverse("pages:export-progress", args=[slug, export.pk]),
         "letters_url": reverse("pages:dead-letters", args=[slug]),

@@ -1,7 +1,5 @@
 """What auditors make of findings: decisions, snoozes and assignments, of one or of several at once."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,23 +12,20 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership, User
 from inspector.audit.findings.services import assign, judge, list_assignable, list_open, snooze
 from inspector.audit.models import Finding
 
-from ..shell import render_page, require_auditor, within_workspace
+from ..shell import render_page, within_workspace
 from .rows import SNOOZES, offer_acts
 
 NOBODY: Final = "nobody"
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What an auditor makes of the findings that were chosen; a refusal gives the form back as it was filled in."""
-    require_auditor(membership)
     chosen = _read_chosen(request)
     people = list_assignable(workspace=membership.workspace)
     opened = list_open(workspace=membership.workspace, findings=chosen)

@@ -1,7 +1,5 @@
 """Alerts: where new findings are told, and what became of each; owners set it, auditors see it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django import forms
@@ -12,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
@@ -24,7 +21,6 @@ from ..shell import (
     cut_page,
     read_place,
     render_page,
-    require_auditor,
     require_owner,
     turn_pages,
     within_workspace,
@@ -57,11 +53,9 @@ class AlertForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The webhook and its alerts; an owner sets it here and sees a new secret this once, in the answer itself."""
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership)
     require_owner(membership)
@@ -79,11 +73,9 @@ def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("pages:alerts", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a new secret and show it this once."""
-    require_owner(membership)
     try:
         secret = renew_secret(membership=membership)
     except ValidationError as error:
@@ -91,11 +83,9 @@ def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _answer(request, membership, secret=secret, status=201)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Have a test sent; what came of it is in the list."""
-    require_owner(membership)
     try:
         ask_for_test(membership=membership)
     except ValidationError as error:
@@ -104,11 +94,9 @@ def test(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("pages:alerts", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Switch alerts on or off."""
-    require_owner(membership)
     try:
         webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
     except ValidationError as error:
@@ -154,14 +142,8 @@ def _describe_webhook(webhook: Webhook, membership: Membership) -> dict[str, Any
     return {
         # The path is often a secret: only those who may set it see it.
         "address": webhook.address if membership.is_owner else webhook.address.split("/")[2],
-        "severity": webhook.severity,
+        "row": webhook,
         "rules": [RULES[code].title for code in webhook.rules if code in RULES],
-        "is_on": webhook.is_on,
-        "off_because": webhook.off_because,
-        "failures": webhook.failures,
-        "failing_since": webhook.failing_since,
-        "set_by": webhook.set_by.get_username(),
-        "set_at": webhook.set_at,
     }
 
 
@@ -169,13 +151,10 @@ def _describe(alert: Alert, slug: str) -> dict[str, Any]:
     finding = alert.finding
     rule = RULES.get(finding.rule) if finding else None
     return {
-        "at": alert.created_at,
+        "row": alert,
         "title": "A test" if finding is None else rule.title if rule else finding.rule,
         "severity": finding.severity if finding else None,
         "url": reverse("pages:finding", args=[slug, finding.pk]) if finding else None,
-        "state": alert.state,
-        "state_words": alert.get_state_display(),
-        "next_at": alert.next_at,
         "answers": [
             {"at": parse_datetime(each["at"]), "status": each["status"], "said": each["said"]} for each in alert.answers
         ],

@@ -1,16 +1,11 @@
 """One finding: what is the matter, the message and the bytes it is about, and everything people said of it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import SNOOZED, find_finding, find_messages, find_neighbours, find_related
@@ -18,16 +13,16 @@ from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
+from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
 from inspector.threads.placing.numbering import number_messages
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
 from ..shown.budgets import shorten_name
-from ..shown.told import is_named, make_line, name_dialect_of, read_segments, shorten
+from ..shown.told import find_openings_of, make_line, name_dialect_of, read_segments, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
@@ -39,24 +34,11 @@ _VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
-    """Something that happened to a finding: when, by whom (empty: by the rules), what, and the reason given."""
-
-    at: datetime
-    by: str
-    what: str
-    reason: str = ""
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.UUID) -> HttpResponse:
     """The finding with its message, the messages it is about besides, its history, and the forms to act on it."""
     workspace = membership.workspace
-    finding = find_finding(workspace=workspace, finding_id=finding_id)
-    if finding is None:
-        raise Http404
+    finding = or_404(find_finding(workspace=workspace, finding_id=finding_id))
     message = find_messages([finding]).get(finding.pk)
     related = find_related(finding=finding) if message else []
     number_messages([*related, *([message] if message else [])])
@@ -99,7 +81,7 @@ def _link(finding_id: uuid.UUID | None, slug: str) -> str:
 
 def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
     conversation = finding.conversation
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    openings = find_openings_of([conversation])
     return {
         "id": conversation.pk,
         "title": title_conversation(conversation, openings),
@@ -143,16 +125,16 @@ def _tell(act: FindingAct) -> str:
     return _VERBS[act.state]
 
 
-def _tell_history(finding: Finding) -> list[Step]:
+def _tell_history(finding: Finding) -> list[dict[str, Any]]:
     """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
-    steps = [Step(at=finding.found_at, by="", what="found by its rule")]
+    steps = [{"at": finding.found_at, "what": "found by its rule"}]
     steps += [
-        Step(at=act.at, by=act.by.get_username(), what=_tell(act), reason=act.reason)
+        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
         for act in list_acts(finding=finding)
     ]
     if finding.due_since is not None:
-        steps.append(Step(at=finding.due_since, by="", what="became due: its time passed, and it still applied"))
+        steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
     if finding.ended_at is not None:
         what = "closed: it no longer applies, or its rule is switched off"
-        steps.append(Step(at=finding.ended_at, by="", what=what))
-    return sorted(steps, key=lambda step: step.at)
+        steps.append({"at": finding.ended_at, "what": what})
+    return sorted(steps, key=lambda step: step["at"])

@@ -1,14 +1,11 @@
-"""Findings as lines of a page: what is the matter, who said it, where in the wire, and what people made of it.
+"""Findings as lines of a page: what is the matter, who said it, where in the wire, and what people made of it; a rule
+on its page, how it is set here and what is suppressed of it.
 
 A finding about a message that is not shown keeps its place and its history; what it says of that message is left out.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -16,16 +13,17 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
+from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.models import Finding
-from inspector.audit.rules import RULES
+from inspector.audit.rules import RULES, Rule
+from inspector.audit.rules.rule import SEVERITIES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import Casts
 from ..shown.budgets import shorten_name
 from ..shown.markup import name_spans
-from ..shown.told import Line, is_named, make_line, name_conversation, shorten
+from ..shown.told import find_openings_of, make_line, name_conversation, shorten
 
 MAX_SENTENCE_LENGTH: Final = 240
 MAX_ENGLISH_LENGTH: Final = 160
@@ -49,35 +47,10 @@ SNOOZES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FindingRow:
-    """A finding in a list: `line` says from whom to whom its message is, and is None where that is hidden or gone;
-    `english` is the beginning of what it says, where it could be read."""
-
-    id: uuid.UUID
-    url: str
-    title: str
-    rule_url: str
-    group: str
-    severity: int
-    state: str
-    assignee: str
-    sentence: str
-    cites: str
-    line: Line | None
-    english: str
-    at: datetime
-    conversation_title: str
-    conversation_url: str
-    message_url: str
-
-
-def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[FindingRow]:
+def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list[dict[str, Any]]:
     """The rows of findings of a workspace, each loaded with its conversation; in three statements."""
     messages = find_messages(findings)
-    conversations = {finding.conversation_id: finding.conversation for finding in findings}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    openings = find_openings_of(finding.conversation for finding in findings)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     return [_make_row(finding, messages.get(finding.pk), openings, casts, workspace.slug) for finding in findings]
 
@@ -114,26 +87,27 @@ def begin_sentence(text: str) -> str:
 
 def _make_row(
     finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], casts: Casts, slug: str
-) -> FindingRow:
+) -> dict[str, Any]:
+    """`line` says from whom to whom its message is, None where that is hidden or gone; `english` is what it says."""
     conversation = finding.conversation
-    return FindingRow(
-        id=finding.pk,
-        url=reverse("pages:finding", args=[slug, finding.pk]),
-        title=name_rule(finding.rule),
-        rule_url=f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
-        group=RULES[finding.rule].group if finding.rule in RULES else "",
-        severity=finding.severity,
-        state=name_state(finding),
-        assignee=finding.assignee.get_username() if finding.assignee else "",
-        sentence=_shorten(finding.text) if message else HIDDEN,
-        cites=shorten_name(finding.cites, CITATION_BYTES),
-        line=make_line(message, casts.find(conversation)) if message else None,
-        english=_quote(message) if message and message.performative else "",
-        at=finding.at,
-        conversation_title=title_conversation(conversation, openings),
-        conversation_url=reverse("pages:conversation", args=[slug, finding.conversation_id]),
-        message_url=write_place(finding, message, slug) if message else "",
-    )
+    return {
+        "id": finding.pk,
+        "url": reverse("pages:finding", args=[slug, finding.pk]),
+        "title": name_rule(finding.rule),
+        "rule_url": f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
+        "group": RULES[finding.rule].group if finding.rule in RULES else "",
+        "severity": finding.severity,
+        "state": name_state(finding),
+        "assignee": finding.assignee.get_username() if finding.assignee else "",
+        "sentence": _shorten(finding.text) if message else HIDDEN,
+        "cites": shorten_name(finding.cites, CITATION_BYTES),
+        "line": make_line(message, casts.find(conversation)) if message else None,
+        "english": _quote(message) if message and message.performative else "",
+        "at": finding.at,
+        "conversation_title": title_conversation(conversation, openings),
+        "conversation_url": reverse("pages:conversation", args=[slug, finding.conversation_id]),
+        "message_url": write_place(finding, message, slug) if message else "",
+    }
 
 
 def offer_acts(membership: Membership, state: str = "") -> dict[str, Any]:
@@ -175,3 +149,42 @@ def write_place(finding: Finding, message: Message, slug: str) -> str:
 def title_conversation(conversation: Conversation, openings: Mapping[uuid.UUID, str]) -> str:
     """What a conversation is called in a line."""
     return shorten_name(shorten(openings.get(conversation.pk) or name_conversation(conversation), 60), 200)
+
+
+def describe_rule(membership: Membership, rule: Rule) -> dict[str, Any]:
+    """How a rule is set in the reader's workspace, with the history of that, and its suppressions."""
+    workspace = membership.workspace
+    changes = list_changes(workspace_id=workspace.pk, rule=rule.code)
+    latest = changes[0] if changes else None
+    own = latest.severity if latest and latest.severity is not None else None
+    return {
+        "setting": {
+            "is_on": latest.is_on if latest else True,
+            "severity": rule.rank if own is None else own,
+            "own_severity": "" if own is None else SEVERITIES[own],
+        },
+        "changes": [
+            {
+                "row": change,
+                "severity": "" if change.severity is None else SEVERITIES[change.severity],
+            }
+            for change in changes
+        ],
+        "grades": SEVERITIES[:0:-1],
+        "suppressions": _list_suppressions(workspace.pk, rule),
+    }
+
+
+def _list_suppressions(workspace_id: uuid.UUID, rule: Rule) -> list[dict[str, Any]]:
+    found = list_suppressions(workspace_id=workspace_id, rule=rule.code)
+    openings = find_openings_of(each.conversation for each in found if each.conversation is not None)
+    return [
+        {
+            "id": each.pk,
+            "sender": shorten_name(each.sender, 200),
+            "suppression": each,
+            "conversation": title_conversation(each.conversation, openings) if each.conversation else "",
+            "lifted_by": each.lifted_by.get_username() if each.lifted_by else "",
+        }
+        for each in found
+    ]

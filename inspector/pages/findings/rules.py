@@ -1,15 +1,12 @@
 """Setting a rule, suppressing what it finds, and lifting that: three forms on a rule's page and a finding's."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import find_finding
@@ -17,18 +14,17 @@ from inspector.audit.findings.services import lift, set_rule, suppress
 from inspector.audit.findings.settings import find_suppression
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
+from inspector.lookups import or_404
 from inspector.threads.models import Conversation
 
-from ..shell import render_page, require_auditor, require_owner, within_workspace
+from ..shell import render_page, require_auditor, within_workspace
 from .acting import find_way_back
 from .views import answer_rule
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def set_one(request: HttpRequest, membership: Membership) -> HttpResponse:
     """An owner switches a rule on or off, or grades it anew."""
-    require_owner(membership)
     rule = RULES.get(request.POST.get("rule", ""))
     if rule is None:
         return _refuse_unknown(request, membership)
@@ -46,11 +42,9 @@ def set_one(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect(_write_address(membership, rule))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="auditor")
 def suppress_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """An auditor has what a rule finds of a sender, or in a conversation, not shown."""
-    require_auditor(membership)
     rule = RULES.get(request.POST.get("rule", ""))
     if rule is None:
         return _refuse_unknown(request, membership)
@@ -69,13 +63,10 @@ def suppress_findings(request: HttpRequest, membership: Membership) -> HttpRespo
     return redirect(_write_address(membership, rule) + "#suppressions")
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def lift_suppression(request: HttpRequest, membership: Membership, suppression_id: uuid.UUID) -> HttpResponse:
     """What was suppressed is shown again."""
-    suppression = find_suppression(workspace_id=membership.workspace.pk, suppression_id=suppression_id)
-    if suppression is None:
-        raise Http404
+    suppression = or_404(find_suppression(workspace_id=membership.workspace.pk, suppression_id=suppression_id))
     require_auditor(membership)
     lift(membership=membership, suppression=suppression)
     flashes.success(request, "Lifted: what it covered is shown again, unless another suppression covers it.")

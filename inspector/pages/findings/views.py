@@ -1,7 +1,5 @@
 """Findings: what the rules found, by rule; the findings of a rule and of a conversation."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,7 +9,6 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, User
 from inspector.audit.findings.selectors import (
@@ -37,8 +34,7 @@ from ..scope import Scope, read_scope
 from ..shell import cut_page, read_number, read_place, render_page, within_workspace
 from ..walks import Walk, read_walk
 from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
-from .rows import make_finding_rows, offer_acts
-from .rule_forms import describe_rule
+from .rows import describe_rule, make_finding_rows, offer_acts
 
 PAGE_ROWS: Final = 50
 # So many findings of each rule stand on the page of all of them.
@@ -46,8 +42,7 @@ LATEST_OF_RULE: Final = 3
 _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The rules that found something, by severity; with `rule` in the address the findings of that rule."""
     code = request.GET.get("rule", "")
@@ -145,8 +140,7 @@ def answer_rule(
     return render_page(request, membership, "findings/rule.html", context, section="findings", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversation_findings(
     request: HttpRequest, membership: Membership, conversation_id: uuid.UUID
 ) -> HttpResponse:
@@ -226,7 +220,6 @@ def _list_page(
 
 
 def _write_older(walk: Walk, last: Finding, *, is_worst_first: bool) -> str:
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     before = write_cursor((last.at, last.pk), walk.membership.workspace.pk)
-    return walk.write_next(before=before, grade=str(grade_of(last.rule, last.severity)) if is_worst_first else None)
+    grade = str(grade_of(last.rule, last.severity)) if is_worst_first else None
+    return walk.write_on([str(last.pk)], before=before, grade=grade)

@@ -1,23 +1,21 @@
 """The evidence behind a message: its record, where that was seen, who withdrew it, and its exact bytes."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
-from inspector.ledger.comparing import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.ledger.places import Place, place_of
+from inspector.ledger.reading import find_changed, is_as_entered, leaf_hash_of, say_changed
+from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.selectors import find_tombstone
@@ -82,17 +80,14 @@ def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
     ]
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> HttpResponseBase:
     """The exact bytes of a record or a range of them, as a download that no browser will interpret.
 
     What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9). Bytes that are
     not those that were entered in the ledger are given to nobody as the record's.
     """
-    record = find_record(workspace=membership.workspace, record_id=record_id)
-    if record is None:
-        raise Http404
+    record = or_404(find_record(workspace=membership.workspace, record_id=record_id))
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
     if tombstone := find_tombstone(workspace_id=membership.workspace_id, about=record_id):

@@ -1,11 +1,7 @@
 """Why a message is told as it is, and what it was told as before: the context behind it, the words that changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Any, Final
 
@@ -54,34 +50,6 @@ _CAUSES: Final = {
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-@dataclass(frozen=True, slots=True)
-class LeaningLine:
-    """One entry that the English leans on, with the message that gave it."""
-
-    kind: str
-    name: str
-    value: str
-    speaker: str
-    number: int
-    url: str
-    is_told: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WordingLine:
-    """An earlier wording against the one that followed it, as pieces (`same`, `gone` or `new`, text)."""
-
-    since: datetime
-    until: datetime
-    decoder: str
-    why: str
-    because_url: str
-    pieces: Sequence[tuple[str, str]]
-    also_gone: Sequence[str]
-    also_new: Sequence[str]
-    skipped: int
-
-
 def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dict[str, Any]:
     """The context behind a message's English: what was in force and asked for, vocabulary, and other readings."""
     record = body["record"]
@@ -105,16 +73,16 @@ def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dic
     }
 
 
-def _show_leaning(entry: Dependency, slug: str) -> LeaningLine:
-    return LeaningLine(
-        kind=_KINDS.get(entry.kind, entry.kind),
-        name="" if entry.name == "active" else entry.name,
-        value=entry.value,
-        speaker=entry.speaker,
-        number=entry.number,
-        url=reverse("pages:message", args=[slug, entry.message_id]),
-        is_told=entry.is_told,
-    )
+def _show_leaning(entry: Dependency, slug: str) -> dict[str, Any]:
+    return {
+        "kind": _KINDS.get(entry.kind, entry.kind),
+        "name": "" if entry.name == "active" else entry.name,
+        "value": entry.value,
+        "speaker": entry.speaker,
+        "number": entry.number,
+        "url": reverse("pages:message", args=[slug, entry.message_id]),
+        "is_told": entry.is_told,
+    }
 
 
 def show_wordings(message: Message, slug: str) -> dict[str, Any]:
@@ -125,18 +93,18 @@ def show_wordings(message: Message, slug: str) -> dict[str, Any]:
     return {"wordings": lines[::-1][:MAX_SHOWN], "more_wordings": max(0, len(lines) - MAX_SHOWN)}
 
 
-def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> WordingLine:
-    return WordingLine(
-        since=earlier.since,
-        until=earlier.until,
-        decoder=earlier.decoder,
-        why=_CAUSES.get(earlier.cause, earlier.cause),
-        because_url=reverse("pages:message", args=[slug, earlier.because_of]) if earlier.because_of else "",
-        pieces=find_difference(earlier.english, english),
-        also_gone=[text for text in earlier.also if text not in also],
-        also_new=[text for text in also if text not in earlier.also],
-        skipped=earlier.skipped,
-    )
+def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> dict[str, Any]:
+    return {
+        "since": earlier.since,
+        "until": earlier.until,
+        "decoder": earlier.decoder,
+        "why": _CAUSES.get(earlier.cause, earlier.cause),
+        "because_url": reverse("pages:message", args=[slug, earlier.because_of]) if earlier.because_of else "",
+        "pieces": find_difference(earlier.english, english),
+        "also_gone": [text for text in earlier.also if text not in also],
+        "also_new": [text for text in also if text not in earlier.also],
+        "skipped": earlier.skipped,
+    }
 
 
 def find_difference(before: str, after: str) -> list[tuple[str, str]]:

@@ -1,9 +1,6 @@
 """The dialects that a message may be read in, why, and how it would read in another: a view that is kept nowhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import Http404
@@ -21,22 +18,9 @@ from ..shown.told import Segments, name_dialect
 _NO_SIGN: Final = "nothing in the text speaks for it"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """A dialect to read a message in, with how much speaks for it and what; `percent` is None where nothing does."""
-
-    slug: str
-    title: str
-    percent: int | None
-    why: str
-    is_stored: bool
-    is_shown: bool
-    url: str
-
-
 def list_choices(
     message: Message, body: Mapping[str, Any], *, shown: str, address: Callable[[str | None], str]
-) -> list[Choice]:
+) -> list[dict[str, Any]]:
     """Every dialect, the likeliest first: what detection said when it was stored, and of the others what it says now.
 
     Detection stops at a dialect that is certain; here a reader asks about all of them.
@@ -52,18 +36,18 @@ def list_choices(
         if dialect.slug not in found and (candidate := dialect.sniff(message.record.wire_text)):
             found[dialect.slug] = (candidate.score, candidate.why)
     choices = [
-        Choice(
-            slug=dialect.slug,
-            title=dialect.title,
-            percent=round(100 * found[dialect.slug][0]) if dialect.slug in found else None,
-            why=found.get(dialect.slug, (0, _NO_SIGN))[1],
-            is_stored=dialect.slug == message.dialect,
-            is_shown=dialect.slug == shown,
-            url=address(None if dialect.slug == message.dialect else dialect.slug),
-        )
+        {
+            "slug": dialect.slug,
+            "title": dialect.title,
+            "percent": round(100 * found[dialect.slug][0]) if dialect.slug in found else None,
+            "why": found.get(dialect.slug, (0, _NO_SIGN))[1],
+            "is_stored": dialect.slug == message.dialect,
+            "is_shown": dialect.slug == shown,
+            "url": address(None if dialect.slug == message.dialect else dialect.slug),
+        }
         for dialect in dialects.all_dialects()
     ]
-    return sorted(choices, key=lambda choice: -1 if choice.percent is None else choice.percent, reverse=True)
+    return sorted(choices, key=lambda choice: -1 if choice["percent"] is None else choice["percent"], reverse=True)
 
 
 def read_choice(text: str, message: Message) -> str | None:

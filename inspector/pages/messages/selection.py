@@ -1,19 +1,17 @@
 """The piece of a message that is selected: what it is, its bytes, and the search that finds what carries the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.http import HttpRequest
 from django.urls import reverse
 
 from dialects import Field, Reading
 from inspector.intake.masks import mask_layers
 from inspector.search import registry
-from inspector.search.lexer import quote
+from inspector.search.language import quote
 from inspector.search.parts import write_term
 from inspector.search.terms import PATHS, SEARCHABLE
 from inspector.threads.models import Message
@@ -33,27 +31,7 @@ _WORD: Final = re.compile(r"[a-z]+")
 _NAMES: Final = {term.atom: term.name for term in SEARCHABLE}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """The selected characters. `raw` is empty where they are masked; `query` where nothing can be searched for."""
-
-    label: str
-    meaning: str
-    raw: str
-    is_masked: bool
-    characters: int
-    offsets: str
-    hexadecimal: str
-    more_bytes: int
-    escaped: str
-    span: str
-    query: str
-    query_url: str
-    # The characters of the wire that it stands for: what a comment on it is about. None where there are none.
-    on_wire: tuple[int, int] | None
-
-
-def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> Selection | None:
+def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> dict[str, Any] | None:
     """What the first of the lit spans selects; None where no layer has these characters."""
     if not light:
         return None
@@ -66,21 +44,21 @@ def select(message: Message, reading: Reading, light: Sequence[Span], slug: str)
     field = _find_field(reading.fields, (layer, start, end))
     encoded = b"" if is_masked else raw.encode("utf-8", "surrogatepass")
     query = "" if is_masked else find_query(message, field, raw)
-    return Selection(
-        label=field.label if field else "",
-        meaning=(field.meaning or "") if field else "",
-        raw="" if is_masked else raw[:MAX_SHOWN_LENGTH],
-        is_masked=is_masked,
-        characters=end - start,
-        offsets=write_offsets((layer, start, end)),
-        hexadecimal=encoded[:MAX_BYTES].hex(" "),
-        more_bytes=max(0, len(encoded) - MAX_BYTES),
-        escaped="".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
-        span=name_spans(light),
-        query=query,
-        query_url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
-        on_wire=find_on_wire(reading, light),
-    )
+    return {
+        "label": field.label if field else "",
+        "meaning": (field.meaning or "") if field else "",
+        "raw": "" if is_masked else raw[:MAX_SHOWN_LENGTH],
+        "is_masked": is_masked,
+        "characters": end - start,
+        "offsets": write_offsets((layer, start, end)),
+        "hexadecimal": encoded[:MAX_BYTES].hex(" "),
+        "more_bytes": max(0, len(encoded) - MAX_BYTES),
+        "escaped": "".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
+        "span": name_spans(light),
+        "query": query,
+        "query_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
+        "on_wire": find_on_wire(reading, light),
+    }
 
 
 def find_on_wire(reading: Reading, spans: Sequence[Span]) -> tuple[int, int] | None:
@@ -193,3 +171,15 @@ def _name(atom: str) -> str | None:
         return _NAMES[atom]
     known = atom.startswith(PATHS) or atom in registry.names()
     return atom if known and atom != "has" else None
+
+
+# So many spans a piece of English may come from; an address that names more is no piece of a page.
+MAX_SPANS: Final = 40
+_SPAN: Final = re.compile(r"(\d{1,9}):(\d{1,9})-(\d{1,9})")
+
+
+def read_light(request: HttpRequest) -> tuple[Span, ...]:
+    """The spans that `?span=0:25-27` names, several with a space or a + between them; what is none is passed over."""
+    given = request.GET.get("span", "").replace("+", " ").split()[:MAX_SPANS]
+    found = (_SPAN.fullmatch(text) for text in given)
+    return tuple((int(each[1]), int(each[2]), int(each[3])) for each in found if each)

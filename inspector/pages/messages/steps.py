@@ -1,9 +1,7 @@
 """Going from match to match: the search that a message was opened from travels in its address."""
 
-from __future__ import annotations
-
 import uuid
-from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -16,21 +14,7 @@ from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.threads.models import Message
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchSteps:
-    """The search behind a message: its query, its page, and the matches before and after this one.
-
-    Newest first, as its hits: what comes next is older. `problem` says why there are no steps, where there are none.
-    """
-
-    query: str
-    url: str
-    previous_url: str | None
-    next_url: str | None
-    problem: str
-
-
-def find_steps(request: HttpRequest, membership: Membership, message: Message) -> SearchSteps | None:
+def find_steps(request: HttpRequest, membership: Membership, message: Message) -> dict[str, Any] | None:
     """The steps of the search in the address; None where it names none."""
     query = request.GET.get("q", "").strip()[: MAX_CHARACTERS + 1]
     if not query:
@@ -49,13 +33,13 @@ def find_steps(request: HttpRequest, membership: Membership, message: Message) -
         problem = "" if found.is_known else "finding the matches beside it takes too long"
     except QueryError as error:
         problem = str(error)
-    return SearchSteps(
-        query=query,
-        url=f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}",
-        previous_url=link_message(slug, newer, query) if newer else None,
-        next_url=link_message(slug, older, query) if older else None,
-        problem=problem,
-    )
+    return {
+        "query": query,
+        "url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}",
+        "previous_url": link_message(slug, newer, query) if newer else None,
+        "next_url": link_message(slug, older, query) if older else None,
+        "problem": problem,
+    }
 
 
 def link_message(slug: str, message_id: uuid.UUID, query: str) -> str:

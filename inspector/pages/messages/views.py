@@ -1,7 +1,5 @@
 """One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,34 +8,39 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
+from inspector.lookups import or_404
+from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.selectors import find_openings
 
 from ..agents.marks import cast_conversation
-from ..conversations.disclosures import Disclosed, open_for
-from ..conversations.transcript import ReplyLine, is_own, name_message
+from ..conversations.transcript import Disclosed, is_own, name_message, open_for
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
 from ..shown.readings import show_pieces
-from ..shown.told import is_named, list_notes, make_line, name_conversation, name_dialect_of, read_segments, shorten
+from ..shown.told import (
+    find_openings_of,
+    list_notes,
+    make_line,
+    name_conversation,
+    name_dialect_of,
+    read_segments,
+    shorten,
+)
 from ..traces.links import link_trace
 from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
 from .histories import explain_english, show_wordings
-from .lights import read_light
-from .raw_views import VIEWS, show_layers
 from .readings import find_doubts, list_choices, read_choice, read_otherwise
-from .selection import narrow, select
+from .selection import narrow, read_light, select
 from .steps import find_steps
 
 MAX_ANSWERS = 20
@@ -53,8 +56,7 @@ ORDERS = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """One message in three linked panes, with its notes, its neighbours and its evidence.
 
@@ -98,8 +100,8 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         },
         "traces": link_trace(membership.workspace, message),
         "steps": steps,
-        "previous_url": steps.previous_url if steps else _link(slug, before),
-        "next_url": steps.next_url if steps else _link(slug, after),
+        "previous_url": steps["previous_url"] if steps else _link(slug, before),
+        "next_url": steps["next_url"] if steps else _link(slug, after),
         **shown,
         **_frame_raw(request, shown, light),
         "light": light,
@@ -128,19 +130,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
 
 
 def get_message(membership: Membership, message_id: uuid.UUID) -> Message:
-    """The message of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    message = find_message(workspace=membership.workspace, message_id=message_id)
-    if message is None:
-        raise Http404
-    return message
+    """The message of the reader's workspace. Http404 where there is none."""
+    return or_404(find_message(workspace=membership.workspace, message_id=message_id))
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """The message as it was told, as JSON to be copied: the names that it has, and about its record."""
     message = get_message(membership, message_id)
@@ -154,9 +148,7 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
         "message": body["message"],
         "about": body["record"],
     }
-    response = JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
 
 
 def _answer_selection(
@@ -166,9 +158,7 @@ def _answer_selection(
     light = narrow(reading, light, request.GET.get("chosen", "")) if reading else light
     selection = select(message, reading, light, membership.workspace.slug) if reading else None
     context = {"selection": selection, "may_comment": membership.is_auditor}
-    response = render(request, "message/_selected.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "message/_selected.html", context)
 
 
 def _unfold(message: Message, keys: Keys | None) -> Reading | None:
@@ -245,7 +235,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, An
 
 def _name_conversation(message: Message) -> str:
     conversation = message.conversation
-    openings = {} if is_named(conversation) else find_openings(conversation_ids=[conversation.pk])
+    openings = find_openings_of([conversation])
     return openings.get(conversation.pk) or name_conversation(conversation)
 
 
@@ -271,17 +261,17 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
     }
 
 
-def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> ReplyLine | None:
+def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
     verbs = {"turn": "probably answers", "adjacency": "only follows"}
-    return ReplyLine(
-        basis="inferred" if message.parent_basis == "turn" else "explicit",
-        verb="follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
-        anchor=reverse("pages:message", args=[slug, parent.pk]) if parent else "",
-        name=f"{name_message(parent)}: {shorten(parent.english)}"
+    return {
+        "basis": "inferred" if message.parent_basis == "turn" else "explicit",
+        "verb": "follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
+        "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
+        "name": f"{name_message(parent)}: {shorten(parent.english)}"
         if parent
         else (name_cited(body["message"]) or "a message"),
-        why=message.parent_why,
-        is_missing=parent is None and not count_bearers(message.parent_why),
-    )
+        "why": message.parent_why,
+        "is_missing": parent is None and not count_bearers(message.parent_why),
+    }

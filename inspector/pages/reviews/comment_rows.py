@@ -1,10 +1,7 @@
 """Comments as a page shows them: beside the characters they are about, without what its reader may not see."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,44 +26,6 @@ _VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """Words that somebody wrote. They are None for who may not see them; `taken_back` names who took them back."""
-
-    by: str
-    at: datetime
-    words: str | None
-    is_restricted: bool
-    taken_back: str
-    taken_back_at: datetime | None
-    reply_id: uuid.UUID | None
-    may_withdraw: bool
-    # Of a step that has no words: what was done.
-    verb: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ThreadRow:
-    """A comment with all that happened to it. `doubts` say what is not any more as it was when it was written."""
-
-    id: uuid.UUID
-    anchor: str
-    url: str
-    spans: tuple[Span, ...]
-    offsets: str
-    quote: Quote
-    state: str
-    first: Said
-    steps: Sequence[Said]
-    doubts: Sequence[str]
-    is_told_otherwise: bool
-    decoder: str
-    acts_url: str
-    # The turn that may be taken, or empty; and whether it may be answered.
-    turn: str
-    may_reply: bool
-
-
 def show_threads(
     message: Message, reading: Reading | None, membership: Membership, *, sha256: str, light: Sequence[Span]
 ) -> dict[str, Any]:
@@ -75,7 +34,6 @@ def show_threads(
     Args:
         message: with its record.
         reading: of the record; None where that is too large.
-        membership: the reader's.
         sha256: of the record's exact bytes, as they are now.
         light: the lit spans, which the form is about at first.
     """
@@ -90,7 +48,7 @@ def show_threads(
     return {
         "threads": rows,
         "has_more_threads": len(threads) > MAX_THREADS,
-        "open_threads": sum(row.state == Comment.State.OPEN for row in rows),
+        "open_threads": sum(row["state"] == Comment.State.OPEN for row in rows),
         "comment_form": _make_form(message, reading, membership, light) if membership.is_auditor else None,
     }
 
@@ -126,7 +84,7 @@ def name_anchor(comment: Comment) -> str:
     return f"comment-{comment.pk.hex}"
 
 
-def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: Message, sha256: str) -> ThreadRow:
+def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: Message, sha256: str) -> dict[str, Any]:
     comment = thread.comment
     slug = membership.workspace.slug
     doubts = []
@@ -137,15 +95,15 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
     is_mine = membership.is_auditor
     may_answer = is_mine and comment.state != Comment.State.WITHDRAWN
     turns = {Comment.State.OPEN.value: "resolved", Comment.State.RESOLVED.value: "reopened"}
-    return ThreadRow(
-        id=comment.pk,
-        anchor=name_anchor(comment),
-        url=link_comment(comment, message, slug),
-        spans=((0, comment.start, comment.end),),
-        offsets=write_offsets((0, comment.start, comment.end)),
-        quote=quote,
-        state=comment.state,
-        first=_say(
+    return {
+        "id": comment.pk,
+        "anchor": name_anchor(comment),
+        "url": link_comment(comment, message, slug),
+        "spans": ((0, comment.start, comment.end),),
+        "offsets": write_offsets((0, comment.start, comment.end)),
+        "quote": quote,
+        "state": comment.state,
+        "first": _say(
             thread,
             membership,
             quote,
@@ -155,14 +113,14 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
             is_restricted=comment.is_restricted,
             reply_id=None,
         ),
-        steps=[_make_step(thread, turn, membership, quote) for turn in thread.turns if _is_step(turn)],
-        doubts=doubts,
-        is_told_otherwise=bytes(comment.english_sha256) != digest_english(message),
-        decoder=comment.decoder,
-        acts_url=reverse("pages:act-on-comment", args=[slug, comment.pk]),
-        turn=turns.get(comment.state, "") if may_answer else "",
-        may_reply=may_answer,
-    )
+        "steps": [_make_step(thread, turn, membership, quote) for turn in thread.turns if _is_step(turn)],
+        "doubts": doubts,
+        "is_told_otherwise": bytes(comment.english_sha256) != digest_english(message),
+        "decoder": comment.decoder,
+        "acts_url": reverse("pages:act-on-comment", args=[slug, comment.pk]),
+        "turn": turns.get(comment.state, "") if may_answer else "",
+        "may_reply": may_answer,
+    }
 
 
 def _is_step(turn: CommentTurn) -> bool:
@@ -170,19 +128,13 @@ def _is_step(turn: CommentTurn) -> bool:
     return turn.kind != CommentTurn.Kind.WITHDRAWN
 
 
-def _make_step(thread: Thread, turn: CommentTurn, membership: Membership, quote: Quote) -> Said:
+def _make_step(thread: Thread, turn: CommentTurn, membership: Membership, quote: Quote) -> dict[str, Any]:
     if turn.kind in _VERBS:
-        return Said(
-            by=turn.by.get_username(),
-            at=turn.at,
-            words=None,
-            is_restricted=False,
-            taken_back="",
-            taken_back_at=None,
-            reply_id=None,
-            may_withdraw=False,
-            verb=_VERBS[turn.kind],
-        )
+        return {
+            "by": turn.by.get_username(),
+            "at": turn.at,
+            "verb": _VERBS[turn.kind],
+        }
     return _say(
         thread,
         membership,
@@ -205,18 +157,18 @@ def _say(
     words: str,
     is_restricted: bool,
     reply_id: uuid.UUID | None,
-) -> Said:
+) -> dict[str, Any]:
     taken_back = thread.withdrawals.get(reply_id)
     may_see = may_see_words(membership, quote, is_restricted=is_restricted)
     # What was taken back is read by those who may have to judge it.
     may_see = may_see and (membership.is_auditor or taken_back is None)
-    return Said(
-        by=by.get_username(),
-        at=at,
-        words=words if may_see else None,
-        is_restricted=is_restricted or quote.is_masked,
-        taken_back=taken_back.by.get_username() if taken_back else "",
-        taken_back_at=taken_back.at if taken_back else None,
-        reply_id=reply_id,
-        may_withdraw=taken_back is None and may_withdraw(membership, by.pk),
-    )
+    return {
+        "by": by.get_username(),
+        "at": at,
+        "words": words if may_see else None,
+        "is_restricted": is_restricted or quote.is_masked,
+        "taken_back": taken_back.by.get_username() if taken_back else "",
+        "taken_back_at": taken_back.at if taken_back else None,
+        "reply_id": reply_id,
+        "may_withdraw": taken_back is None and may_withdraw(membership, by.pk),
+    }

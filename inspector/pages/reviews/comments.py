@@ -1,33 +1,31 @@
 """Comments: writing one about characters, what is done about it, its address, and the list of a workspace's."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
 from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
 from inspector.audit.models.comments import Comment
 from inspector.intake.masks import mask_layers
+from inspector.lookups import or_404
 from inspector.threads.messages import find_message, has_record, load_records, unfold
-from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import find_conversation, find_openings
+from inspector.threads.models import Message
+from inspector.threads.selectors import find_conversation
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
-from ..shell import cut_page, read_place, render_page, require_auditor, turn_pages, within_workspace
+from ..shell import cut_page, read_id, read_place, render_page, require_auditor, turn_pages, within_workspace
 from ..shown.budgets import shorten_name
 from ..shown.fields import write_offsets
-from ..shown.told import is_named, shorten
+from ..shown.told import find_openings_of, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
@@ -43,14 +41,14 @@ STATES: Final = {
 HIDDEN: Final = "It is hidden with its message, whose delivery was withdrawn."
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The comments of the workspace, or of one conversation, newest first, by keyset; those that are open at first."""
     workspace = membership.workspace
     state = request.GET.get("state", "")
     state = state if state in STATES else Comment.State.OPEN.value
-    conversation = _read_conversation(request, membership)
+    wanted = read_id(request, "conversation")
+    conversation = or_404(find_conversation(workspace=workspace, conversation_id=wanted)) if wanted else None
     before = read_place(request, membership)
     found = list_comments(
         workspace=workspace,
@@ -76,25 +74,10 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "comments/comments.html", context, section="comments")
 
 
-def _read_conversation(request: HttpRequest, membership: Membership) -> Conversation | None:
-    text = request.GET.get("conversation", "")
-    if not text:
-        return None
-    try:
-        conversation = find_conversation(workspace=membership.workspace, conversation_id=uuid.UUID(text))
-    except ValueError as error:
-        raise Http404 from error
-    if conversation is None:
-        raise Http404
-    return conversation
-
-
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
     messages = find_commented(comments)
     load_records(messages=list(messages.values()), most_bytes=MAX_SHOWN_RECORD_BYTES)
-    conversations = {message.conversation_id: message.conversation for message in messages.values()}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
+    openings = find_openings_of(message.conversation for message in messages.values())
     return [_make_row(comment, messages.get(comment.pk), openings, membership) for comment in comments]
 
 
@@ -134,8 +117,7 @@ def _quote(comment: Comment, message: Message) -> Quote:
     return quote_of(comment, message.record.wire_text, mask_layers(unfold(message=message))[0])
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """A comment on characters of a message; a refusal gives the form back as it was filled in."""
     message = get_message(membership, message_id)
@@ -174,8 +156,7 @@ def _read_position(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_comment(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
     """The lasting address of a comment: to where it stands today, beside its message."""
     comment = get_comment(membership, comment_id)
@@ -188,8 +169,7 @@ def _find_place(comment: Comment, membership: Membership) -> str:
     return link_comment(comment, message, slug) if message else f"{reverse('pages:comments', args=[slug])}?state=all"
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
     """What is done about a comment: `act` is reply, resolved, reopened or withdrawn."""
     comment = get_comment(membership, comment_id)
@@ -226,12 +206,5 @@ def _read_reply(request: HttpRequest) -> uuid.UUID | None:
 
 
 def get_comment(membership: Membership, comment_id: uuid.UUID) -> Comment:
-    """The comment of that id in the reader's workspace.
-
-    Raises:
-        Http404: where there is none.
-    """
-    comment = find_comment(workspace=membership.workspace, comment_id=comment_id)
-    if comment is None:
-        raise Http404
-    return comment
+    """The comment of that id in the reader's workspace. Http404 where there is none."""
+    return or_404(find_comment(workspace=membership.workspace, comment_id=comment_id))

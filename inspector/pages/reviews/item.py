@@ -1,25 +1,23 @@
 """One item of a queue: its conversation in the middle, the queue beside it, and the rubric with the verdict."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit import services
 from inspector.audit.findings.selectors import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
+from inspector.audit.reviews import leases, queues, verdicts
 from inspector.audit.reviews.bindings import find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import list_beside, survey_item
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
+from inspector.lookups import or_404
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later
@@ -29,34 +27,32 @@ from ..conversations.transcript import make_rows
 from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
-from .beside import describe_beside, find_openings_of, is_free
-from .rows import describe_lease
+from ..shown.told import find_openings_of
+from .rows import describe_beside, describe_lease, is_free
 from .words import describe_verdicts
 
 WINDOW_ROWS: Final = 50
 MAX_FINDINGS: Final = 8
 _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
-    "claim": (services.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
-    "renew": (services.renew, "You hold it for another half hour."),
-    "release": (services.release, "Given back: anybody may take it."),
-    "withdraw": (services.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
-    "remove": (services.remove_item, "Taken out of the queue."),
+    "claim": (leases.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
+    "renew": (leases.renew, "You hold it for another half hour."),
+    "release": (leases.release, "Given back: anybody may take it."),
+    "withdraw": (verdicts.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
+    "remove": (queues.remove_item, "Taken out of the queue."),
     "again": (
-        services.review_again,
+        verdicts.review_again,
         "It waits to be reviewed again. The current sign-off stays in force until then.",
     ),
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """An item with its transcript, its verdicts as far as the reader may know them, and the form for one's own."""
     return _answer(request, membership, open_item(membership, item_id))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """Take an item, hold it longer, give it back, withdraw one's verdict, take it out, or have it reviewed again."""
     item = open_item(membership, item_id)
@@ -69,21 +65,20 @@ def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID
     except ValidationError as error:
         return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
     flashes.success(request, words)
-    if act is services.remove_item:
+    if act is queues.remove_item:
         return redirect("pages:queue", membership.workspace.slug, item.queue_id)
     target = made.pk if isinstance(made, ReviewItem) else item.pk
     return redirect("pages:review-item", membership.workspace.slug, target)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
     """The verdict of whoever holds the item."""
     item = open_item(membership, item_id)
     require_auditor(membership)
     criteria = item.rubric.criteria if item.rubric else []
     try:
-        review = services.judge_item(
+        review = verdicts.judge_item(
             membership=membership,
             item=item,
             verdict=_read_verdict(request),
@@ -98,15 +93,8 @@ def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID)
 
 
 def open_item(membership: Membership, item_id: uuid.UUID) -> ReviewItem:
-    """The item of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    item = survey_item(workspace=membership.workspace, item_id=item_id)
-    if item is None:
-        raise Http404
-    return item
+    """The item of the reader's workspace. Http404 where there is none."""
+    return or_404(survey_item(workspace=membership.workspace, item_id=item_id))
 
 
 def _read_verdict(request: HttpRequest) -> str:
@@ -157,17 +145,11 @@ def _answer(
         "item": {
             "id": item.pk,
             "title": title_conversation(conversation, openings),
-            "state": item.state,
-            "needed": item.needed,
-            "why": item.why,
+            "row": item,
             "added_by": item.added_by.get_username() if item.added_by else "",
-            "added_at": item.added_at,
             "is_hidden": vars(item).get("is_hidden", False),
             "verdict": "" if vars(item).get("is_hidden") else item.verdict,
-            "ended_at": item.ended_at,
             "is_stale": any(standings[review.pk].is_stale for review in carrying),
-            "is_open": item.is_open,
-            "is_blind": item.is_blind,
             "message_count": conversation.message_count,
             "comment_count": vars(item)["comment_count"],
         },

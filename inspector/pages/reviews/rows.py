@@ -1,7 +1,5 @@
 """Items of a queue as lines of a page: the conversation, how far it is, and who holds it. What is blind stays so."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,23 +8,21 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.accounts.models import User, Workspace
+from inspector.accounts.models import Membership, User, Workspace
 from inspector.audit.findings.selectors import OpenCount, count_open_in
 from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
-from inspector.threads.selectors import find_openings
+from inspector.audit.reviews.selectors import MINE, SECOND
 
 from ..findings.rows import title_conversation
-from ..shown.told import is_named, write_elapsed
+from ..shown.told import find_openings_of, write_elapsed
 from .words import list_reasons, name_standing
 
 
 def make_item_rows(items: Sequence[ReviewItem], workspace: Workspace, reader: User) -> list[dict[str, Any]]:
     """The lines of items, each loaded with its conversation and holder as `selectors.list_items` does."""
-    conversations = {item.conversation_id: item.conversation for item in items}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed) if unnamed else {}
-    findings = count_open_in(conversation_ids=list(conversations)) if items else {}
+    openings = find_openings_of(item.conversation for item in items)
+    findings = count_open_in(conversation_ids=list({item.conversation_id for item in items})) if items else {}
     settled = [item.conversation for item in items if item.state == ReviewItem.State.SETTLED]
     sign_offs = find_sign_offs(conversations=settled) if settled else {}
     return [make_row(item, workspace, reader, openings, findings, sign_offs) for item in items]
@@ -48,12 +44,8 @@ def make_row(
         "url": reverse("pages:review-item", args=[workspace.slug, item.pk]),
         "title": title_conversation(item.conversation, openings),
         # Two of one name are told apart by these.
-        "channel": item.conversation.channel.name,
-        "first_at": item.conversation.first_at,
-        "why": item.why,
+        "item": item,
         "findings": findings.get(item.conversation_id),
-        "message_count": item.conversation.message_count,
-        "state": item.state,
         # What is signed off beside a blind review keeps its verdict to itself until that is done.
         "verdict": "" if is_hidden else item.verdict,
         # Of an item that a later one superseded, that one says it.
@@ -61,8 +53,6 @@ def make_row(
         "reasons": list_reasons(sign_off.standing) if sign_off and sign_off.at == item.ended_at else (),
         "lease": describe_lease(item, reader),
         "has_spoken": vars(item).get("has_spoken", False),
-        "added_at": item.added_at,
-        "ended_at": item.ended_at,
         "waits": write_elapsed(timezone.now() - item.added_at),
     }
 
@@ -83,3 +73,48 @@ def describe_lease(item: ReviewItem, reader: User) -> dict[str, Any] | None:
 def _write_left(until: datetime) -> str:
     minutes = int((until - timezone.now()).total_seconds() // 60)
     return f"{minutes} min left" if minutes > 0 else "less than a minute left"
+
+
+Beside = tuple[Sequence[ReviewItem], Sequence[ReviewItem]]
+
+
+def is_free(item: ReviewItem) -> bool:
+    """Whether somebody who has not spoken on an item may take it."""
+    return item.is_open and not item.is_held
+
+
+def describe_beside(
+    item: ReviewItem,
+    beside: Beside,
+    membership: Membership,
+    openings: Mapping[uuid.UUID, str],
+    findings: Mapping[uuid.UUID, OpenCount],
+) -> dict[str, Any]:
+    """The queue beside its item: what is the reader's, what needs another auditor, and what waits.
+
+    Args:
+        item: as `survey_item` gives it.
+        beside: as `list_beside` gives it.
+        openings, findings: of the conversations of all these.
+    """
+    mine, others = beside
+    workspace, reader = membership.workspace, membership.user
+    needing = [each for each in others if each.state != ReviewItem.State.WAITING]
+    waiting = [each for each in others if each.state == ReviewItem.State.WAITING]
+    address = reverse("pages:queue", args=[workspace.slug, item.queue_id])
+    return {
+        "groups": [
+            (title, [make_row(each, workspace, reader, openings, findings, {}) for each in items], url)
+            for title, items, url in (
+                ("Mine", mine, f"{address}?show={MINE}"),
+                ("Needs another auditor", needing, f"{address}?show={SECOND}"),
+                ("Waiting", waiting, address),
+            )
+            if items
+        ],
+        "settled": vars(item)["settled_count"],
+        "open": vars(item)["open_count"],
+        "done_url": f"{address}?show=done",
+        "all_url": address,
+        "item_id": item.pk,
+    }

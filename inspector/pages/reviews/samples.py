@@ -1,7 +1,5 @@
 """Audit samples: the list of them, the form that draws one, and one with its seed, its strata and what was drawn."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -10,10 +8,9 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
@@ -28,7 +25,7 @@ from inspector.audit.samples.drawing import (
     list_samples,
     say_stratum,
 )
-from inspector.threads.selectors import find_openings
+from inspector.lookups import or_404
 
 from ..findings.rows import title_conversation
 from ..forms import INPUT, SELECT
@@ -37,12 +34,11 @@ from ..shell import (
     read_number,
     read_place,
     render_page,
-    require_auditor,
     turn_pages,
     within_workspace,
     write_query,
 )
-from ..shown.told import is_named
+from ..shown.told import find_openings_of
 
 PAGE_ROWS: Final = 50
 # So many strata are printed; of the others how many they are, and what was drawn of them.
@@ -114,8 +110,7 @@ class SampleForm(forms.Form):
         return said
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The samples of the workspace, newest first, by keyset."""
     workspace = membership.workspace
@@ -128,11 +123,9 @@ def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "samples/samples.html", context, section="reviews")
 
 
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST", needs="auditor")
 def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a sample, and drawing it; a refusal gives the form back as it was filled in."""
-    require_auditor(membership)
     form = SampleForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -147,14 +140,11 @@ def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "samples/new.html", {"form": form}, section="reviews", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UUID) -> HttpResponse:
     """One sample: how it was drawn, out of how many of each stratum, and what was drawn, a page at a time."""
     workspace = membership.workspace
-    sample = find_sample(workspace=workspace, sample_id=sample_id)
-    if sample is None:
-        raise Http404
+    sample = or_404(find_sample(workspace=workspace, sample_id=sample_id))
     after = read_number(request, "after")
     page, last = cut_page(list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {
@@ -173,28 +163,14 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
 def _describe(sample: AuditSample) -> dict[str, Any]:
     return {
         "id": sample.pk,
-        "name": sample.queue.name,
-        "queue_id": sample.queue_id,
-        "seed": sample.seed,
-        "stratum": sample.get_stratum_display(),
-        "wanted": sample.wanted,
-        "population": sample.population,
-        "drawn": sample.drawn,
-        "unsettled": sample.unsettled,
-        "since": sample.since,
-        "until": sample.until,
+        "row": sample,
         "digest": bytes(sample.digest).hex(),
-        "method": sample.method,
-        "made_by": sample.made_by.get_username(),
-        "made_at": sample.made_at,
         "strata_count": len(sample.strata),
     }
 
 
 def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: str) -> list[dict[str, Any]]:
-    conversations = {each.conversation_id: each.conversation for each in page}
-    unnamed = [pk for pk, conversation in conversations.items() if not is_named(conversation)]
-    openings = find_openings(conversation_ids=unnamed)
+    openings = find_openings_of(each.conversation for each in page)
     items = find_items(sample=sample, drawn=page)
     return [
         {

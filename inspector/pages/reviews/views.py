@@ -1,7 +1,5 @@
 """Reviews: the queues of a workspace, one with its items, its rubric and who did what; making, filling, closing one."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 from typing import Any, Final
@@ -10,14 +8,13 @@ from urllib.parse import urlencode
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
-from inspector.audit import services
 from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.reviews import leases, queues
 from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -40,7 +37,8 @@ from inspector.audit.reviews.selectors import (
     write_queue_key,
 )
 from inspector.audit.rules import RULES
-from inspector.search.cursors import CursorError, read_key, write_cursor, write_key
+from inspector.lookups import or_404
+from inspector.search.cursors import read_key, write_cursor, write_key
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
@@ -63,15 +61,11 @@ SHOWN: Final = {
 _QUEUES: Final = "review queues"
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The queues with their progress, a page of them at a time."""
     workspace = membership.workspace
-    try:
-        after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
-    except CursorError as error:
-        raise Http404 from error
+    after = read_queue_key(read_key(request.GET.get("after"), workspace.pk, of=_QUEUES))
     is_stale = request.GET.get("show") == STALE
     scope = read_scope(request, membership)
     walk = read_walk(request, membership, places=("after",))
@@ -105,26 +99,23 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _write_next(walk: Walk, last: ReviewQueue) -> str:
-    if walk.is_rest:
-        return walk.write_rest([last.created_at.isoformat(), str(last.pk)])
-    return walk.write_next(after=write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES))
+    after = write_key(write_queue_key(last), walk.membership.workspace.pk, of=_QUEUES)
+    return walk.write_on([last.created_at.isoformat(), str(last.pk)], after=after)
 
 
-@require_http_methods(["GET", "POST"])
-@within_workspace
+@within_workspace("GET", "POST", needs="auditor")
 def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a new queue, and making it."""
-    require_auditor(membership)
     # A search or a rule leads here with what it finds filled in.
     given = {name: request.GET[name] for name in ("source", "query") if name in request.GET}
     initial = {**given, "rules": request.GET.getlist("rules")}
     form = QueueForm(request.POST or None, membership=membership, initial=initial)
     if request.method == "POST" and form.is_valid():
         try:
-            queue = services.create_queue(membership=membership, **form.read())
+            queue = queues.create_queue(membership=membership, **form.read())
             filled = None
             if queue.source != ReviewQueue.Source.HAND:
-                filled = services.fill_from_source(membership=membership, queue=queue)
+                filled = queues.fill_from_source(membership=membership, queue=queue)
         except ValidationError as error:
             for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
                 form.add_error(name if name in form.fields else None, errors)
@@ -135,15 +126,13 @@ def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "reviews/new.html", {"form": form}, section="reviews", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
     """One queue: its items, how far it is, its rubric with earlier versions."""
     return _answer(request, membership, open_queue(membership, queue_id))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
     """Take the next item, fill the queue, close or open it, or change its rubric, as `act` says."""
     queue = open_queue(membership, queue_id)
@@ -153,17 +142,17 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
         return _answer(request, membership, queue, error="choose what is to be done")
     try:
         if act == "next":
-            item = services.claim_next(membership=membership, queue=queue)
+            item = leases.claim_next(membership=membership, queue=queue)
             if item is not None:
                 return redirect("pages:review-item", membership.workspace.slug, item.pk)
             flashes.info(request, "No items waiting that you may review now.")
         elif act == "fill":
-            flashes.success(request, _say_filled(services.fill_from_source(membership=membership, queue=queue)))
+            flashes.success(request, _say_filled(queues.fill_from_source(membership=membership, queue=queue)))
         elif act in ("close", "open"):
-            services.close_queue(membership=membership, queue=queue, is_closed=act == "close")
+            queues.close_queue(membership=membership, queue=queue, is_closed=act == "close")
             flashes.success(request, "The queue is closed." if act == "close" else "The queue is open again.")
         else:
-            services.change_rubric(
+            queues.change_rubric(
                 membership=membership,
                 queue=queue,
                 criteria=request.POST.get("criteria", "").splitlines(),
@@ -175,8 +164,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
     return redirect("pages:queue", membership.workspace.slug, queue.pk)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """Put a conversation into a queue by hand."""
     conversation = open_conversation(membership, conversation_id)
@@ -187,7 +175,7 @@ def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.
         flashes.error(request, "Choose a queue that is open.")
     else:
         try:
-            filled = services.fill_queue(
+            filled = queues.fill_queue(
                 queue=queue, conversations=[conversation.pk], why="put here by hand", membership=membership
             )
         except ValidationError as error:
@@ -202,15 +190,8 @@ def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.
 
 
 def open_queue(membership: Membership, queue_id: uuid.UUID) -> ReviewQueue:
-    """The queue of the reader's workspace.
-
-    Raises:
-        Http404: where the workspace has none of that id.
-    """
-    queue = find_queue(workspace=membership.workspace, queue_id=queue_id)
-    if queue is None:
-        raise Http404
-    return queue
+    """The queue of the reader's workspace. Http404 where there is none."""
+    return or_404(find_queue(workspace=membership.workspace, queue_id=queue_id))
 
 
 def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *, error: str = "") -> HttpResponse:
@@ -267,10 +248,8 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
 
 
 def _write_further(walk: Walk, last: ReviewItem, show: str) -> str:
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
     place: Any = ((last.ended_at if show in (DONE, STALE) else last.added_at), last.pk)
-    return walk.write_next(before=write_cursor(place, walk.membership.workspace.pk))
+    return walk.write_on([str(last.pk)], before=write_cursor(place, walk.membership.workspace.pk))
 
 
 def _count(count: QueueCount, show: str) -> int | None:

@@ -1,10 +1,7 @@
 """Whether a verdict still holds, in words: what differs from what was signed, and links to the messages that do."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.urls import reverse
@@ -12,8 +9,8 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
-from inspector.ledger.comparing import find_changed, say_changed
 from inspector.ledger.places import find_places as find_entered
+from inspector.ledger.reading import find_changed, say_changed
 from inspector.threads.models import Message
 
 from ..shown.told import name_dialect
@@ -36,33 +33,27 @@ _INEXACT: Final = "Verdicts of that time do not record which messages were seen,
 HOLDS, STALE, UNKNOWN = "holds", "stale", "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class StandingWords:
-    """How a verdict stands: `holds`, `stale` or `unknown`; in which ways it differs, each with links to messages."""
-
-    state: str
-    lines: tuple[tuple[str, tuple[str, ...], int], ...] = ()
-    hint: str = ""
-
-
-def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: Workspace) -> StandingWords:
+def say_standing(standing: Standing, found: Mapping[Place, Message], workspace: Workspace) -> dict[str, Any]:
     """How a verdict stands, for a page.
 
     Args:
         standing: of the verdict.
         found: the messages that its changes name, as far as they are shown.
-        workspace: theirs.
     """
     if not standing.is_exact:
-        return StandingWords(STALE, hint=_INEXACT)
+        return {"lines": (), "state": STALE, "hint": _INEXACT}
     if not standing.changes:
-        return StandingWords(HOLDS) if standing.is_known else StandingWords(UNKNOWN, hint=_UNKNOWN)
+        return (
+            {"lines": (), "hint": "", "state": HOLDS}
+            if standing.is_known
+            else {"lines": (), "state": UNKNOWN, "hint": _UNKNOWN}
+        )
     lines = []
     for kind, change in standing.changes.items():
         messages = [found[place] for place in change.places if place in found][:MAX_LINKED]
         urls = tuple(reverse("pages:message", args=[workspace.slug, message.pk]) for message in messages)
         lines.append((write_change(kind, change), urls, max(0, change.count - len(urls)) if urls else 0))
-    return StandingWords(STALE, tuple(lines), "" if standing.is_known else _UNKNOWN)
+    return {"state": STALE, "lines": tuple(lines), "hint": "" if standing.is_known else _UNKNOWN}
 
 
 def write_change(kind: str, change: Change) -> str:
@@ -112,7 +103,6 @@ def describe_verdicts(
     Args:
         reviews: with their reviewers, items, queues and rubrics.
         standings: by review id.
-        workspace: theirs.
         known: messages that are shown and loaded already, so that these are not asked for again.
     """
     places = {place for each in standings.values() for change in each.changes.values() for place in change.places}

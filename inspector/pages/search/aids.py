@@ -1,7 +1,5 @@
 """What helps while searching: counts beside the hits, suggestions, saved searches, and what stands around a hit."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -11,10 +9,10 @@ from django.contrib import messages as remarks
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
+from inspector.lookups import or_404
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.loosening import find_droppable
@@ -32,8 +30,7 @@ from ..shown.told import make_line, name_dialect
 MAX_CALLED: Final = 3
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How the newest matches are spread: a part of the search page that comes when it is counted."""
     query = request.GET.get("q", "").strip()
@@ -56,9 +53,7 @@ def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     }
     if request.headers.get("HX-Request") != "true":
         return render_page(request, membership, "search/narrow.html", context, section="search")
-    response = render(request, "search/_facets.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "search/_facets.html", context)
 
 
 def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
@@ -127,24 +122,18 @@ def _write_url(address: str, query: str) -> str:
     return f"{address}?{urlencode({'q': query})}" if query else address
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def suggest_terms(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What may be meant by the end of a query, as JSON: where it begins, and what may stand there."""
     found = suggest(workspace=membership.workspace, text=request.GET.get("q", "")[:MAX_CHARACTERS])
     items = [{"text": item.text, "about": item.about} for item in found.items]
-    response = JsonResponse({"start": found.start, "items": items})
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return JsonResponse({"start": found.start, "items": items})
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_around(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
     """The messages before and after one in its conversation, as a part that opens below a hit."""
-    message = find_message(workspace=membership.workspace, message_id=message_id)
-    if message is None:
-        raise Http404
+    message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     cast = cast_conversation(message.conversation)
     slug = membership.workspace.slug
     context = {
@@ -162,9 +151,7 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
         "workspace": membership.workspace,
         "time_zone": membership.user.time_zone,
     }
-    response = render(request, "search/_surroundings.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "search/_surroundings.html", context)
 
 
 def describe_saved(membership: Membership) -> list[dict[str, Any]]:
@@ -184,8 +171,7 @@ def describe_saved(membership: Membership) -> list[dict[str, Any]]:
     ]
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Keep the query of the page under a name."""
     query = request.POST.get("q", "").strip()
@@ -203,8 +189,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect(f"{address}?{urlencode({'q': query})}" if query else address)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def forget(request: HttpRequest, membership: Membership, saved_id: uuid.UUID) -> HttpResponse:
     """Forget a saved search."""
     if not forget_search(membership=membership, saved_id=saved_id):

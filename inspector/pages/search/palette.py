@@ -3,8 +3,6 @@
 Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +12,6 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
@@ -23,12 +20,11 @@ from inspector.intake.selectors import list_deliveries
 from inspector.search.jumps import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.search.saved import list_saved
 from inspector.threads.models import Conversation
-from inspector.threads.selectors import find_openings
 
 from ..deliveries.progress import name_delivery
 from ..findings.views import link_rule
 from ..shell import within_workspace
-from ..shown.told import is_named, name_conversation, shorten
+from ..shown.told import find_openings_of, name_conversation, shorten
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20
@@ -68,8 +64,7 @@ class Item:
     url: str
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse:
     """Places to go for some letters, the best first, as JSON; for none the pages and what moved last."""
     typed = request.GET.get("q", "").strip()[:MAX_CHARACTERS]
@@ -77,15 +72,13 @@ def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse
     if typed:
         search = reverse("pages:search", args=[membership.workspace.slug])
         items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
-    response = JsonResponse(
+    return JsonResponse(
         {
             "items": [
                 {"title": spell_hidden(each.title), "kind": spell_hidden(each.kind), "url": each.url} for each in items
             ]
         }
     )
-    response["Cache-Control"] = "no-store, private"
-    return response
 
 
 def _list_places(membership: Membership) -> Iterator[Item]:
@@ -113,7 +106,7 @@ def _list_places(membership: Membership) -> Iterator[Item]:
 
 def _title_conversations(conversations: Sequence[Conversation]) -> dict[uuid.UUID, str]:
     """What the list of conversations says of each: its subject, and its id where that is another."""
-    openings = find_openings(conversation_ids=[each.pk for each in conversations if not is_named(each)])
+    openings = find_openings_of(conversations)
     titles = {}
     for each in conversations:
         title = shorten(openings.get(each.pk) or name_conversation(each), 80)

@@ -1,7 +1,5 @@
 """Search: the address is the whole state of the page."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Sequence
@@ -12,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
@@ -26,10 +23,9 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import load_records
 from inspector.threads.models import Message
 
-from ..addresses import address_each
 from ..agents.marks import Casts
 from ..live import watch
-from ..shell import cut_page, read_place, render_page, within_workspace, write_query
+from ..shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
 from ..shown.told import make_line, name_conversation, name_dialect, shorten
@@ -84,8 +80,7 @@ EXAMPLES: Final = {
 }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages that the query means, newest first, by keyset; an error that says what was meant."""
     workspace = membership.workspace

@@ -3,15 +3,13 @@
 The template writes the shapes as SVG. Nothing here is markup, and every text has its hidden characters spelled out.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 from textwrap import wrap
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from inspector.audit.findings.selectors import OpenRule
@@ -20,9 +18,8 @@ from inspector.hidden_characters import spell_hidden
 from inspector.threads.placing.citations import write_bearers
 
 from ..agents.marks import Cast
-from ..conversations.ghosts import make_ghost_anchor
-from ..shown.ghosts import say_fate
-from ..shown.told import strip_names, write_elapsed
+from ..conversations.transcript import make_ghost_anchor
+from ..shown.told import say_fate, strip_names, write_elapsed
 from ..templatetags.marks import SEVERITIES
 from .lanes import Lanes
 
@@ -41,27 +38,6 @@ MAX_SPELLED_LENGTH: Final = 500
 MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 # Whose clock it is, where that changes: without and with none but that of receipt.
 _CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Band:
-    """A stretch across all columns that says what lies between two messages."""
-
-    y: int
-    words: str
-    kind: str = "band"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ghost:
-    """A message that is cited and stands for none here, over the message that cites it."""
-
-    y: int
-    x: str
-    anchor: str
-    words: str
-    title: str
-    kind: str = "ghost"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,22 +75,10 @@ class Shape:
         return self.step.position + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """The shapes from top to bottom, and what the page says of them."""
-
-    shapes: Sequence[Band | Ghost | Shape]
-    height: int
-    arrow_count: int
-    bucket_count: int
-    hidden_count: int
-    ghost_count: int
-
-
 def draw(
     arrows: Sequence[Arrow], lanes: Lanes, zone: ZoneInfo, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
-) -> Drawing:
-    """The drawing of a window.
+) -> dict[str, Any]:
+    """The shapes of a window from top to bottom, and what the page says of them.
 
     Args:
         arrows: the messages in their order.
@@ -125,14 +89,14 @@ def draw(
     pen = _Pen(lanes, zone, _find_usual_gap(arrows), findings)
     shapes = [shape for arrow in arrows for shape in pen.draw(arrow)]
     buckets = [arrow for arrow in arrows if arrow.is_bucket]
-    return Drawing(
-        shapes=shapes,
-        height=pen.y + 12,
-        arrow_count=len(arrows),
-        bucket_count=len(buckets),
-        hidden_count=sum(arrow.count - 1 for arrow in buckets),
-        ghost_count=sum(isinstance(shape, Ghost) for shape in shapes),
-    )
+    return {
+        "shapes": shapes,
+        "height": pen.y + 12,
+        "arrow_count": len(arrows),
+        "bucket_count": len(buckets),
+        "hidden_count": sum(arrow.count - 1 for arrow in buckets),
+        "ghost_count": sum(not isinstance(shape, Shape) and shape["kind"] == "ghost" for shape in shapes),
+    }
 
 
 def _find_usual_gap(arrows: Sequence[Arrow]) -> timedelta:
@@ -155,11 +119,11 @@ class _Pen:
         self._at_basis = ""
         self._known_ghosts: set[str] = set()
 
-    def draw(self, arrow: Arrow) -> Iterator[Band | Ghost | Shape]:
+    def draw(self, arrow: Arrow) -> Iterator[Shape | dict[str, Any]]:
         """The gap before an arrow, the ghost that it cites, and the arrow itself."""
         said = list(self._say_before(arrow))
         if said:
-            yield Band(y=self._go(BAND_HEIGHT), words=" · ".join(said))
+            yield {"kind": "band", "y": self._go(BAND_HEIGHT), "words": " · ".join(said)}
         step = arrow.first
         if step.missing and step.missing not in self._known_ghosts:
             self._known_ghosts.add(step.missing)
@@ -182,17 +146,19 @@ class _Pen:
         elif arrow.since is not None and arrow.since <= timedelta(seconds=-1):
             yield f"{write_elapsed(-arrow.since)} back in time: the turns decide the order here"
 
-    def _draw_ghost(self, step: Step) -> Ghost:
+    def _draw_ghost(self, step: Step) -> dict[str, Any]:
+        """A message that is cited and stands for none here, over the message that cites it."""
         name = cut(spell_hidden(step.missing_name), MAX_LABEL_LENGTH - 8) if step.missing_name else "A cited message"
         source, targets = self._find_ends(step)
-        return Ghost(
-            y=self._go(GHOST_HEIGHT),
-            x=self._lanes.place((source + targets[0]) / 2 if targets else source),
-            anchor=make_ghost_anchor(step.missing),
-            words=f"{name}: {write_bearers(step.bearers)} bear it" if step.bearers else f"{name} not received",
-            title=f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'}, cited by message "
+        return {
+            "kind": "ghost",
+            "y": self._go(GHOST_HEIGHT),
+            "x": self._lanes.place((source + targets[0]) / 2 if targets else source),
+            "anchor": make_ghost_anchor(step.missing),
+            "words": f"{name}: {write_bearers(step.bearers)} bear it" if step.bearers else f"{name} not received",
+            "title": f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'}, cited by message "
             f"{step.position + 1:,}, {say_fate(step.bearers)}",
-        )
+        }
 
     def _draw_arrow(self, arrow: Arrow) -> Shape:
         step = arrow.first

@@ -4,18 +4,15 @@ Whatever is neither a letter nor a digit is written as Mermaid's own numeric cod
 comment begins and no tag opens but by this module.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from inspector.browsing.sequence import Arrow, Step
 from inspector.hidden_characters import spell_hidden
 
 from ..agents.marks import Cast
-from ..shown.ghosts import say_fate
+from ..shown.told import say_fate
 from .drawing import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, cut, write_about
 from .lanes import MAX_NAMES, gather_names
 
@@ -83,7 +80,7 @@ def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterat
 
 def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
     step = arrow.first
-    yield escape(_write_clock(step.at, zone))
+    yield escape(f"{step.at.astimezone(zone):%H:%M:%S}")
     yield escape("not readable" if step.performative is None else step.performative)
     yield escape(write_about(step), MAX_LABEL_LENGTH)
     if arrow.is_bucket:
@@ -102,10 +99,6 @@ def _choose_line(step: Step) -> str:
     """Solid for what is direct, dashed for broadcast and inferred, a cross for what failed."""
     is_dashed = step.is_broadcast or step.is_inferred
     return ("--" if is_dashed else "-") + ("x" if step.is_failed else ">>")
-
-
-def _write_clock(at: datetime, zone: ZoneInfo) -> str:
-    return f"{at.astimezone(zone):%H:%M:%S}"
 
 
 def escape(text: str, length: int = 200) -> str:

@@ -1,17 +1,13 @@
 """The sequence diagram of a conversation, window by window, with the same as a table and as Mermaid."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
@@ -25,7 +21,7 @@ from ..conversations.frame import frame_conversation, open_conversation
 from ..conversations.windows import make_pager, read_jump, read_start
 from ..shell import read_number, render_page, within_workspace, write_query
 from ..shown.budgets import shorten_name
-from ..shown.ghosts import say_fate
+from ..shown.told import say_fate
 from .drawing import cut, draw, name_receivers, name_sender
 from .lanes import choose_lanes
 from .mermaid import write_mermaid
@@ -39,26 +35,7 @@ MAX_MERMAID_LENGTH: Final = 50_000
 NOBODY: Final = uuid.UUID(int=0)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TableRow:
-    """A message in the table that says the same as the diagram."""
-
-    number: int
-    step: Step
-    sender: str
-    receivers: str
-    url: str
-    english: str
-    left_out: int
-    alike_count: int
-    missing_name: str
-    fate: str
-    why: str
-    findings: Sequence[OpenRule]
-
-
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_sequence(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """A window of the conversation as a sequence diagram; the address is the whole state."""
     conversation = open_conversation(membership, conversation_id)
@@ -96,7 +73,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "folded_count": lanes.folded_count,
         "agents_url": write_query(request, agents=None if is_everyone_shown else "all"),
         "is_everyone_shown": is_everyone_shown,
-        "open_all_url": write_query(request, open="all") if drawing.bucket_count else "",
+        "open_all_url": write_query(request, open="all") if drawing["bucket_count"] else "",
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
@@ -111,8 +88,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     return render_page(request, membership, "sequence/sequence.html", context, section="conversations")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def download_mermaid(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MAX_EXPORTED` messages."""
     conversation = open_conversation(membership, conversation_id)
@@ -128,7 +104,6 @@ def download_mermaid(request: HttpRequest, membership: Membership, conversation_
     )
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{offset + 1}.mmd"'
-    response["Cache-Control"] = "no-store, private"
     return response
 
 
@@ -161,7 +136,7 @@ def _write_window(request: HttpRequest, start: int) -> str:
 
 def _make_table(
     arrows: Sequence[Arrow], cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
-) -> list[TableRow]:
+) -> list[dict[str, Any]]:
     return [
         _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ()))
         for arrow in arrows
@@ -169,19 +144,21 @@ def _make_table(
     ]
 
 
-def _make_table_row(step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]) -> TableRow:
+def _make_table_row(
+    step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]
+) -> dict[str, Any]:
     english = shorten_name(cut(step.english, MAX_ENGLISH_LENGTH), 400)
-    return TableRow(
-        number=step.position + 1,
-        step=step,
-        sender=name_sender(step, cast),
-        receivers=name_receivers(step, cast).removeprefix("to "),
-        url=reverse("pages:message", args=[slug, step.id]),
-        english=english,
-        left_out=max(0, step.english_length - len(english)) if english.endswith("…") else 0,
-        alike_count=alike_count,
-        missing_name=shorten_name(step.missing_name),
-        fate=say_fate(step.bearers) if step.missing else "",
-        why=cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
-        findings=findings,
-    )
+    return {
+        "number": step.position + 1,
+        "step": step,
+        "sender": name_sender(step, cast),
+        "receivers": name_receivers(step, cast).removeprefix("to "),
+        "url": reverse("pages:message", args=[slug, step.id]),
+        "english": english,
+        "left_out": max(0, step.english_length - len(english)) if english.endswith("…") else 0,
+        "alike_count": alike_count,
+        "missing_name": shorten_name(step.missing_name),
+        "fate": say_fate(step.bearers) if step.missing else "",
+        "why": cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
+        "findings": findings,
+    }

@@ -1,7 +1,5 @@
 """A person's own account: the password they sign in with, their sessions, and the zone in which they read times."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
@@ -13,7 +11,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import has_second_factor
@@ -27,8 +24,7 @@ from .sign_in import hash_in_turn
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 @hash_in_turn
 def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The forms; each is sent alone, and `form` names which."""
@@ -87,11 +83,8 @@ def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
     return [
         {
-            "id": session.public_id,
+            "row": session,
             "program": name_program(session.program),
-            "address": session.address,
-            "started_at": session.started_at,
-            "last_used_at": session.last_used_at,
             "is_own": session.session_key == own,
         }
         for session in list_sessions(user=user)

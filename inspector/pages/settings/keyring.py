@@ -1,7 +1,5 @@
 """The keyring: the keys that open sealed messages, added and removed, and the trace of what was done with them."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
@@ -11,18 +9,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from inspector.accounts.models import Membership
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import remove_key
+from inspector.lookups import or_404
 from inspector.opening.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
 from inspector.opening.trying import escrow_keys, open_with_released
 from inspector.search.cursors import write_cursor
 
-from ..shell import cut_page, read_place, render_page, require_auditor, require_owner, within_workspace, write_query
+from ..shell import cut_page, read_place, render_page, require_owner, within_workspace, write_query
 from ..templatetags.marks import plural
 from .keyring_forms import EscrowForm
 
@@ -30,11 +28,9 @@ PAGE_EVENTS = 30
 
 
 @sensitive_post_parameters("key")
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST", needs="auditor")
 def show_keyring(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The keys, without their secrets, and their trace; an owner adds keys here."""
-    require_auditor(membership)
     if request.method != "POST":
         return _answer(request, membership, EscrowForm())
     require_owner(membership)
@@ -72,18 +68,12 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     context = {
         "keys": [
             {
-                "label": key.label,
-                "kind": key.get_kind_display(),
-                "fingerprint": key.fingerprint,
-                "session": key.session,
+                "row": key,
                 "has_peer": bool(key.peer),
                 "is_x25519": key.kind == EscrowedKey.Kind.X25519,
                 "opened": opened.get(key.pk, 0),
                 "last_used_at": uses.get(key.pk),
-                "added_by": key.added_by.get_username(),
-                "added_at": key.added_at,
                 "is_unusable": key.pk in unusable,
-                "expires_at": key.expires_at,
                 "waits": key.released_at is None,
                 "released_by": key.released_by.get_username() if key.released_by not in (None, key.added_by) else "",
                 "release_url": reverse("pages:release-escrowed-key", args=[workspace.slug, key.pk])
@@ -107,16 +97,13 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     return render_page(request, membership, "keyring/keyring.html", context, section="keyring", status=status)
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET", needs="auditor")
 def show_opening(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How far the opening is: a piece of the page that asks for itself again, and at the end for the whole page."""
-    require_auditor(membership)
     opening = _describe_opening(membership)
     response = render(
         request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace, "is_piece": True}
     )
-    response["Cache-Control"] = "no-store, private"
     if not opening["count"]:
         response["HX-Refresh"] = "true"
     return response
@@ -131,13 +118,10 @@ def _describe_opening(membership: Membership) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
     """Say what becomes unreadable, and remove the key when that is confirmed."""
-    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
-    if key is None:
-        raise Http404
+    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
     opened, unreadable = count_unreadable_without(key=key)
     if request.method == "POST":
@@ -157,13 +141,10 @@ def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.U
     return render_page(request, membership, "keyring/remove.html", context, section="keyring")
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST")
 def release(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
     """Let a key open messages that another owner has added."""
-    key = find_key(workspace=membership.workspace, key_id=escrowed_key_id)
-    if key is None:
-        raise Http404
+    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
     try:
         count = open_with_released(membership=membership, key=key)
@@ -188,11 +169,9 @@ def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
     conversation = reverse("pages:conversation", args=[slug, event.conversation]) if event.conversation else None
     message = reverse("pages:message", args=[slug, event.messages[0]]) if len(event.messages) == 1 else None
     return {
-        "at": event.at,
+        "row": event,
         "who": event.by.get_username() if event.by else event.by_api_key,
         "what": what,
-        "label": event.label,
-        "fingerprint": event.fingerprint,
         "url": message or conversation,
         "url_words": "the message" if message else "the conversation",
     }

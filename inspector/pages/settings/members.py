@@ -1,29 +1,25 @@
 """What owners do with the members of a workspace: invite, give another role, deactivate, remove."""
 
-from __future__ import annotations
-
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.invitations import invite_member, withdraw_invitation
 from inspector.accounts.models import Invitation, Membership
 from inspector.accounts.selectors import list_invitations, list_members
 from inspector.accounts.services import add_member, check_ownership, remove_member, set_active
+from inspector.lookups import or_404
 
 from ..forms import MemberForm, RoleForm
-from ..shell import require_owner, within_workspace
+from ..shell import within_workspace
 from .views import render_settings
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Offer somebody a role; the link to accept it is shown this once, in the answer itself."""
-    require_owner(membership)
     form = MemberForm(request.POST, prefix="member")
     if not form.is_valid():
         return render_settings(request, membership, member_form=form, status=422)
@@ -35,14 +31,10 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show_invitation(request, membership, invitation, token)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def act_on_invitation(request: HttpRequest, membership: Membership, invitation_id: int) -> HttpResponse:
     """A new link for somebody who never came, or none any more."""
-    require_owner(membership)
-    invitation = list_invitations(workspace=membership.workspace).filter(pk=invitation_id).first()
-    if invitation is None:
-        raise Http404
+    invitation = or_404(list_invitations(workspace=membership.workspace).filter(pk=invitation_id).first())
     name = invitation.name
     if request.POST.get("action") == "withdraw":
         withdraw_invitation(invitation=invitation)
@@ -55,11 +47,9 @@ def act_on_invitation(request: HttpRequest, membership: Membership, invitation_i
     return _show_invitation(request, membership, renewed, token)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def switch(request: HttpRequest, membership: Membership, membership_id: int) -> HttpResponse:
     """Deactivate a person, or let them in again."""
-    require_owner(membership)
     member = _find(membership, membership_id)
     name, is_active = member.user.get_username(), not member.user.is_active
     try:
@@ -71,11 +61,9 @@ def switch(request: HttpRequest, membership: Membership, membership_id: int) -> 
     return redirect(_settings_of(membership))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def change(request: HttpRequest, membership: Membership, membership_id: int) -> HttpResponse:
     """Give a member another role."""
-    require_owner(membership)
     member = _find(membership, membership_id)
     form = RoleForm(request.POST)
     if not form.is_valid():
@@ -88,11 +76,9 @@ def change(request: HttpRequest, membership: Membership, membership_id: int) -> 
     return redirect("pages:settings", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def remove(request: HttpRequest, membership: Membership, membership_id: int) -> HttpResponse:
     """Take somebody out; what they did stays under their name."""
-    require_owner(membership)
     member = _find(membership, membership_id)
     name = member.user.get_username()
     try:
@@ -104,10 +90,7 @@ def remove(request: HttpRequest, membership: Membership, membership_id: int) -> 
 
 
 def _find(membership: Membership, wanted: int) -> Membership:
-    member = list_members(workspace=membership.workspace).filter(pk=wanted).first()
-    if member is None:
-        raise Http404
-    return member
+    return or_404(list_members(workspace=membership.workspace).filter(pk=wanted).first())
 
 
 def _settings_of(membership: Membership) -> str:

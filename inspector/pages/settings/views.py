@@ -1,23 +1,21 @@
 """Settings of a workspace: API keys, members and channels. The acts of owners are in `members` and `workspaces`."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role, Workspace
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
 from inspector.accounts.sessions import recall_memberships
+from inspector.lookups import or_404
 from inspector.search.parts import can_be_asked, write_term
 
 from ..forms import KeyForm, MemberForm, RenameForm, WorkspaceForm
@@ -27,8 +25,7 @@ from ..shell import render_page, require_owner, within_workspace
 MAX_CHANNELS: Final = 100
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@within_workspace
+@within_workspace("GET", "HEAD", "POST")
 def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Keys and members; an owner makes a key here and sees its token this once, in the answer itself."""
     if request.method != "POST":
@@ -49,27 +46,19 @@ def _make_form(membership: Membership, data: Any = None) -> KeyForm:
     return KeyForm(data, channels=list(list_channels(workspace=membership.workspace)))
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def revoke_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Refuse a key from now on."""
-    require_owner(membership)
-    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
-    if key is None:
-        raise Http404
+    key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
     revoke_api_key(key=key)
     flashes.success(request, f"The key {key.name} is refused from now on.")
     return redirect("pages:settings", membership.workspace.slug)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def take_over_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Answer for a key that somebody else made, so that it goes on when they leave."""
-    require_owner(membership)
-    key = list_api_keys(workspace=membership.workspace).filter(pk=key_id).first()
-    if key is None:
-        raise Http404
+    key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
     try:
         take_over_api_key(key=key, owner=membership)
     except ValidationError as error:
@@ -137,14 +126,12 @@ def _describe_channel(channel: Channel, slug: str) -> dict[str, Any]:
 def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
     scopes = dict(ApiKey.Scope.choices)
     return {
-        "name": key.name,
+        "row": key,
         "prefix": f"aci_{key.prefix}",
         "scopes": ", ".join(str(scopes.get(scope, scope)).lower() for scope in key.scopes),
         "agents": ", ".join(key.agents),
         "channel": key.channel.name if key.channel else "",
         "created_by": key.created_by.get_username() if key.created_by else "",
-        "created_at": key.created_at,
-        "last_used_at": key.last_used_at,
         "state": _name_state(key, membership.workspace),
         "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
         if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
@@ -159,12 +146,8 @@ def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
     slug = reader.workspace.slug
     is_open = reader.is_owner
     return {
-        "name": member.user.get_username(),
-        "role": member.role,
-        "role_name": member.get_role_display(),
-        "since": member.created_at,
+        "row": member,
         "is_self": member.pk == reader.pk,
-        "is_active": member.user.is_active,
         "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
         "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
         "switch_url": reverse("pages:switch-member", args=[slug, member.pk])

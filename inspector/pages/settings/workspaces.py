@@ -1,7 +1,5 @@
 """What owners do with the workspace itself: rename it, archive it, restore it, make another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -10,7 +8,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import has_second_factor
@@ -25,7 +22,7 @@ from inspector.keyring.periods import set_sealing
 from inspector.keyring.services import set_two_for_keys
 
 from ..forms import RenameForm, WorkspaceForm
-from ..shell import require_owner, within_workspace
+from ..shell import within_workspace
 from .views import render_settings
 
 _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
@@ -46,11 +43,9 @@ _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
 }
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def change(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Rename the workspace, or archive or restore it, as `action` says."""
-    require_owner(membership)
     workspace = membership.workspace
     switch, said = _SWITCHES.get(request.POST.get("action", ""), (None, ""))
     if request.POST.get("action") == "require-factor" and not has_second_factor(membership.user):
@@ -76,11 +71,9 @@ def change(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_settings(request, membership, rename_form=form, status=422)
 
 
-@require_POST
-@within_workspace
+@within_workspace("POST", needs="owner")
 def make(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make another workspace, which whoever makes it owns."""
-    require_owner(membership)
     form = WorkspaceForm(request.POST, prefix="workspace")
     if form.is_valid():
         try:

@@ -3,17 +3,14 @@
 Both keep the pieces of the text and their spans, so that they light up with the English and the fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from .markup import Span, Stretch, name_spans, share, write_lit
+from .markup import Span, Stretch, name_spans, share, write_lit, write_wire
 
 ROW_BYTES: Final = 8
 # Where there is room two rows stand in one line: a dump begins at the first of two.
@@ -28,28 +25,9 @@ _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
 
 
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """Some rows of bytes as markup, and which bytes they are: [start, end) of `total`."""
-
-    markup: SafeString
-    start: int
-    end: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Byte:
-    """One byte: its value, the sign beside it, and the piece that it belongs to."""
-
-    value: int
-    sign: str
-    stretch: Stretch
-
-
 def dump_bytes(
     text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MAX_BYTES, layer: int = 0
-) -> Dump:
+) -> dict[str, Any]:
     """The bytes of a text in UTF-8 by rows of eight, each row with its offset and its signs; from the lit piece on.
 
     A masked byte is two marks: neither its value nor its sign reaches the page.
@@ -64,10 +42,10 @@ def dump_bytes(
         (f"{first + at:04x}", *_write_row(shown[at : at + ROW_BYTES], light)) for at in range(0, len(shown), ROW_BYTES)
     )
     markup = format_html_join("\n", "<u>{}</u>  <span>{}{}</span>  <span>{}</span>", rows)
-    return Dump(markup=markup, start=first, end=first + len(shown), total=total)
+    return {"markup": markup, "start": first, "end": first + len(shown), "total": total}
 
 
-def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[_Byte]:
+def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[dict[str, Any]]:
     waiting = iter(stretches)
     at = next(waiting, None)
     for index, character in enumerate(text):
@@ -77,12 +55,12 @@ def _list_bytes(text: str, stretches: Sequence[Stretch]) -> Iterator[_Byte]:
         encoded = character.encode("utf-8", "surrogatepass")
         sign = character if character.isascii() and character.isprintable() else "·"
         for place, value in enumerate(encoded):
-            yield _Byte(value, sign if not place else "·", stretch)
+            yield {"value": value, "sign": sign if not place else "·", "stretch": stretch}
 
 
-def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString, str, SafeString]:
+def _write_row(row: Sequence[dict[str, Any]], light: Sequence[Span]) -> tuple[SafeString, str, SafeString]:
     """Bytes, what fills a short row, and signs; each cut where another piece begins."""
-    pieces = [(stretch, list(held)) for stretch, held in groupby(row, key=lambda byte: byte.stretch)]
+    pieces = [(stretch, list(held)) for stretch, held in groupby(row, key=lambda byte: byte["stretch"])]
     numbers = format_html_join(
         " ",
         "{}",
@@ -95,7 +73,7 @@ def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString,
             (
                 _link(
                     stretch,
-                    "•" * len(held) if stretch.kind == "masked" else "".join(byte.sign for byte in held),
+                    "•" * len(held) if stretch.kind == "masked" else "".join(byte["sign"] for byte in held),
                     light,
                     is_stop=False,
                 ),
@@ -106,8 +84,8 @@ def _write_row(row: Sequence[_Byte], light: Sequence[Span]) -> tuple[SafeString,
     return numbers, "   " * (ROW_BYTES - len(row)), signs
 
 
-def _show(byte: _Byte) -> str:
-    return "••" if byte.stretch.kind == "masked" else f"{byte.value:02x}"
+def _show(byte: dict[str, Any]) -> str:
+    return "••" if byte["stretch"].kind == "masked" else f"{byte['value']:02x}"
 
 
 def _link(stretch: Stretch, text: str, light: Sequence[Span], *, is_stop: bool) -> SafeString:
@@ -141,3 +119,28 @@ def escape_character(character: str) -> str:
     if character.isascii() and character.isprintable():
         return character
     return f"\\u{{{ord(character):X}}}"
+
+
+VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
+
+
+def show_layers(layers: Sequence[dict[str, Any]], view: str, light: Sequence[Span]) -> list[dict[str, Any]]:
+    """The layers in one of `VIEWS`. A dump has a budget of bytes for all of them."""
+    left = MAX_BYTES
+    found = []
+    for layer in layers:
+        shown = ""
+        if view == "hex":
+            dump = dump_bytes(layer["text"], layer["stretches"], light=light, most=left, layer=layer["id"])
+            left = max(0, left - (dump["end"] - dump["start"]))
+            markup = dump["markup"]
+            if dump["end"] - dump["start"] < dump["total"]:
+                shown = f"bytes {dump['start']:,}–{dump['end']:,} of {dump['total']:,}"
+        else:
+            text, stretches = layer["text"], layer["stretches"]
+            if view == "escaped":
+                text, stretches = escape_text(text, stretches)
+            # Escaped, a text has other positions than its layer.
+            markup = write_wire(text, stretches, is_linked=True, light=light, layer=None if view else layer["id"])
+        found.append({**layer, "spans": layer["of"], "markup": markup, "shown": shown})
+    return found

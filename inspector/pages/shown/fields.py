@@ -1,12 +1,10 @@
 """A field tree as rows of a table, and its leaves as stretches of each layer of text."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
+from typing import Any
 
 from dialects import Field, Layer, Reading, get_dialect
 from inspector.intake.concealing import may_be_masked
@@ -20,45 +18,7 @@ MAX_LAYERS = 20
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FieldRow:
-    """One field as the table shows it. `meaning` may be empty; a branch shows its size instead of its characters."""
-
-    depth: int
-    label: str
-    raw: str
-    meaning: str
-    spans: tuple[Span, ...]
-    offsets: str
-    layer: str
-    is_branch: bool
-    is_masked: bool
-    is_unread: bool
-    # Where the glossary has it: the code and the dialect whose code it is.
-    code: str = ""
-    dialect: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Syntax:
-    """What stands between the fields of layer 0: how many places, how many characters."""
-
-    places: int
-    characters: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LayerText:
-    """One text of a record with its stretches; the first is the wire. `of` is what it was unpacked from, if any."""
-
-    id: int
-    title: str
-    text: str
-    stretches: tuple[Stretch, ...]
-    of: tuple[Span, ...] = ()
-
-
-def list_rows(reading: Reading) -> tuple[list[FieldRow], int]:
+def list_rows(reading: Reading) -> tuple[list[dict[str, Any]], int]:
     """The first rows of the tree, parents before children, and how many more there are.
 
     Separators are left to `measure_syntax`.
@@ -85,25 +45,25 @@ def _walk(fields: Iterable[Field]) -> Iterator[tuple[Field, int]]:
         stack.extend((child, depth + 1) for child in reversed(inner) if child.name not in ("syntax", "key"))
 
 
-def _make_row(field: Field, depth: int, dialect: str) -> FieldRow:
+def _make_row(field: Field, depth: int, dialect: str) -> dict[str, Any]:
     value = _find_value(field)
     shown = value or field
     meaning = field.meaning or shown.meaning or ""
-    return FieldRow(
-        depth=min(depth, MAX_DEPTH),
-        label=field.label,
-        raw=shown.raw,
-        meaning=meaning,
-        spans=(field.span,),
+    return {
+        "depth": min(depth, MAX_DEPTH),
+        "label": field.label,
+        "raw": shown.raw,
+        "meaning": meaning,
+        "spans": (field.span,),
         # The layer stands beside its meaning: three panes have no room for it twice.
-        offsets=write_offsets((0, *field.span[1:])),
-        layer=f"layer {field.span[0]}" if field.span[0] else "",
-        is_branch=value is None and any(child.name not in ("syntax", "key") for child in field.children),
-        is_masked=shown.is_masked,
-        is_unread=field.name == "unread",
-        code=find_code(dialect, shown.raw, field.label) if meaning and not shown.is_masked else "",
-        dialect=dialect,
-    )
+        "offsets": write_offsets((0, *field.span[1:])),
+        "layer": f"layer {field.span[0]}" if field.span[0] else "",
+        "is_branch": value is None and any(child.name not in ("syntax", "key") for child in field.children),
+        "is_masked": shown.is_masked,
+        "is_unread": field.name == "unread",
+        "code": find_code(dialect, shown.raw, field.label) if meaning and not shown.is_masked else "",
+        "dialect": dialect,
+    }
 
 
 def find_code(dialect: str, raw: str, label: str) -> str:
@@ -140,22 +100,22 @@ def write_offsets(span: Span | None) -> str:
     return f"{place} in layer {layer}" if layer else place
 
 
-def measure_syntax(stretches: Iterable[Stretch]) -> Syntax:
+def measure_syntax(stretches: Iterable[Stretch]) -> dict[str, Any]:
     """How much of a layer stands between its fields."""
     lengths = [stretch.end - stretch.start for stretch in stretches if stretch.kind == "syntax"]
-    return Syntax(places=len(lengths), characters=sum(lengths))
+    return {"places": len(lengths), "characters": sum(lengths)}
 
 
-def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[LayerText]:
+def list_layers(reading: Reading, stretches: Mapping[int, Sequence[Stretch]]) -> list[dict[str, Any]]:
     """The texts of a record, the wire first, cut by the leaves that lie in them; at most `MAX_LAYERS`."""
     return [
-        LayerText(
-            id=layer.id,
-            title=_write_title(layer),
-            text=layer.text,
-            stretches=tuple(stretches.get(layer.id, ())),
-            of=(layer.of,) if layer.of else (),
-        )
+        {
+            "id": layer.id,
+            "title": _write_title(layer),
+            "text": layer.text,
+            "stretches": tuple(stretches.get(layer.id, ())),
+            "of": (layer.of,) if layer.of else (),
+        }
         for layer in reading.layers[:MAX_LAYERS]
     ]
 

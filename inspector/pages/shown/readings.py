@@ -1,28 +1,13 @@
 """A reading as the panes of a page show it: its messages, all its notes, its fields and its layers."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dialects import Message, Reading
 
 from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax
-from .told import NoteLine, Segments, read_notes, read_segments
+from .told import NoteLine, read_notes, read_segments
 
 MAX_PARTS: Final = 10
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PartLine:
-    """One message of a reading."""
-
-    performative: str | None
-    native_act: str
-    english: Segments
-    also: Segments
-    gloss: Segments
-    reference_line: str
 
 
 def show_parts(reading: Reading) -> dict[str, Any]:
@@ -33,15 +18,15 @@ def show_parts(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _make_part(message: Message) -> PartLine:
-    return PartLine(
-        performative=message.performative,
-        native_act=message.native_act or "",
-        english=read_segments(segment.to_dict() for segment in message.english),
-        also=read_segments((segment.to_dict() for segment in message.also), are_apart=True),
-        gloss=read_segments(segment.to_dict() for segment in message.gloss),
-        reference_line=message.reference_line or "",
-    )
+def _make_part(message: Message) -> dict[str, Any]:
+    return {
+        "performative": message.performative,
+        "native_act": message.native_act or "",
+        "english": read_segments(segment.to_dict() for segment in message.english),
+        "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
+        "gloss": read_segments(segment.to_dict() for segment in message.gloss),
+        "reference_line": message.reference_line or "",
+    }
 
 
 def show_pieces(reading: Reading) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """What was told of a message, as the values that templates show: segments, notes, names, times."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +9,7 @@ from typing import Any, Final
 
 from dialects import say_name, title_of
 from inspector.threads.models import Conversation, Message
+from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import AgentMark, Cast
@@ -142,10 +141,16 @@ def name_opened(conversation: Conversation) -> str:
     return (not is_named(conversation) and opening) or name_conversation(conversation)
 
 
+def find_openings_of(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
+    """What those of these conversations that have no name open with; asks for nothing where all have one."""
+    unnamed = {conversation.pk for conversation in conversations if not is_named(conversation)}
+    return find_openings(conversation_ids=sorted(unnamed)) if unnamed else {}
+
+
 def name_conversations(conversations: Iterable[Conversation]) -> dict[uuid.UUID, str]:
     """The names of conversations; one that nothing names is called by the English that it opens with."""
     listed = list(conversations)
-    openings = find_openings(conversation_ids=[each.pk for each in listed if not is_named(each)])
+    openings = find_openings_of(listed)
     return {each.pk: openings.get(each.pk) or name_conversation(each) for each in listed}
 
 
@@ -202,3 +207,17 @@ def write_elapsed(elapsed: timedelta) -> str:
             rest = seconds % size // smaller_size
             return f"{seconds // size:,} {name}" + (f" {rest} {smaller}" if rest else "")
     return f"{seconds} s"
+
+
+NOT_RECEIVED = "was not received"
+
+
+def say_fate(bearers: int | None) -> str:
+    """What goes on after the name of a cited message.
+
+    Args:
+        bearers: how many messages of other conversations bear the id; 0 for none, None where that is not known.
+    """
+    if bearers is None:
+        return "is not here"
+    return f"is one of {write_bearers(bearers)} messages elsewhere that bear this id" if bearers else NOT_RECEIVED

@@ -1,7 +1,5 @@
 """Links from messages to the traces that they belong to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

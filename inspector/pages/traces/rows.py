@@ -4,8 +4,6 @@ A window has two hundred of them, so they are put together here and not by a tem
 through `write_visible`, `spell_hidden` or `escape_text`.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,9 +24,8 @@ from inspector.threads.trees.windows import WindowRow
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.filling import escape_text
-from ..shown.ghosts import say_fate
 from ..shown.markup import write_visible
-from ..shown.told import name_conversation, shorten, strip_names
+from ..shown.told import name_conversation, say_fate, shorten, strip_names
 from ..templatetags.marks import TO, act, icon, severity, tile
 from .bars import Axis, draw_bar, draw_ghost
 

@@ -1,16 +1,14 @@
 """Traces: the list, one as a tree beside its bars over time, and the tree of one conversation drawn likewise."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from inspector.accounts.models import Membership
+from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
@@ -28,8 +26,7 @@ from .trees import make_tree_context
 PAGE_ROWS = 50
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of traces, latest activity first, by keyset."""
     workspace = membership.workspace
@@ -65,9 +62,8 @@ def _write_older(walk: Walk, last: Trace | None) -> str | None:
     """The address of the page after this row; None where it is the last of the list."""
     if last is None or last.last_at is None:
         return None
-    if walk.is_rest:
-        return walk.write_rest([str(last.pk)])
-    return walk.write_next(before=write_cursor((last.last_at, last.pk), walk.membership.workspace.pk))
+    before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
+    return walk.write_on([str(last.pk)], before=before)
 
 
 def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
@@ -91,13 +87,10 @@ def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
     }
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID) -> HttpResponse:
     """One trace: its tree and its bars over time; with `HX-Request` the rows of a window alone."""
-    trace = find_trace(workspace=membership.workspace, trace_id=trace_id)
-    if trace is None:
-        raise Http404
+    trace = or_404(find_trace(workspace=membership.workspace, trace_id=trace_id))
     context = make_tree_context(request, membership, trace)
     if "HX-Request" in request.headers:
         return _answer_rows(request, context)
@@ -123,8 +116,7 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
     return render_page(request, membership, "trace/trace.html", context, section="traces")
 
 
-@require_GET
-@within_workspace
+@within_workspace("GET")
 def show_conversation_tree(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """The tree of one conversation and its bars over time; with `HX-Request` the rows of a window alone."""
     conversation = open_conversation(membership, conversation_id)
@@ -144,6 +136,4 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
 
 
 def _answer_rows(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    response = render(request, "trace/_window.html", context)
-    response["Cache-Control"] = "no-store, private"
-    return response
+    return render(request, "trace/_window.html", context)

@@ -49,8 +49,10 @@ from inspector.api.urls import urlpatterns
 from inspector.audit.comments.services import write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
 from inspector.audit.models.comments import Comment
+from inspector.audit.reviews.leases import claim
+from inspector.audit.reviews.queues import create_queue, fill_queue
+from inspector.audit.reviews.verdicts import judge_item
 from inspector.audit.samples.drawing import draw_sample
-from inspector.audit.services import claim, create_queue, fill_queue, judge_item
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.intake.services import withdraw_delivery

@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from inspector.accounts.models import ApiKey, Membership, Role
 from inspector.accounts.services import add_member, create_api_key
 from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.reviews.queues import change_rubric, close_queue, create_queue, fill_queue
 from inspector.audit.reviews.selectors import list_queues, read_queue_key, write_queue_key
-from inspector.audit.services import change_rubric, close_queue, create_queue, fill_queue, give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, make_user, settle_all

@@ -23,7 +23,7 @@ from inspector.audit.reviews.bindings import (
     read_changes,
 )
 from inspector.audit.reviews.selectors import count_queue, count_reviewers
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Record
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages

@@ -207,9 +207,9 @@ def test_who_may_not_see_secrets_gets_marks_and_the_digest(cast: Cast) -> None:
 
 
 def test_a_record_that_cannot_be_looked_through_is_withheld(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inspector.exports import masking
+    from inspector.exports import lines
 
-    monkeypatch.setattr(masking, "MAX_BYTES_LOOKED_THROUGH", 3)
+    monkeypatch.setattr(lines, "MAX_BYTES_LOOKED_THROUGH", 3)
     deliver(cast, b"a long line\n")
     settle_all(is_examined=False)
     (line,) = lines_of(make(ask(cast, is_masked=True)))

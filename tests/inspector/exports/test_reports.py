@@ -20,7 +20,7 @@ from inspector import pipeline
 from inspector.audit.comments.services import reply, turn, withdraw, write_comment
 from inspector.audit.findings.services import assign, judge
 from inspector.audit.models import Binding, Finding, Review
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.exports import making
 from inspector.exports.making import read_file
 from inspector.exports.models import Export

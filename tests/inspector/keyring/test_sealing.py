@@ -32,8 +32,8 @@ from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, set_sealing
 from inspector.ledger import signing
-from inspector.ledger.comparing import find_changed
 from inspector.ledger.models import LedgerKey
+from inspector.ledger.reading import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.signing import get_key
 from inspector.ledger.verifying import verify_ledger

@@ -20,8 +20,8 @@ from inspector.accounts.models import Membership
 from inspector.audit.comments.services import withdraw
 from inspector.audit.models import Review
 from inspector.audit.reviews.leases import claim
-from inspector.audit.reviews.verdicts import judge_item
-from inspector.audit.services import create_queue, fill_queue, give_verdict
+from inspector.audit.reviews.queues import create_queue, fill_queue
+from inspector.audit.reviews.verdicts import give_verdict, judge_item
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
 from inspector.ledger.reading import get_checkpoint

@@ -12,8 +12,8 @@ from django.urls import reverse
 from inspector.audit.models import Review
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Record
-from inspector.ledger.comparing import find_changed
 from inspector.ledger.models import LedgerEntry
+from inspector.ledger.reading import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 

@@ -21,8 +21,8 @@ from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review
 from inspector.audit.models.comments import Comment
 from inspector.audit.naming import name_agent
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.samples.drawing import draw_sample
-from inspector.audit.services import create_queue, fill_queue
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys

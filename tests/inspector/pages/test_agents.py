@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -26,7 +27,7 @@ SLUG = "acme"
 
 
 def text_of(response: object) -> str:
-    page = response.content.decode()  # type: ignore[attr-defined]
+    page = response.content.decode()
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
@@ -119,17 +120,17 @@ def test_the_drawing_is_the_same_each_time_and_stays_within_its_frame(cast: Cast
     deliver(cast, make_log(20))
     settle_all()
 
-    def make() -> object:
+    def make() -> dict[str, Any]:
         pairs = list_pairs(workspace=cast.workspace)
         gallery = Gallery(cast.workspace, [side for pair in pairs for side in (pair.sender, pair.receiver)])
         return draw(pairs, [gallery.make_pair(pair, {}) for pair in pairs])
 
     drawing = make()
     assert drawing == make()
-    heights = [float(each) for flow in drawing.flows for each in re.findall(r"[ M,]\d+ ([\d.]+)", flow.path)]  # type: ignore[attr-defined]
+    heights = [float(each) for flow in drawing["flows"] for each in re.findall(r"[ M,]\d+ ([\d.]+)", flow["path"])]
     assert len(heights) == 4 * 40 or heights
     assert all(0 < height < HEIGHT for height in heights)
-    starts = [flow.path.partition("C")[0] for flow in drawing.flows]  # type: ignore[attr-defined]
+    starts = [flow["path"].partition("C")[0] for flow in drawing["flows"]]
     assert len(set(starts)) == len(starts), "two lines begin at one point"
 
 

@@ -175,4 +175,4 @@ def test_every_kind_of_work_that_was_given_up_is_named(cast: Cast, sign_in: Call
     )
     page = sign_in(cast.owner).get(ADDRESS)
     assert page.status_code == 200
-    assert [work["why"] for work in page.context["work"]] == ["why"]
+    assert [work["job"].failure for work in page.context["work"]] == ["why"]

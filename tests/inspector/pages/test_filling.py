@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.pages.addresses import address_each
+from inspector.pages.shell import address_each
 from inspector.pages.shown.filling import escape_text, fill, join
 
 TEXTS = st.text(st.characters(categories=None) | st.sampled_from("&<>\"'{}")) | st.sampled_from(["{0}", "{{", "</b>"])

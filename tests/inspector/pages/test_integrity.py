@@ -16,7 +16,7 @@ from django.urls import reverse
 from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.audit.models import Review
-from inspector.audit.services import give_verdict
+from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Delivery, Job
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import read_note

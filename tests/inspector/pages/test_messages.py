@@ -114,11 +114,11 @@ def test_bytes_and_escapes_keep_their_pieces() -> None:
     text = "a\u200b👽\\\n\udcff"
     stretches = [Stretch(start=0, end=1, spans=((0, 0, 1),)), Stretch(start=1, end=3, spans=((0, 1, 3),))]
     dump = dump_bytes(text, stretches)
-    assert dump.total == len(text.encode("utf-8", "surrogatepass")) == 13
-    shown = TAGS.sub("", dump.markup)
+    assert dump["total"] == len(text.encode("utf-8", "surrogatepass")) == 13
+    shown = TAGS.sub("", dump["markup"])
     assert shown.splitlines()[0] == "0000  61 e2 80 8b f0 9f 91 bd  a·······"
     assert shown.splitlines()[1].startswith("0008  5c 0a ed b3 bf")
-    assert '<span data-span="0:1-3" tabindex="0">e2 80 8b f0 9f 91 bd</span>' in dump.markup
+    assert '<span data-span="0:1-3" tabindex="0">e2 80 8b f0 9f 91 bd</span>' in dump["markup"]
     escaped, moved = escape_text(text, stretches)
     assert escaped == "a\\u{200B}\\u{1F47D}\\\\\\n\\u{DCFF}"
     assert escaped[moved[1].start : moved[1].end] == "\\u{200B}\\u{1F47D}"
@@ -127,8 +127,8 @@ def test_bytes_and_escapes_keep_their_pieces() -> None:
 def test_a_dump_begins_at_what_is_lit() -> None:
     text = "x" * 5000
     dump = dump_bytes(text, (), light=((0, 4000, 4001),))
-    assert dump.start == 4000 - 16
+    assert dump["start"] == 4000 - 16
     # Two rows of eight are a line of sixteen where there is room.
-    assert dump_bytes(text, (), light=((0, 4008, 4009),)).start == 4000 - 16
-    assert dump.end == 5000
-    assert dump_bytes(text, ()).end == 1536
+    assert dump_bytes(text, (), light=((0, 4008, 4009),))["start"] == 4000 - 16
+    assert dump["end"] == 5000
+    assert dump_bytes(text, ())["end"] == 1536

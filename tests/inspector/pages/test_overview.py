@@ -17,7 +17,7 @@ from inspector.audit import overview as standing_counts
 from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.overview import count_standing
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.browsing.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
 from inspector.browsing.directory import list_agents
 from inspector.intake.models import Delivery

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
-from inspector.audit.services import create_queue, fill_from_source
+from inspector.audit.reviews.queues import create_queue, fill_from_source
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Agent, Conversation, Message

@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
-from inspector.audit import services
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
+from inspector.audit.reviews import queues
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, make_user, settle_all
 from tests.inspector.pages.conftest import STORY
@@ -30,10 +30,10 @@ HIDDEN = "Only one of them knows this."
 
 @pytest.fixture
 def item(cast: Cast, conversation: Conversation) -> ReviewItem:
-    queue = services.create_queue(
+    queue = queues.create_queue(
         membership=cast.owner, name="Grave ones", reviewers=2, criteria=["Is it told as it was said?"]
     )
-    services.fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
+    queues.fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)
     return ReviewItem.objects.get()
 
 
@@ -138,8 +138,8 @@ def test_two_differ_and_a_third_decides(
 
 
 def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversation: Conversation) -> None:
-    queue = services.create_queue(membership=cast.owner, name="Alone")
-    services.fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
+    queue = queues.create_queue(membership=cast.owner, name="Alone")
+    queues.fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
     item = ReviewItem.objects.get()
     judge(owner, item, "fine")
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk]), ("conversations", [])):
@@ -171,9 +171,9 @@ def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast
     deliver(cast, first, name="a.log")
     deliver(cast, first, first.replace(b'"m1"', b'"m2"'), name="b.log", channel=channel)
     settle_all()
-    queue = services.create_queue(membership=cast.owner, name="Both")
+    queue = queues.create_queue(membership=cast.owner, name="Both")
     ids = list(Conversation.objects.values_list("pk", flat=True))
-    services.fill_queue(queue=queue, conversations=ids, why="", membership=cast.owner)
+    queues.fill_queue(queue=queue, conversations=ids, why="", membership=cast.owner)
     item = ReviewItem.objects.filter(queue=queue)[0]
     for page in (read(owner, "queue", queue.pk), read(owner, "review-item", item.pk)):
         words = " ".join(re.sub(r"<[^>]+>", "", page).split())
@@ -186,7 +186,7 @@ def test_many_queues_come_a_page_at_a_time(
 ) -> None:
     monkeypatch.setattr("inspector.pages.reviews.views.QUEUES_AT_ONCE", 2)
     for name in ("Second", "Third"):
-        services.create_queue(membership=cast.owner, name=name)
+        queues.create_queue(membership=cast.owner, name=name)
     first = read(viewer, "reviews")
     assert ("Grave ones" in first, "Second" in first, "Third" in first) == (True, True, False)
     further = re.search(r'rel="next" href="([^"]+)"', first)
@@ -231,8 +231,8 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
         ]
         deliver(cast, b"".join(json.dumps(line).encode() for line in lines), name=f"{number}.log")
     settle_all()
-    queue = services.create_queue(membership=cast.owner, name="Errors", reviewers=2, source="findings", severity=4)
-    services.fill_from_source(membership=cast.owner, queue=queue)
+    queue = queues.create_queue(membership=cast.owner, name="Errors", reviewers=2, source="findings", severity=4)
+    queues.fill_from_source(membership=cast.owner, queue=queue)
     first = ReviewItem.objects.order_by("added_at", "pk").first()
     assert first is not None
     page = read(auditor, "review-item", first.pk)
@@ -280,4 +280,4 @@ def test_a_viewer_reads_and_does_nothing(viewer: Client, item: ReviewItem, conve
         assert viewer.post(address(name, arg), {"act": "claim"}).status_code == 403
     assert viewer.get(address("new-queue")).status_code == 403
     with pytest.raises(ValidationError):
-        services.create_queue(membership=Membership.objects.get(user__username="olivia"), name="Grave ones")
+        queues.create_queue(membership=Membership.objects.get(user__username="olivia"), name="Grave ones")

@@ -96,7 +96,7 @@ def step(number: int, **said: object) -> Step:
 
 def draw_steps(*steps: Step, agents: tuple[str, ...] = ("oscar", "radar", "muse")) -> list[Shape]:
     lanes = choose_lanes(steps=steps, agents=agents, cast=Marks(agents))
-    shapes = draw([Arrow([one], None) for one in steps], lanes, UTC_ZONE, {}).shapes
+    shapes = draw([Arrow([one], None) for one in steps], lanes, UTC_ZONE, {})["shapes"]
     return [shape for shape in shapes if isinstance(shape, Shape)]
 
 

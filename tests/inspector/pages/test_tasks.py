@@ -83,10 +83,10 @@ def test_it_costs_the_same_for_one_task_and_for_many_and_goes_on_by_keyset(cast:
     with CaptureQueriesContext(connection) as many:
         answer = auditor.get(address)
     assert len(many) <= len(few)
-    seen = [task.anchor for task in answer.context["tasks"]]
+    seen = [task["anchor"] for task in answer.context["tasks"]]
     while answer.context["later_url"]:
         answer = auditor.get(address + answer.context["later_url"])
-        seen += [task.anchor for task in answer.context["tasks"]]
+        seen += [task["anchor"] for task in answer.context["tasks"]]
     assert len(seen) == len(set(seen)) == count
 
 

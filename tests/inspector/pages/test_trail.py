@@ -79,7 +79,7 @@ def test_it_is_paged_by_key(cast: Cast, sign_in: SignIn) -> None:
     seen, url = [], URL
     while url:
         page = client.get(url)
-        seen += [deed["number"] for deed in page.context["deeds"]]
+        seen += [deed["row"].sequence for deed in page.context["deeds"]]
         url = page.context["older_url"] and URL + page.context["older_url"]
     assert seen == list(range(seen[0], 0, -1))
     assert client.get(URL, {"before": "forged"}).status_code == 404

@@ -13,7 +13,7 @@ from django.utils import timezone
 from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
 from inspector.audit.models import ReviewItem
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.lookups import WrittenSince, find_oldest_transaction
 from inspector.threads.models import Conversation
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 from django.test import Client
 
-from inspector.audit.services import create_queue, fill_queue
+from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message
@@ -27,9 +27,9 @@ START: Final = 1795118400
 SIZES: Final = ("conversations.views.WINDOW_ROWS", "conversations.raw.WINDOW_ROWS", "sequences.views.WINDOW_STEPS")
 # What a page shows, as the addresses of its messages in their order.
 SHOWN: Final[dict[str, Callable[[Any], list[str]]]] = {
-    "": lambda page: [row.url for row in page["rows"] if row.kind == "message"],
-    "raw/": lambda page: [part.url for row in page["rows"] for part in row.parts],
-    "sequence/": lambda page: [row.url for row in page["table"]],
+    "": lambda page: [row["url"] for row in page["rows"] if row["kind"] == "message"],
+    "raw/": lambda page: [part["url"] for row in page["rows"] for part in row["parts"]],
+    "sequence/": lambda page: [row["url"] for row in page["table"]],
 }
 
 
@@ -116,7 +116,7 @@ def test_a_tree_says_where_the_row_that_a_window_began_with_was_withdrawn(
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")
     settle_all()
     begun = name_message(brought[SIZE])
-    assert next(row.url for row in owner.get(address + later).context["rows"]) == begun
+    assert next(row["url"] for row in owner.get(address + later).context["rows"]) == begun
     withdraw_delivery(membership=cast.owner, delivery=brought[SIZE], reason="sent by mistake")
     settle_all()
     page = owner.get(address + later)
@@ -144,4 +144,4 @@ def test_a_review_goes_on_behind_what_it_shows(cast: Cast, auditor: Client, monk
     later = unescape(re.findall(r'href="([^"]+)">4 more messages', page)[0])
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")
     settle_all()
-    assert [row.url for row in auditor.get(later).context["rows"]] == [name_message(each) for each in brought[SIZE:]]
+    assert [row["url"] for row in auditor.get(later).context["rows"]] == [name_message(each) for each in brought[SIZE:]]

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from inspector.search import selectors
 from inspector.search.facets import count_facets
-from inspector.search.language import QueryError, list_terms
-from inspector.search.lexer import quote
+from inspector.search.language import QueryError, list_terms, quote
 from inspector.search.parts import cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, narrow, read_query, search
 from inspector.threads.models import Message

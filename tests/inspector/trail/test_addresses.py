@@ -9,7 +9,7 @@ from axes.models import AccessAttempt
 from django.test import Client, RequestFactory
 
 from inspector.intake.models import Delivery
-from inspector.trail.addresses import find_client_address
+from inspector.trail.acting import find_client_address
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver

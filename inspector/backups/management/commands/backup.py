@@ -1,15 +1,13 @@
 """`manage.py backup`: copy the database into a folder that proves its own completeness, while the product runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.backups.database import get_server_version
-from inspector.backups.errors import BackupError
 from inspector.backups.making import copy_secrets, make_backup
+from inspector.backups.manifest import BackupError
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError
 

@@ -1,7 +1,5 @@
 """`manage.py restore`: bring a backup back into an empty database, and prove that all of it is there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
 from inspector.backups.database import get_server_version
-from inspector.backups.errors import BackupError
+from inspector.backups.manifest import BackupError
 from inspector.backups.restoring import put_back_secrets, read_secrets, restore_backup, warn_of_keys
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError

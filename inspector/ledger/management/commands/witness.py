@@ -3,8 +3,6 @@
 It needs no database: it is run by somebody who trusts neither the inspector nor its operator, on a machine of theirs.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

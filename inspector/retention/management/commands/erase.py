@@ -1,7 +1,5 @@
 """`manage.py erase`: say what an erasure would remove, or have it done in the name of an owner."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 

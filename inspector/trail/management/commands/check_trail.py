@@ -1,7 +1,5 @@
 """`manage.py check_trail`: say whom the trail is held against, as the database tells it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
