@@ -26,7 +26,7 @@ from inspector.threads.rendering.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.rendering.wordings import list_wordings
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
-from inspector.threads.transcripts import tell_lines
+from inspector.threads.transcripts import load_sentences, say_doubts, tell_lines
 
 from .authentication import caller_of
 from .choosing import FIELDS_ABOUT, choose
@@ -81,7 +81,12 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
 def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
     """Messages as the list shows them, by their ids; one statement says where they come from."""
     origins = find_provenance(messages) if messages else {}
-    return {message.pk: _show_message(message, origins[message.pk]) for message in messages if message.pk in origins}
+    told = load_sentences(messages)
+    return {
+        message.pk: _show_message(message, origins[message.pk], told[message.pk])
+        for message in messages
+        if message.pk in origins
+    }
 
 
 def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
@@ -99,7 +104,7 @@ def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]
     }
 
 
-def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
+def _show_message(message: Message, origin: Provenance, told: str) -> dict[str, Any]:
     check_effort()
     return {
         "id": message.pk,
@@ -117,7 +122,7 @@ def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
         "topic": message.topic[:MAX_TOPIC_LENGTH] or None,
         "sender": message.sender or None,
         "receivers": message.receivers,
-        "english": message.english,
+        "english": told,
         "at": message.order_time,
         "at_basis": message.order_basis,
         "severity": Message.Severity(message.severity).label,
@@ -188,7 +193,7 @@ class MessageView(Endpoint):
         return Response(
             {
                 **shown,
-                **({"english": opening.english} if opening else {}),
+                **({"english": opening.english + say_doubts(body, message.part)} if opening else {}),
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],

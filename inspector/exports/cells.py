@@ -14,9 +14,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dialects import Message, say_cautions
+from dialects import Message
 from inspector.intake.text import make_storable
-from inspector.threads.transcripts import read_notes
+from inspector.threads.transcripts import say_doubts
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
@@ -72,11 +72,6 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     # Nobody reads the sentence without what is doubtful of it.
     cells[_PLACES["english"]] = make_cell(part.english + say_doubts(body, part.part))
     yield from cells
-
-
-def say_doubts(body: Mapping[str, Any], part: int) -> str:
-    """The cautions of a message, those of its record at its first part."""
-    return "".join(segment.text for segment in say_cautions(read_notes(body, part)))
 
 
 def _make_value(name: str, value: Any) -> str:

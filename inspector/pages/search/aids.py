@@ -23,6 +23,7 @@ from inspector.search.saved import SavedSearchError, forget_search, list_saved, 
 from inspector.search.suggestions import suggest
 from inspector.search.values import SEVERITIES
 from inspector.threads.messages import find_message, list_around
+from inspector.threads.transcripts import load_sentences
 
 from ..agents.marks import cast_conversation
 from ..shell import render_page, within_workspace
@@ -147,16 +148,18 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
         raise Http404
     cast = cast_conversation(message.conversation)
     slug = membership.workspace.slug
+    around = list_around(message=message)
+    told = load_sentences(around)
     context = {
         "lines": [
             {
                 "line": make_line(each, cast),
                 "dialect": name_dialect(each.dialect),
-                "english": each.english,
+                "english": told[each.pk],
                 "url": reverse("pages:message", args=[slug, each.pk]),
                 "is_hit": each.pk == message.pk,
             }
-            for each in list_around(message=message)
+            for each in around
         ],
         "conversation_url": reverse("pages:conversation", args=[slug, message.conversation_id]),
         "workspace": membership.workspace,

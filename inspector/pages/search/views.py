@@ -25,6 +25,7 @@ from inspector.search.suggestions import suggest_paths
 from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import load_records
 from inspector.threads.models import Message
+from inspector.threads.transcripts import load_sentences
 
 from ..addresses import address_each
 from ..agents.marks import Casts
@@ -190,7 +191,11 @@ def _make_hits(
         around=address_each("pages:around", workspace.slug),
     )
     sought = urlencode({"q": query})
-    hits = [_make_hit(message, pattern, casts, links, sought, alarms.get(message.pk, ())) for message in messages]
+    told = load_sentences(messages)
+    hits = [
+        _make_hit(message, told[message.pk], pattern, casts, links, sought, alarms.get(message.pk, ()))
+        for message in messages
+    ]
     most = share_out(
         weight
         for hit in hits
@@ -204,6 +209,7 @@ def _make_hits(
 
 def _make_hit(
     message: Message,
+    english: str,
     pattern: re.Pattern[str] | None,
     casts: Casts,
     links: _Links,
@@ -221,8 +227,8 @@ def _make_hit(
         },
         "url": f"{links.message(message.pk)}?{sought}",
         "around_url": links.around(message.pk),
-        "english": message.english,
-        "ranges": find_ranges(pattern, message.english),
+        "english": english,
+        "ranges": find_ranges(pattern, english),
         "wire": wire,
         "stretches": add_marks(masked, find_ranges(pattern, wire)),
         "severity": message.severity,

@@ -11,13 +11,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inspector.exports.cells import say_doubts
+from dialects import make_visible
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation
 from inspector.threads.transcripts import write_text
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.exports.conftest import ask, make, read
 
 START = 1795251600
 ASK = "\N{EXTRATERRESTRIAL ALIEN}13|@bob|#r1|$"
@@ -116,7 +117,7 @@ def test_the_api_prints_the_lines_of_the_text(cast: Cast, viewer: Client, client
     assert [each["line"] for each in answer["messages"]] == print_text(viewer).splitlines()[1:]
 
 
-def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client) -> None:
+def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client, client: Client, token: str) -> None:
     lines = [
         say(1, "ACK", "kim", "bob", pid="gone", body={"t": "burn", "d": {"accepted": False, "file": "a\u202eb"}}),
         say(2, "REQ", "kim", "bob", extra=1, ctx={"hash": "zz"}),
@@ -126,6 +127,14 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
     deliver(cast, b"".join(lines))
     settle_all()
     checked = 0
+    listed = client.get("/api/v1/messages?limit=100", headers={"authorization": f"Bearer {token}"}).json()["results"]
+    by_api = {each["id"]: each["english"] for each in listed}
+    hits = html.unescape(
+        viewer.get(reverse("pages:search", args=["acme"]), {"q": "severity:>=notice"}).content.decode()
+    )
+    exported = read(make(ask(cast, form="csv"))).decode().replace('""', '"')
+    lines_of_json = [json.loads(line)["inspected"] for line in read(make(ask(cast))).splitlines()]
+    by_json = {each["id"]: each["english"] for line in lines_of_json for each in line["messages"]}
     for conversation in Conversation.objects.all():
         text = write_text(conversation=conversation)
         page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
@@ -139,7 +148,11 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
                 checked += 1
                 words = note["text"].rstrip(".")
                 assert f"Caution: {words}." in text
-                assert f"Caution: {words}." in say_doubts(rows, message.part)
+                told = f"Caution: {words}."
+                assert told in by_api[str(message.pk)]
+                assert told in by_json[str(message.pk)]
+                assert make_visible(told) in make_visible(exported)
+                assert told in hits, (told, hits)
                 assert words.casefold() in shown or f"message/{message.pk}" in page, words
     assert checked > 3
 
