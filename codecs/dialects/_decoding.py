@@ -41,7 +41,7 @@ def read(wire: str, envelope: Envelope | None = None, *, dialect: str | None = N
     forced = dialect or _known(envelope.dialect if envelope else None)
     chosen = get_dialect(forced or candidates[0].dialect)
     reading = chosen.read(wire, envelope)
-    reading = note_hidden(reading.replace(candidates=candidates))
+    reading = note_hidden(reading.replace(candidates=candidates), envelope)
     return apply_envelope(reading, envelope, is_numbered=chosen.numbers_agents)
 
 
