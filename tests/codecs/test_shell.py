@@ -356,7 +356,34 @@ def test_a_name_that_reads_like_more_is_told_to_be_one() -> None:
 def test_of_what_is_not_read_no_reader_is_left_to_guess_what_it_answers() -> None:
     told = tell({"raw": "@aB|f0|c1|S0|d1|T1|k1#"})
     assert "sends the planner (agent 1) an act that nSLIP does not define (number 11), about task 1." in told[1]
-    assert "Whether it answers a message is not known." in told[1]
+    assert "Its act is not known: whether it answers a message cannot be told." in told[1]
+
+
+def test_a_turn_used_for_another_act_is_told_in_words_and_not_by_its_code() -> None:
+    told = tell(*({"raw": f"@a{act}|f0|c1|S0|d1|T1|k1#"} for act in ("3", "Z", "1")))
+    assert "turn 1 was used before, by message 1, with other content (an unknown act instead of a request)" in told[2]
+    assert "with other content (news instead of a request)" in told[3]
+
+
+def test_a_truth_value_is_told_in_words_and_a_text_that_says_so_in_quotation_marks() -> None:
+    told = tell(
+        make_clowl("m-1", "INF", "kim", "bob", approved=True, word="no"),
+        make_clowl("m-1", "INF", "kim", "bob", approved=False, word="no"),
+    )
+    assert "with approved = yes and word = “no”" in told[1]
+    assert "with other content (approved = no instead of yes)" in told[2]
+
+
+def test_an_answer_that_names_no_message_says_that_it_names_none() -> None:
+    assert tell(make_clowl("m-1", "ACK", "kim", "bob"))[1].endswith(
+        "(that is not yet agreement). It does not say which message it answers."
+    )
+
+
+def test_what_a_message_says_is_told_as_its_text_and_its_number_as_a_number() -> None:
+    told = tell(say_lingua("👽13|@bob|#r2|$cGF5IDMy", "kim", "bob"), say_lingua("👽132|@bob|$cGF5IDMy", "kim", "bob"))
+    assert "kim sends bob a message (its number is r2) with the text: “pay 32”." in told[1]
+    assert "kim sends bob a message, without notification, with the text: “pay 32”." in told[2]
 
 
 def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
