@@ -525,8 +525,18 @@ def test_equal_times_without_a_reply_decide_nothing() -> None:
 
 def test_bytes_that_are_no_text_are_told_as_such() -> None:
     assert run("decode", "--format", "english", given=b"bad \xe9\n", code=1) == (
-        "Not read, at 4: byte 0xe9 at offset 4 is not UTF-8.\n"
+        "1. no time: Someone sends 5 bytes that are not text: byte 0xe9 at offset 4 is not UTF-8.\n"
     )
+
+
+def test_bytes_that_are_no_text_have_their_number_their_time_and_their_speaker() -> None:
+    line = {"raw": "x", "from": "leo", "to": "kim", "conversation": "c", "at": "2026-11-21T09:00:00Z"}
+    broken = json.dumps(line).encode().replace(b'"x"', b'"\xe9"')
+    given = b"\n".join((json.dumps(ASKED).encode(), broken, broken.replace(b"leo", b"l\xe9o"))) + b"\n"
+    told = run("decode", "--format", "english", given=given, code=1).splitlines()
+    assert told[2].startswith("2. 21 November 2026, 09:00:00 UTC: leo sends kim ")
+    assert "that are not text: byte 0xe9 at offset" in told[2]
+    assert told[3].startswith("3. 21 November 2026, 09:00:00 UTC: Someone sends kim ")
 
 
 @pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\ufeff", "\u2028", "\u00ad", "\x1b", "\U000e0041", "\u3164"])
