@@ -203,7 +203,7 @@ def _find_others(reading: Reading) -> list[dialects.Dialect]:
 def write_in(reading: Reading, dialect: dialects.Dialect) -> Written:
     """The record written in a dialect, and read back: what its reader would be told then."""
     try:
-        encoded = dialects.encode(reading.messages, dialect.slug)
+        encoded = dialects.encode(reading, dialect.slug)
     except dialects.EncodeError as error:
         return Written(
             title=dialect.title, slug=dialect.slug, wire="", losses=(), lacks=(), refusal=error.reason, back=""

@@ -88,8 +88,9 @@ class Run:
         for index, record in self._records(prefixes=False):
             wire, losses, error = None, [], None
             try:
-                messages = dialects.messages_of(_parse(record))
-                written = dialects.encode(messages, self._dialect)
+                given = _parse(record)
+                spoken = given.get("dialect") if isinstance(given, dict) and "messages" in given else None
+                written = dialects.encode(dialects.messages_of(given), self._dialect, spoken=spoken)
                 wire, losses = written.wire, [loss.to_dict() for loss in written.losses]
             except dialects.EncodeError as fault:
                 error = {"kind": "encode", "reason": str(fault), "offset": None}
