@@ -33,7 +33,7 @@ from inspector.intake.sealed import clear_sha256
 
 from .messages import read_body
 from .models import Conversation, Message
-from .placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
+from .placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from .placing.links import name_cited
 from .placing.numbering import number_messages
 from .timeline import Start, read_timeline
@@ -73,7 +73,15 @@ def tell_lines(
             number=message.number,
             answer=_find_answer(message, body["message"], lines, parents),
         )
+        # Of what stands before the lines told here the threads know.
+        if (reuse := _say_reuse(message)) and not any("used before" in place for place in lines[message.pk].places):
+            lines[message.pk].places += (reuse,)
     return lines
+
+
+def _say_reuse(message: Message) -> str:
+    reuse = find_reuse(message.parent_why)
+    return f"Caution: {reuse}; which of the two is meant by replies is unknown." if reuse else ""
 
 
 def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
@@ -137,7 +145,12 @@ def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     """The English of messages as lists have it, by their ids, each with its cautions; at most one statement more."""
     doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
     bodies = dict(Message.objects.filter(pk__in=doubtful).values_list("pk", "body")) if doubtful else {}
-    return {each.pk: add_cautions(each.english, bodies.get(each.pk, ""), each.part) for each in messages}
+    return {
+        each.pk: " ".join(
+            filter(None, (add_cautions(each.english, bodies.get(each.pk, ""), each.part), _say_reuse(each)))
+        )
+        for each in messages
+    }
 
 
 def add_cautions(english: str, body: str, part: int) -> str:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from dialects import make_visible
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Message
 from inspector.threads.transcripts import write_text
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -90,6 +90,32 @@ def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast:
     assert "which one is unknown: in this conversation 2 messages bear that id." in finding.text
     page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
     assert page.count(">message 1</a>") == 2
+
+
+@pytest.mark.parametrize("dialect", ["agent_lingua", "nslip"])
+def test_a_number_or_turn_used_again_is_told_and_found_without_an_answer(
+    cast: Cast, viewer: Client, client: Client, token: str, dialect: str
+) -> None:
+    raws = {
+        "agent_lingua": [f"{ASK}cGF5IDEw", f"{ASK}cGF5IDEwMA=="],
+        "nslip": ["@a3|f0|c1|S0|T1|k1#", "@a3|f0|c1|S0|T1|k2#"],
+    }
+    lines = [
+        {"raw": raw, "conversation": "c", "at": START + at, "dialect": dialect, "id": f"{at}"}
+        | ({"from": "kim", "to": ["bob"]} if dialect == "agent_lingua" else {})
+        for at, raw in enumerate(raws[dialect])
+    ]
+    deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    settle_all()
+    first, second = Message.objects.order_by("place")
+    finding = second.conversation.findings.get(rule="reused-number")
+    assert list(finding.list_related()) == [(first.record_id, first.part)]
+    # Also where the first one stands before the window, and in lists.
+    text = write_text(conversation=second.conversation, offset=1)
+    listed = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
+    for told in (text, next(each["english"] for each in listed if each["id"] == str(second.pk))):
+        assert told.count("used before by its sender, with other content") == 1
+    assert not any("used before" in each["english"] for each in listed if each["id"] == str(first.pk))
 
 
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
