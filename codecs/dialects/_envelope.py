@@ -126,7 +126,8 @@ def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[No
 
 def is_name_of_number(said: Any, outside: Any) -> bool:
     """Whether the wire has a number for what the envelope has a name for."""
-    numbers, names = ((each,) if isinstance(each, str) else each for each in (said or (), outside or ()))
+    numbers: tuple[str, ...] = (said,) if isinstance(said, str) else said or ()
+    names: tuple[str, ...] = (outside,) if isinstance(outside, str) else outside or ()
     return len(numbers) == len(names) == 1 and numbers[0].isdecimal() and not names[0].isdecimal()
 
 
