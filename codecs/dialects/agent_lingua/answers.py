@@ -20,7 +20,7 @@ from .circumstances import (
 )
 from .contents import cite, name
 from .labels import say_label
-from .messages import denies_success
+from .messages import deny_success
 from .repetitions import tell_repeated
 from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
@@ -83,7 +83,7 @@ def tell_response(
         skip, unnamed = frozenset({"accepted"}) | as_offered, ""
     elif statement.status in _REPORTS:
         alone, told = _REPORTS[statement.status]
-        denies = denies_success(statement, content)
+        denies = deny_success(statement, content)
         if denies:
             alone, told = _HOPEFUL[statement.status]
         if asked:
@@ -92,7 +92,7 @@ def tell_response(
         else:
             sentence.say(alone, code)
         if denies and statement.payload:
-            sentence.say(" that it failed", statement.payload.span)
+            sentence.say(f" {denies}", statement.payload.span)
         accepted = content.get("accepted")
         contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
         if contradiction and statement.payload:

@@ -17,7 +17,7 @@ from .._english import join_words, say_name
 from .._record import Entry, Message, Note, Span
 from . import notes as kinds
 from .contents import cite, is_partial, name_key, shorten
-from .messages import denies_success, is_session_end
+from .messages import deny_success, is_session_end
 from .packing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .payloads import Payload
 from .statements import Statement
@@ -85,8 +85,8 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
 
 
 def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
-    if denies_success(statement, content):
-        text = f"it says success (^{statement.status}), and its data say that it failed; the data count"
+    if denies := deny_success(statement, content):
+        text = f"it says success (^{statement.status}), and its data say {denies}; the data count"
         ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
 
 
