@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ._context import Context, Keys, NoKeys
 from ._envelope import apply_envelope
 from ._errors import EncodeError
 from ._hidden import note_hidden
-from ._record import Encoded, Entry, Envelope, Identity, Message, Reading, Told
+from ._record import Encoded, Entry, Envelope, Identity, Loss, Message, Reading, Told
 from ._registry import all_dialects, detect, get_dialect
 
 # Below this score a guess yields to a dialect that the conversation is known to speak.
 _SURE = 0.5
+# Of a longer sentence a loss tells the beginning.
+_MAX_TOLD = 500
 # The conversation that was quiet longest is forgotten first.
 MAX_CONVERSATIONS = 1000
 # And so it is when all together established more names than these.
@@ -41,7 +43,8 @@ def read(wire: str, envelope: Envelope | None = None, *, dialect: str | None = N
     forced = dialect or _known(envelope.dialect if envelope else None)
     chosen = get_dialect(forced or candidates[0].dialect)
     reading = chosen.read(wire, envelope)
-    return apply_envelope(note_hidden(reading.replace(candidates=candidates)), envelope)
+    reading = note_hidden(reading.replace(candidates=candidates), envelope)
+    return apply_envelope(reading, envelope, is_numbered=chosen.numbers_agents)
 
 
 def _known(slug: str | None) -> str | None:
@@ -99,23 +102,44 @@ def decode(
     return tell(read(wire, envelope, dialect=dialect), context, keys).whole
 
 
-def encode(messages: Reading | Sequence[Message], dialect: str | None = None) -> Encoded:
+def encode(messages: Reading | Sequence[Message], dialect: str | None = None, *, spoken: str | None = None) -> Encoded:
     """Write a record in a dialect; the losses list what its wire cannot hold.
 
     Args:
         messages: a reading, or its messages in order of their parts.
         dialect: the slug to write in; the reading's own where it is left out.
+        spoken: the slug of the dialect that the messages were read in, where it is known; the reading's own for one.
 
     Raises:
         UnknownDialectError: for a dialect that does not exist.
         EncodeError: if the record cannot be written in that dialect at all.
     """
     if isinstance(messages, Reading):
-        dialect = dialect or messages.dialect
+        spoken = messages.dialect
+        dialect = dialect or spoken
         messages = messages.messages
     if dialect is None:
         raise EncodeError("none", "a dialect must be named to write messages in")
-    return get_dialect(dialect).encode(messages)
+    written = get_dialect(dialect).encode(messages)
+    spoken = _known(spoken)
+    if spoken is None or spoken == dialect:
+        return written
+    resolved = (loss for message in messages for loss in _find_resolved(message, _known(message.dialect) or spoken))
+    return written.replace(losses=(*written.losses, *resolved))
+
+
+def _find_resolved(message: Message, spoken: str) -> Iterator[Loss]:
+    """What the English of a message tells and another dialect's wire does not: what was established in its
+    conversation, and the meaning of words that only its own dialect has."""
+    for said in dict.fromkeys(segment.text.strip() for segment in message.english if segment.source is not None):
+        yield Loss(
+            name="english", part=message.part, reason=f"what its conversation established is not written: {said}"
+        )
+    own = get_dialect(spoken)
+    if own.has_own_words and message.content and isinstance(message.content, str) and message.sentence:
+        told = message.sentence if len(message.sentence) <= _MAX_TOLD else f"{message.sentence[:_MAX_TOLD]} …"
+        reason = f"the words are written as they stand in {own.title}, and not what they mean: {told}"
+        yield Loss(name="english", part=message.part, reason=reason)
 
 
 class Conversations:

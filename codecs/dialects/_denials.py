@@ -18,9 +18,12 @@ FAILING: Final = (
     | {"failed", "failure", "fail", "error", "errored", "unsuccessful", "incomplete", "blocked"}
     | {"cancelled", "canceled", "aborted", "timeout", "timed out", "not completed", "not done", "unfinished"}
 )
+_SUCCEEDING: Final = frozenset(
+    {"ok", "success", "successful", "succeeded", "done", "completed", "complete", "finished"}
+)
 _FALSE: Final = frozenset({"false", "no"})
 _TRUE: Final = frozenset({"true", "yes"})
-_MAX_DEPTH: Final = 3
+MAX_DEPTH: Final = 3
 _MAX_OBJECTS: Final = 100
 
 Place = tuple[str | int, ...]
@@ -44,6 +47,18 @@ FAILED: Final = Denial(
 )
 # In a part that succeeded an error is that of the rest.
 FAILED_IN_WHOLE: Final = Denial(FAILED.words, FAILED.if_true, FAILED.if_false)
+# Of what goes on, that it is not complete or waits for something is no failure.
+FAILED_MEANWHILE: Final = Denial(
+    words=FAILING - {"incomplete", "blocked", "not completed", "not done", "unfinished"},
+    if_true=FAILED.if_true,
+    if_false=frozenset({"success", "ok", "succeeded"}),
+)
+UNFINISHED: Final = Denial(
+    words=frozenset({"pending", "waiting", "queued", "running", "in progress", "not started", "started", "working"}),
+    if_true=frozenset({"pending"}),
+    if_false=frozenset(),
+)
+SUCCEEDED: Final = Denial(words=_SUCCEEDING, if_true=FAILED.if_false, if_false=FAILED.if_true)
 REFUSED: Final = Denial(
     words=REFUSING,
     if_true=frozenset({"declined", "rejected", "refused"}),
@@ -56,7 +71,7 @@ def fold_status(value: Any) -> str:
     return " ".join(value.lower().replace("_", " ").replace("-", " ").split()) if isinstance(value, str) else ""
 
 
-def find_denial(details: Mapping[str, Any], denial: Denial, depth: int = _MAX_DEPTH) -> Place | None:
+def find_denial(details: Mapping[str, Any], denial: Denial, depth: int = MAX_DEPTH) -> Place | None:
     """Where details say so, as the keys and numbers on the way there; None where they do not."""
     for key, value in details.items():
         kind = type(value)

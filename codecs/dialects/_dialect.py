@@ -99,6 +99,8 @@ class Dialect(Value):
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
     `key_names` are the names of a message's content under which its sender shows a key of its own.
     `topics_are_tasks` where the topic of a message names its task, so that an answer has that of its request.
+    `numbers_agents` where its parties are numbers, which the log around a message may have names for.
+    `has_own_words` where the content of a message is in words of the dialect, whose meaning its English alone tells.
     `nouns` are what a message is called where another speaks of it, by its act, where its performative says too much.
     """
 
@@ -123,6 +125,8 @@ class Dialect(Value):
     has_objects: bool = False
     is_carrier: bool = False
     topics_are_tasks: bool = False
+    numbers_agents: bool = False
+    has_own_words: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}

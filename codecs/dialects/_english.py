@@ -100,6 +100,9 @@ def say_instant(moment: datetime) -> str:
     return f"{moment.day} {moment:%B} {moment.year:04d}, {moment:%H:%M:%S}{fraction} UTC"
 
 
+# The truth values of JSON in words; a text that says the same stands in quotation marks.
+TRUTHS = {"true": "yes", "false": "no"}
+
 _UNITS = ((604800, "week"), (86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 

@@ -68,7 +68,7 @@ def _text(value: Any) -> str | None:
 
 
 # (name of the message, name of the envelope)
-_NAMES = (
+NAMES = (
     ("sender", "sender"),
     ("receivers", "receivers"),
     ("conversation_id", "conversation"),
@@ -79,10 +79,11 @@ _NAMES = (
 )
 
 
-def apply_envelope(reading: Reading, envelope: Envelope | None) -> Reading:
+def apply_envelope(reading: Reading, envelope: Envelope | None, *, is_numbered: bool = False) -> Reading:
     """The reading with the envelope's names where the wire is silent; a disagreement becomes a note.
 
-    A message id names one message: with several parts the envelope's id goes to the first alone.
+    A message id names one message: with several parts the envelope's id goes to the first alone. Where the dialect
+    numbers its parties (`is_numbered`), a name in the envelope is the number's name, and no disagreement.
     """
     if envelope is None:
         return reading
@@ -90,18 +91,18 @@ def apply_envelope(reading: Reading, envelope: Envelope | None) -> Reading:
         return reading.replace(envelope=envelope)
     filled: set[str] = set()
     notes: list[Note] = []
-    messages = tuple(_fill(message, envelope, filled, notes) for message in reading.messages)
+    messages = tuple(_fill(message, envelope, filled, notes, is_numbered=is_numbered) for message in reading.messages)
     return reading.replace(
         messages=messages,
         envelope=envelope,
-        from_envelope=tuple(name for name, _ in _NAMES if name in filled),
+        from_envelope=tuple(name for name, _ in NAMES if name in filled),
         notes=(*reading.notes, *notes),
     )
 
 
-def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[Note]) -> Message:
+def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[Note], *, is_numbered: bool) -> Message:
     given: dict[str, Any] = {}
-    for name, source in _NAMES:
+    for name, source in NAMES:
         said, outside = getattr(message, name), getattr(envelope, source)
         if not outside or (name == "message_id" and message.part > 1):
             continue
@@ -116,9 +117,18 @@ def _fill(message: Message, envelope: Envelope, filled: set[str], notes: list[No
             if name == "sent_at":
                 given["sent_at_raw"] = message.sent_at_raw or envelope.at_raw
         # A text inside a message may call its speakers otherwise than the log around it does.
-        elif said != outside and message.carrier_part is None:
+        elif (
+            said != outside and message.carrier_part is None and not (is_numbered and is_name_of_number(said, outside))
+        ):
             notes.append(_compare_times(said, outside) if name == "sent_at" else _compare(name, said, outside))
     return message.replace(**given) if given else message
+
+
+def is_name_of_number(said: Any, outside: Any) -> bool:
+    """Whether the wire has a number for what the envelope has a name for."""
+    numbers: tuple[str, ...] = (said,) if isinstance(said, str) else said or ()
+    names: tuple[str, ...] = (outside,) if isinstance(outside, str) else outside or ()
+    return len(numbers) == len(names) == 1 and numbers[0].isdecimal() and not names[0].isdecimal()
 
 
 def _compare(name: str, said: Any, outside: Any) -> Note:

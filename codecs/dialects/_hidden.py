@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ._record import NoteKind, Reading
+from ._record import Envelope, NoteKind, Reading, WireReading
 
 # Line feed (0A) and tab (09) are laid out and not in it.
 HIDDEN_RANGES: tuple[tuple[int, int], ...] = (
@@ -40,9 +40,17 @@ HIDDEN = re.compile(HIDDEN_CLASS)
 # Letters that are written from right to left: what stands beside them moves.
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdfc\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff]")
 
-# What has no honest use inside a word, and its escapes in JSON; joiners and marks that scripts and emoji need are not.
-_DECEPTIVE = re.compile("[\u00ad\u115f\u1160\u180e\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\u3164]")
-_ESCAPED = re.compile(r"\\u(00ad|115f|1160|180e|200b|202[a-e]|206[0-46-f]|3164)", re.IGNORECASE)
+# What has no honest use inside a word, and its escapes in JSON; joiners, marks and tags that scripts, emoji and flags
+# need are not.
+_DECEPTIVE = re.compile(
+    "[\u00ad\u061c\u115f\u1160\u180e\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\u3164]"
+    "|(?<=[ -~])[\u200c-\u200f](?=[ -~])|(?<=[^\n])\ufeff"
+    "|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]"
+)
+_ESCAPED = re.compile(
+    r"\\u(00ad|061c|115f|1160|180e|200b|202[a-e]|206[0-46-f]|3164)|(?<!\\udff4)(?<!\\udc[0-7].)\\udb40\\udc([0-7][0-9a-f])",
+    re.IGNORECASE,
+)
 
 NOTE = NoteKind(
     code="text.hidden",
@@ -52,18 +60,35 @@ NOTE = NoteKind(
 )
 
 
-def note_hidden(reading: Reading) -> Reading:
-    """The reading with a note on the hidden characters of its wire, where it holds some and does not say so itself."""
-    wire = reading.wire
-    is_json = "\\u" in wire and wire.lstrip().startswith(("{", "["))
-    found = _ESCAPED.search(wire) if is_json else None
-    if found is None and not wire.isascii():
-        found = _DECEPTIVE.search(wire)
-    if found is None or any(note.code.endswith(".invisible") for note in reading.notes):
-        return reading
-    point = int(found[1], 16) if found.re is _ESCAPED else ord(found[0])
-    text = f"it holds characters that cannot be seen or that change the direction of text, the first U+{point:04X}"
-    return reading.replace(notes=(*reading.notes, NOTE.note(text, (0, *found.span()))))
+def note_hidden(reading: Reading, envelope: Envelope | None = None) -> Reading:
+    """The reading with a note on the hidden characters of each of its layers, and of the names of its envelope."""
+    # One that is made of its wire has no other layer, and makes that one when somebody looks into it.
+    layers = [(0, reading.wire)]
+    if not isinstance(reading, WireReading):
+        layers = [(layer.id, layer.text) for layer in reading.layers]
+    notes = [
+        NOTE.note(_say_first("it holds", found[0]), (layer, *found[1]))
+        for layer, text in layers
+        if (found := _find_deceptive(text))
+    ]
+    if envelope is not None:
+        names = (envelope.sender, *envelope.receivers, envelope.conversation, envelope.trace, envelope.id)
+        if found := _find_deceptive("\n".join(filter(None, (*names, envelope.parent)))):
+            notes.append(NOTE.note(_say_first("a name in the log around it holds", found[0])))
+    return reading.replace(notes=(*reading.notes, *notes)) if notes else reading
+
+
+def _find_deceptive(text: str) -> tuple[int, tuple[int, int]] | None:
+    """The first such character of a text, and where it or its escape stands."""
+    if "\\u" in text and text.lstrip().startswith(("{", "[")) and (found := _ESCAPED.search(text)):
+        return int(found[1], 16) if found[1] else 0xE0000 + int(found[2], 16), found.span()
+    if text.isascii() or not (found := _DECEPTIVE.search(text)):
+        return None
+    return ord(found[0]), found.span()
+
+
+def _say_first(who: str, point: int) -> str:
+    return f"{who} characters that cannot be seen or that change the direction of text, the first U+{point:04X}"
 
 
 # What a reader cannot see, and what ends a line: a log must not steer a terminal, nor hide in what it shows.

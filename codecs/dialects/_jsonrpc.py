@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from ._dialect import Reply
-from ._english import quote, say_name
+from ._english import TRUTHS, quote, say_name
 from ._json import write
 from ._positions import Path
 from ._record import Failure, Message
@@ -103,5 +103,6 @@ def list_values(value: Any, path: Path) -> Iterator[tuple[str, Path, Any]]:
 
 
 def say_scalar(value: Any) -> str:
-    """A number, a truth value or null as JSON writes it; a text quoted."""
-    return quote(value) if type(value) is str else write(value)
+    """A number or null as JSON writes it, a truth value in words, a text quoted."""
+    written = quote(value) if type(value) is str else write(value)
+    return TRUTHS.get(written, written)

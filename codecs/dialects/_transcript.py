@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ._dialect import Reply
-from ._english import join_words, quote, say_cautions, say_instant, say_name
+from ._english import TRUTHS, join_words, quote, say_cautions, say_instant, say_name
 from ._meant import OF_FORM, find_meant, write_content
 from ._record import Message, Note
 from ._registry import all_dialects, get_dialect
@@ -43,6 +43,11 @@ _NOUNS: Final = {
     "done": "result", "failure": "failure", "cancel": "cancellation", "delegate": "delegation", "commit": "commitment",
     "progress": "progress report", "acknowledge": "acknowledgement", "handshake": "handshake", "evaluate": "evaluation",
     "observe": "observation", "advertise": "list of capabilities",
+}  # fmt: skip
+# Acts that an answer calls a message, where they are told from each other.
+_RARE_NOUNS: Final = {
+    "inform": "news", "control": "message of the protocol", "subscribe": "subscription",
+    "unsubscribe": "cancelled subscription", "not-understood": "report that something was not understood",
 }  # fmt: skip
 # What stands beside a sentence and needs no place in a line. No name that a message gives begins so: a name with a
 # space stands in quotation marks.
@@ -277,11 +282,11 @@ def bears(message: Message, handle: str) -> bool:
 
 
 def _say_unnamed(message: Message) -> tuple[str, ...]:
-    """That an answer answers nothing that is known, where its sentence does not say so, and that an unread one may."""
+    """That an answer names no message, where its sentence does not say so, and that one without an act may be one."""
     if message.performative in (None, "unknown"):
-        return ("Whether it answers a message is not known.",)
+        return ("Its act is not known: whether it answers a message cannot be told.",)
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
-    return () if is_said else ("Which message it answers is not known.",)
+    return () if is_said else ("It does not say which message it answers.",)
 
 
 def _say_reversal(line: Line, answered: Line) -> tuple[str, ...]:
@@ -474,12 +479,11 @@ def _is_numbered_alike(earlier: Message, message: Message) -> bool:
 
 def _find_differences(first: Message, second: Message) -> Iterator[str]:
     """What is another thing in the second than in the first: `eur = 10000 instead of 10`."""
-    acts = [_NOUNS.get(each.performative or "", "") for each in (first, second)]
-    if all(acts) and acts[0] != acts[1]:
-        before, after = (f"{'an' if act[0] in 'aeo' else 'a'} {act}" for act in acts)
+    before, after = (_say_act(each) for each in (first, second))
+    if before != after:
         yield f"{after} instead of {before}"
     elif first.native_act != second.native_act:
-        yield f"act {_show(second.native_act)} instead of {_show(first.native_act)}"
+        yield f"{after} of another kind"
     for name, label in _COMPARED.items():
         before, after = getattr(first, name), getattr(second, name)
         if before != after:
@@ -491,6 +495,12 @@ def _find_differences(first: Message, second: Message) -> Iterator[str]:
         yield f"to {after} instead of {before}"
     yield from _compare("", first.content, second.content)
     yield from _compare("", _list_details(first), _list_details(second))
+
+
+def _say_act(message: Message) -> str:
+    """What a message is, where another of its id is something else: `a request`."""
+    noun = _NOUNS.get(message.performative or "") or _RARE_NOUNS.get(message.performative or "", "unknown act")
+    return noun if noun == "news" else f"{'an' if noun[0] in 'aeou' else 'a'} {noun}"
 
 
 def _list_details(message: Message) -> dict[str, Any]:
@@ -526,7 +536,7 @@ def _show(value: Any, start: int = 0) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, bool | int | float):
-        return str(value).lower()
+        return TRUTHS.get(str(value).lower(), str(value))
     text = str(value)
     before, rest = "… " if start else "", text[start:]
     return (

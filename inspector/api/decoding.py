@@ -202,12 +202,13 @@ def encode_record(given: Any, dialect: str | None) -> dict[str, Any]:
         ProblemError: 422 with `path` where it has not the shape of a record, with `part` where a message of it cannot
             be written, and with `allowed` where it names no dialect that there is.
     """
-    slug = dialect or (given.get("dialect") if isinstance(given, dict) and "messages" in given else None)
+    spoken = given.get("dialect") if isinstance(given, dict) and "messages" in given else None
+    slug = dialect or spoken
     if slug not in SLUGS:
         said = "no dialect is named" if slug is None else "the record names a dialect that there is not"
         raise ProblemError(422, f"{said}: add ?dialect= with one of {', '.join(SLUGS)}", allowed=list(SLUGS))
     try:
-        written = dialects.encode(dialects.messages_of(given), slug)
+        written = dialects.encode(dialects.messages_of(given), slug, spoken=spoken)
     except dialects.ShapeError as error:
         raise ProblemError(422, f"{error.reason} @ {error.path}", path=error.path) from error
     except dialects.EncodeError as error:

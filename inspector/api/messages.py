@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, make_visible, to_shallow_json
-from inspector.browsing.transcripts import tell_lines
+from inspector.browsing.transcripts import load_sentences, say_doubts, tell_lines
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
@@ -85,7 +85,12 @@ def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, f
 def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
     """Messages as the list shows them, by their ids; one statement says where they come from."""
     origins = find_provenance(messages) if messages else {}
-    return {message.pk: _show_message(message, origins[message.pk]) for message in messages if message.pk in origins}
+    told = load_sentences(messages)
+    return {
+        message.pk: _show_message(message, origins[message.pk], told[message.pk])
+        for message in messages
+        if message.pk in origins
+    }
 
 
 def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
@@ -103,7 +108,7 @@ def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]
     }
 
 
-def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
+def _show_message(message: Message, origin: Provenance, told: str) -> dict[str, Any]:
     check_effort()
     return show(
         MessageSerializer,
@@ -116,6 +121,7 @@ def _show_message(message: Message, origin: Provenance) -> dict[str, Any]:
         carrier=message.carrier or None,
         topic=message.topic[:MAX_TOPIC_LENGTH] or None,
         sender=message.sender or None,
+        english=told,
         severity=Message.Severity(message.severity).label,
     )
 
@@ -157,7 +163,7 @@ class MessageView(Endpoint):
         return Response(
             {
                 **shown,
-                **({"english": opening.english} if opening else {}),
+                **({"english": opening.english + say_doubts(body, message.part)} if opening else {}),
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],

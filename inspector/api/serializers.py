@@ -34,7 +34,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     topic = serializers.CharField(allow_null=True, help_text="what it is about: its first 200 characters")
     sender = serializers.CharField(allow_null=True)
     receivers = serializers.ListField(child=serializers.CharField())
-    english = serializers.CharField(help_text="empty until the conversation is processed")
+    english = serializers.CharField(help_text="with its cautions; empty until the conversation is processed")
     at = serializers.DateTimeField(source="order_time", help_text="the time of its order key")
     at_basis = serializers.CharField(
         source="order_basis", help_text="source of that time: wire (the message itself), envelope, start, receipt"

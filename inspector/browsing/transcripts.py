@@ -3,9 +3,10 @@ print; text of what was opened with a key is in none of them."""
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.db.models.functions import Coalesce
@@ -21,6 +22,7 @@ from dialects import (
     find_answer,
     make_visible,
     name_message,
+    say_cautions,
     say_name,
 )
 from dialects import Message as Told
@@ -30,7 +32,7 @@ from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
+from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.numbering import number_messages
 from inspector.threads.timeline import Start, read_timeline
@@ -70,7 +72,15 @@ def tell_lines(
             number=message.number,
             answer=_find_answer(message, body["message"], lines, parents),
         )
+        # Of what stands before the lines told here the threads know.
+        if (reuse := _say_reuse(message)) and not any("used before" in place for place in lines[message.pk].places):
+            lines[message.pk].places += (reuse,)
     return lines
+
+
+def _say_reuse(message: Message) -> str:
+    reuse = find_reuse(message.parent_why)
+    return f"Caution: {reuse}; which of the two is meant by replies is unknown." if reuse else ""
 
 
 def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
@@ -128,6 +138,28 @@ def read_notes(body: Mapping[str, Any], part: int) -> list[Note]:
         Note(**{name: note[name] for name in names}, span=tuple(note["span"]) if note.get("span") else None)
         for note in (*(body["message"].get("notes") or ()), *shared)
     ]
+
+
+def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
+    """The English of messages as lists have it, by their ids, each with its cautions; at most one statement more."""
+    doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
+    bodies = dict(Message.objects.filter(pk__in=doubtful).values_list("pk", "body")) if doubtful else {}
+    return {
+        each.pk: " ".join(
+            filter(None, (add_cautions(each.english, bodies.get(each.pk, ""), each.part), _say_reuse(each)))
+        )
+        for each in messages
+    }
+
+
+def add_cautions(english: str, body: str, part: int) -> str:
+    """The English of a message with the cautions that its body, as JSON text, has: nobody reads it without them."""
+    return english + (say_doubts(json.loads(body), part) if body else "")
+
+
+def say_doubts(body: Mapping[str, Any], part: int) -> str:
+    """The cautions of a message, those of its record at its first part."""
+    return "".join(segment.text for segment in say_cautions(read_notes(body, part)))
 
 
 def _find_answer(

@@ -1,20 +1,20 @@
 """CSV by RFC 4180, one message a row, with every name of the normalised record as a column, safe in a spreadsheet.
 
 A cell that would begin a formula has an apostrophe before it (ASVS 5.0, 1.2.10), every separator and quote is quoted
-by the rules of the RFC, and lines end with CR LF. What UTF-8 or a spreadsheet cannot hold is made visible: NUL as its
-symbol, a lone surrogate as its escape. CSV is for reading; what must be exact is in JSON Lines.
+by the rules of the RFC, and lines end with CR LF. What cannot be seen, or not be held by UTF-8, is made visible:
+controls as their symbols, the rest as escapes. CSV is for reading; what must be exact is in JSON Lines.
 """
 
 import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dialects import Message, say_cautions
-from inspector.browsing.transcripts import read_notes
-from inspector.intake.text import make_storable
+from dialects import HIDDEN_CLASS, Message, make_visible
+from inspector.browsing.transcripts import say_doubts
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
@@ -34,6 +34,8 @@ _PLACES: Final = {name: place for place, name in enumerate(RECORDS)}
 COLUMNS: Final = OURS + RECORDS
 # What a spreadsheet takes for the beginning of a formula, the full-width forms included, or passes over before one.
 _FORMULA: Final = frozenset("=+-@\t\r\n\0␀＝＋－＠")
+# An end of line is laid out, as tabs are.
+_HIDDEN: Final = re.compile(rf"(?!\r\n){HIDDEN_CLASS}")
 # Of a longer message the record is not taken apart: its cells would hold its text many times.
 _MAX_CELL_LENGTH: Final = 1024 * 1024
 
@@ -72,11 +74,6 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     yield from cells
 
 
-def say_doubts(body: Mapping[str, Any], part: int) -> str:
-    """The cautions of a message, those of its record at its first part."""
-    return "".join(segment.text for segment in say_cautions(read_notes(body, part)))
-
-
 def _make_value(name: str, value: Any) -> str:
     if value is None:
         return ""
@@ -93,10 +90,8 @@ def _make_value(name: str, value: Any) -> str:
 
 
 def make_cell(text: str) -> str:
-    """A text as a cell may hold it."""
-    if not text.isascii() or "\0" in text:
-        text = make_storable(text)
-    return make_safe(text)
+    """A text as a cell may hold it: with its lines and tabs, and every hidden character visible."""
+    return make_safe(_HIDDEN.sub(lambda found: make_visible(found[0]), text))
 
 
 def write_cells(rows: Iterable[Iterable[Any]]) -> bytes:

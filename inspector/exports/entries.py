@@ -11,8 +11,10 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
+from inspector.browsing.transcripts import add_cautions
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
+from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places
@@ -57,6 +59,12 @@ class Part:
     def read_in(self) -> str:
         """The dialect that its record is read in."""
         return self.carrier or self.dialect
+
+    @property
+    def told(self) -> str:
+        """Its English with its cautions."""
+        has_doubts = self.severity >= Message.Severity.NOTICE
+        return add_cautions(self.english, self.body, self.part) if has_doubts else self.english
 
 
 @dataclass(slots=True)

@@ -73,6 +73,6 @@ def _list_values(finding: Finding, act: FindingAct | None, row: Row, part: Part,
     yield from (act.by.get_username(), write_instant(act.at), act.reason) if act else (None, None, None)
     yield from (finding.text, finding.cites, write_instant(finding.at), write_instant(finding.found_at))
     yield from (finding.sender, channel, str(finding.conversation_id), part.id, row.id, part.part, finding.place)
-    yield part.english if has_text else None
+    yield part.told if has_text else None
     yield (row.text if row.masked is None else row.masked) if has_text else None
     yield from (is_masked, hashlib.sha256(row.source).hexdigest())

@@ -119,7 +119,7 @@ def _write_part(part: Part, *, is_long: bool) -> str:
         ',"parent":', f'"{part.parent}"' if part.parent else "null",
         ',"parent_basis":"', part.parent_basis,
         '","severity":"', SEVERITIES[part.severity],
-        '","english":', "null" if is_long else encode_basestring_ascii(part.english),
+        '","english":', "null" if is_long else encode_basestring_ascii(part.told),
         ',"told":', "null" if is_long else _write_body(part.body),
         "}",
     ))  # fmt: skip

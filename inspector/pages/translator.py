@@ -171,7 +171,7 @@ def _find_others(reading: Reading) -> list[dialects.Dialect]:
 def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
     """The record written in a dialect, and read back: what its reader would be told then."""
     try:
-        encoded = dialects.encode(reading.messages, dialect.slug)
+        encoded = dialects.encode(reading, dialect.slug)
     except dialects.EncodeError as error:
         return {
             "title": dialect.title,

@@ -623,3 +623,17 @@ def test_a_kept_statement_points_to_its_own_characters(statement: str, by: int) 
     assert places == shifted
     noted = [(note.code, note.span[1] - len(before)) for note in message.notes if note.span and note.span[1] >= by]
     assert noted == [(note.code, note.span[1]) for note in plain.notes if note.span]
+
+
+def test_in_another_dialect_the_losses_name_what_the_english_resolves() -> None:
+    prior = [('{def:av="reject"}!Ik/co', dialects.envelope_of({"from": "kim"}))]
+    reading = dialects.decode("!Iav", dialects.envelope_of({"from": "kim"}), prior=prior, dialect="lambda_lang")
+    lost = [loss.reason for loss in dialects.encode(reading, "fipa").losses if loss.name == "english"]
+    assert any('av (means "reject", as defined by kim in message 1' in reason for reason in lost), lost
+    reading = dialects.decode(".sp nd if nd er", dialect="lambda_lang")
+    lost = [loss.reason for loss in dialects.encode(reading, "fipa").losses if loss.name == "english"]
+    assert any("Stop the node, on the condition: node, error." in reason for reason in lost), lost
+    # In its own dialect the words mean what they meant.
+    assert not [loss for loss in dialects.encode(reading).losses if loss.name == "english"]
+    given = dialects.encode(reading.messages, "fipa", spoken="lambda_lang")
+    assert given == dialects.encode(reading, "fipa")

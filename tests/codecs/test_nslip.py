@@ -333,6 +333,21 @@ def test_a_channel_can_name_its_agents_and_the_number_stays_visible() -> None:
     assert message.english[0].source == ("record-7", 1)
 
 
+def test_the_names_of_the_log_are_told_once_and_only_what_contradicts_them_is_a_caution() -> None:
+    named = {"from": "kim", "to": ["bob"], "conversation": "order-9", "trace": "t-1"}
+    conversations, transcript = dialects.Conversations(), dialects.Transcript()
+    said = [(1, "kim"), (2, "kim"), (3, "eve")]
+    lines = []
+    for index, (turn, sender) in enumerate(said):
+        reading = dialects.read(f"@a3|f0|c1|S0|d1|T{turn}|g1|k{turn}#", dialects.envelope_of({**named, "from": sender}))
+        told = conversations.tell(reading, index)
+        notes = [*told.messages[0].notes, *told.notes]
+        lines.append(transcript.tell(told.messages[0], dialect="nslip", wire=told.wire, notes=notes))
+    assert all(line.said.startswith("kim (agent 0) asks bob (agent 1)") for line in lines)
+    assert [line.cautions for line in lines[:2]] == ["", ""]
+    assert "Caution: the log calls agent 0 eve here, and kim before: the wire's number stands." in lines[2].cautions
+
+
 def test_the_segments_stand_on_the_characters_that_justify_them() -> None:
     wire = '@a3|f0|c1|S0|d1|T1|g1|k2|q2|t"tidy"#'
     (message,) = decode(wire).messages

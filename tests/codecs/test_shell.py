@@ -356,7 +356,34 @@ def test_a_name_that_reads_like_more_is_told_to_be_one() -> None:
 def test_of_what_is_not_read_no_reader_is_left_to_guess_what_it_answers() -> None:
     told = tell({"raw": "@aB|f0|c1|S0|d1|T1|k1#"})
     assert "sends the planner (agent 1) an act that nSLIP does not define (number 11), about task 1." in told[1]
-    assert "Whether it answers a message is not known." in told[1]
+    assert "Its act is not known: whether it answers a message cannot be told." in told[1]
+
+
+def test_a_turn_used_for_another_act_is_told_in_words_and_not_by_its_code() -> None:
+    told = tell(*({"raw": f"@a{act}|f0|c1|S0|d1|T1|k1#"} for act in ("3", "Z", "1")))
+    assert "turn 1 was used before, by message 1, with other content (an unknown act instead of a request)" in told[2]
+    assert "with other content (news instead of a request)" in told[3]
+
+
+def test_a_truth_value_is_told_in_words_and_a_text_that_says_so_in_quotation_marks() -> None:
+    told = tell(
+        make_clowl("m-1", "INF", "kim", "bob", approved=True, word="no"),
+        make_clowl("m-1", "INF", "kim", "bob", approved=False, word="no"),
+    )
+    assert "with approved = yes and word = “no”" in told[1]
+    assert "with other content (approved = no instead of yes)" in told[2]
+
+
+def test_an_answer_that_names_no_message_says_that_it_names_none() -> None:
+    assert tell(make_clowl("m-1", "ACK", "kim", "bob"))[1].endswith(
+        "(that is not yet agreement). It does not say which message it answers."
+    )
+
+
+def test_what_a_message_says_is_told_as_its_text_and_its_number_as_a_number() -> None:
+    told = tell(say_lingua("👽13|@bob|#r2|$cGF5IDMy", "kim", "bob"), say_lingua("👽132|@bob|$cGF5IDMy", "kim", "bob"))
+    assert "kim sends bob a message (its number is r2) with the text: “pay 32”." in told[1]
+    assert "kim sends bob a message, without notification, with the text: “pay 32”." in told[2]
 
 
 def say_lingua(raw: str, sender: str, receiver: str) -> dict[str, Any]:
@@ -480,7 +507,7 @@ def test_what_cannot_be_read_begins_with_its_speaker_and_stands_in_quotation_mar
     lines = [{"raw": raw, "from": "leo", "dialect": slug} for raw, slug in zip(cut, slugs, strict=True)]
     given = "\n".join(json.dumps(line) for line in lines).encode()
     told = run("decode", "--format", "english", given=given, code=1).splitlines()
-    assert [line.partition(": ")[2].split()[0] for line in told] == ["leo", "leo", "leo", "leo", "The"]
+    assert [line.partition(": ")[2].split()[0] for line in told] == ["leo"] * 5
     assert [raw for raw, line in zip(cut, told, strict=True) if f"“{raw}”" not in line] == []
 
 
@@ -498,8 +525,18 @@ def test_equal_times_without_a_reply_decide_nothing() -> None:
 
 def test_bytes_that_are_no_text_are_told_as_such() -> None:
     assert run("decode", "--format", "english", given=b"bad \xe9\n", code=1) == (
-        "Not read, at 4: byte 0xe9 at offset 4 is not UTF-8.\n"
+        "1. no time: Someone sends 5 bytes that are not text: byte 0xe9 at offset 4 is not UTF-8.\n"
     )
+
+
+def test_bytes_that_are_no_text_have_their_number_their_time_and_their_speaker() -> None:
+    line = {"raw": "x", "from": "leo", "to": "kim", "conversation": "c", "at": "2026-11-21T09:00:00Z"}
+    broken = json.dumps(line).encode().replace(b'"x"', b'"\xe9"')
+    given = b"\n".join((json.dumps(ASKED).encode(), broken, broken.replace(b"leo", b"l\xe9o"))) + b"\n"
+    told = run("decode", "--format", "english", given=given, code=1).splitlines()
+    assert told[2].startswith("2. 21 November 2026, 09:00:00 UTC: leo sends kim ")
+    assert "that are not text: byte 0xe9 at offset" in told[2]
+    assert told[3].startswith("3. 21 November 2026, 09:00:00 UTC: Someone sends kim ")
 
 
 @pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\ufeff", "\u2028", "\u00ad", "\x1b", "\U000e0041", "\u3164"])

@@ -11,7 +11,7 @@ from .._decoding import Conversations
 from .._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_quarantined, write_json
 from .._log import LogRecord
 from .inputs import read_items
-from .outputs import Talks, write_failure, write_reading
+from .outputs import Talks, write_failure, write_reading, write_unread
 
 
 class Run:
@@ -45,7 +45,8 @@ class Run:
         conversations = Conversations()
         for index, record in self._records():
             if record.wire is None:
-                yield self._fail(show_quarantined(record, index))
+                self.failures += 1
+                yield from write_unread(show_quarantined(record, index), record, self._format, self._talks)
                 continue
             reading = dialects.read(record.wire, record.envelope, dialect=self._dialect)
             yield from self._write(index, conversations.tell(reading, index))
@@ -87,8 +88,9 @@ class Run:
         for index, record in self._records(prefixes=False):
             wire, losses, error = None, [], None
             try:
-                messages = dialects.messages_of(_parse(record))
-                written = dialects.encode(messages, self._dialect)
+                given = _parse(record)
+                spoken = given.get("dialect") if isinstance(given, dict) and "messages" in given else None
+                written = dialects.encode(dialects.messages_of(given), self._dialect, spoken=spoken)
                 wire, losses = written.wire, [loss.to_dict() for loss in written.losses]
             except dialects.EncodeError as fault:
                 error = {"kind": "encode", "reason": str(fault), "offset": None}

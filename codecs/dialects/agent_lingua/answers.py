@@ -5,7 +5,7 @@ Specification: 0.4.0 Response Format, Error Codes.
 
 from __future__ import annotations
 
-from .._english import Sentence, say_seconds
+from .._english import Sentence, join_words, say_seconds
 from .._record import Message, Segment
 from .circumstances import (
     Sealed,
@@ -19,7 +19,8 @@ from .circumstances import (
     span_of,
 )
 from .contents import cite, name
-from .messages import denies_success
+from .labels import say_label
+from .messages import deny_success
 from .repetitions import tell_repeated
 from .statements import Part, Statement
 from .tables import ERRORS, SUBTYPES
@@ -53,8 +54,14 @@ _CONTRADICTIONS = {
 }
 
 
-def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tuple[Segment, ...]:
-    """The sentence of a response."""
+def tell_response(
+    statement: Statement,
+    message: Message,
+    sealed: Sealed,
+    as_offered: frozenset[str] = frozenset(),
+    offered_in: str = "",
+) -> tuple[Segment, ...]:
+    """The sentence of a response. Of a handshake that it accepts, `as_offered` are the keys that it only says again."""
     sentence = open_sentence(message)
     code, part = code_span(statement, 0), statement.standing.get("identifier")
     asked = find_addressee(statement, message)
@@ -73,10 +80,10 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
     elif statement.status == "0" and content.get("accepted") is True:
         sentence.say(" accepts the handshake", code, statement.payload.span if statement.payload else None)
         sentence.say(" of " if asked else "").say(*(asked or ("", None)))
-        skip, unnamed = frozenset({"accepted"}), ""
+        skip, unnamed = frozenset({"accepted"}) | as_offered, ""
     elif statement.status in _REPORTS:
         alone, told = _REPORTS[statement.status]
-        denies = denies_success(statement, content)
+        denies = deny_success(statement, content)
         if denies:
             alone, told = _HOPEFUL[statement.status]
         if asked:
@@ -85,7 +92,7 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
         else:
             sentence.say(alone, code)
         if denies and statement.payload:
-            sentence.say(" that it failed", statement.payload.span)
+            sentence.say(f" {denies}", statement.payload.span)
         accepted = content.get("accepted")
         contradiction = _CONTRADICTIONS.get((statement.status, accepted)) if isinstance(accepted, bool) else None
         if contradiction and statement.payload:
@@ -113,6 +120,9 @@ def tell_response(statement: Statement, message: Message, sealed: Sealed) -> tup
     if statement.payload is None and statement.status == "0":
         sentence.say(", with no data")
     say_content(sentence, statement, message, sealed, skip, named)
+    again = [say_label(key, content[key]) for key in content if key in skip & as_offered]
+    if again and statement.payload:
+        sentence.say(f"; {join_words(again)} as offered {offered_in}", statement.payload.span)
     return tell_repeated(statement, sentence.say(".").segments())
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._english import Sentence, join_words, quote, say_name
+from .._english import TRUTHS, Sentence, join_words, quote, say_name
 from .._json import skip_space
 from .._positions import Node, place
 from .._record import Segment, Span
@@ -245,10 +245,10 @@ def _say_value(sentence: Sentence, at: _Place, member: Node, depth: int) -> None
 
 
 def _say_plain(key: str | None, value: Any, written: str) -> str:
-    """A number with its meaning, or one of JSON's three words."""
+    """A number with its meaning, a truth value in words, or null."""
     meaning = meaning_of(key, value)
     if meaning is None:
-        return written
+        return TRUTHS.get(written, written)
     return meaning if meaning.startswith(f"{written} ") else f"{written} ({meaning})"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._denials import FAILED, FAILED_IN_WHOLE, find_denial
+from .._denials import FAILED, FAILED_IN_WHOLE, UNFINISHED, find_denial
 from .._record import Failure, Message, Priority, Reading, Security
 from . import notes as kinds
 from .openers import open_marked, repair
@@ -133,13 +133,15 @@ def _is_failure(statement: Statement) -> bool:
     return statement.kind == "error" or (statement.kind == "response" and statement.status in ("8", "9"))
 
 
-def denies_success(statement: Statement, content: Mapping[str, Any]) -> bool:
-    """Whether the status of a response says success and its payload that it failed."""
+def deny_success(statement: Statement, content: Mapping[str, Any]) -> str:
+    """What the payload of a response says against its status of success; nothing where it does not."""
     if statement.kind != "response" or statement.status not in ("0", "1"):
-        return False
+        return ""
     if statement.status == "1":
-        return find_denial(content, FAILED_IN_WHOLE) is not None
-    return bool(content.get("er")) or find_denial(content, FAILED) is not None
+        return "that it failed" if find_denial(content, FAILED_IN_WHOLE) else ""
+    if content.get("er") or find_denial(content, FAILED):
+        return "that it failed"
+    return "that it is not done" if find_denial(content, UNFINISHED, 0) else ""
 
 
 def _fill_payload(wire: str, statement: Statement, given: dict[str, Any], attributes: dict[str, Any]) -> None:

@@ -69,7 +69,6 @@ JOINT_INSIDE = _row(
 BROKEN_LINE = _row("broken-line", "notice", "protocol", "A statement broken over several lines.", _SYNTAX)
 LIMIT = _row("limit", "warning", "undecoded", "More statements, fields or modifiers than the decoder reads.", _SYNTAX)
 MOJIBAKE = _row("mojibake", "warning", "undecoded", "A 👽 mangled by a wrong character set, repaired.", _SYNTAX)
-INVISIBLE = _row("invisible", "warning", "security", "Invisible or direction-changing characters.", _SYNTAX)
 
 # Fields.
 TARGET_ASSUMED = _row("target-assumed", "notice", "assumption", "A named target taken for an agent.", _TARGET)

@@ -42,7 +42,7 @@ _OWN = {
     "51": "recall {many}",
     "52": "store {}",
     "61": "read the output of {many}",
-    "64": "run {} (action DEL)",
+    "64": "run {} (by the table, the action is “delete”)",
     "63": "submit {} for execution",
     "67": "subscribe to the results of {many}",
     "68": "unsubscribe from the results of {many}",

@@ -24,11 +24,6 @@ from .tables import (
 )
 from .trees import build_tree
 
-# Variation selectors and joiners that belong to an emoji are part of its spelling.
-_INVISIBLE = re.compile(
-    "[\u00ad\u061c\u115f\u1160\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
-    "\U000e0000-\U000e007f]|(?<![\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d"
-)
 _LOOKS_LIKE_FIELDS = re.compile(r"\|[@#~%$^]")
 
 
@@ -87,7 +82,6 @@ def _read(wire: str, *, is_inner: bool) -> Reading:
             build_message(wire, statement, part, _written(footer) if part <= signed else None, inner)
             for part, statement in enumerate(statements, 1)
         )
-    _note_invisible(all_layers, notes)
     record = Record(tuple(statements), tuple(signatures))
     return Reading(
         dialect="agent_lingua",
@@ -213,15 +207,3 @@ def _may_be_unsigned(statement: Statement) -> bool:
     target = statement.standing.get("target")
     is_own = bool(target and target.aim and target.aim.target.kind == "self")
     return is_own or bool(statement.payload and statement.payload.kind == "encrypted")
-
-
-def _note_invisible(layers: tuple[Layer, ...], notes: list[Note]) -> None:
-    for layer in layers:
-        if layer.text.isascii():
-            continue
-        found = _INVISIBLE.search(layer.text)
-        if found:
-            count = sum(1 for _ in _INVISIBLE.finditer(layer.text))
-            word = "character" if count == 1 else "characters"
-            text = f"{count} invisible or direction-changing {word}, the first U+{ord(found[0]):04X}"
-            notes.append(kinds.INVISIBLE.note(text, (layer.id, *found.span())))

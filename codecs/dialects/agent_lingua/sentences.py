@@ -56,7 +56,10 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
     is_sealed = statement.payload is not None and statement.payload.sealed is not None and sealed.inner is None
     if is_sealed and message.performative != "unknown":
         domain, action = DOMAINS[statement.domain], ACTIONS[statement.action]
-        sentence.say(f" (domain {domain.name}, action {action.name})", code_span(statement, 0), code_span(statement, 1))
+        words = f" (by the tables: domain “{domain.meaning}”, action “{action.meaning}”)"
+        sentence.say(words, code_span(statement, 0), code_span(statement, 1))
+    if (statement.domain, statement.action) == ("1", "3") and message.performative != "unknown":
+        _say_that_text_follows(sentence, statement, message)
     say_content(sentence, statement, message, sealed)
     _say_missing(sentence, statement, message)
     return tell_repeated(statement, sentence.say(".").segments())
@@ -241,8 +244,16 @@ def _say_send(sentence: Sentence, statement: Statement, message: Message) -> Non
         sentence.say(" the human", span_of(part))
     elif asked:
         sentence.say(" ").say(*asked)
-    sentence.say(" ")
-    _say_object(sentence, statement, message, is_many=False)
+    sentence.say(" a message", domain)
+    _say_own_number(sentence, statement)
+
+
+def _say_that_text_follows(sentence: Sentence, statement: Statement, message: Message) -> None:
+    """What a message says is its text, and no order of the program's own sentence."""
+    payload = statement.payload
+    if payload is not None and payload.kind in ("text", "raw") and message.content and isinstance(message.content, str):
+        is_apart = statement.modifiers or {"time", "condition"} & statement.standing.keys()
+        sentence.say(f"{',' if is_apart else ''} with the text")
 
 
 def _say_capability_query(sentence: Sentence, statement: Statement, message: Message) -> None:
@@ -312,13 +323,12 @@ def _say_unknown(sentence: Sentence, statement: Statement, message: Message) -> 
     if domain is None:
         sentence.say(f"the unknown domain {cite(statement.domain)}", code_span(statement, 0), basis="unknown")
     else:
-        sentence.say(f"domain {domain.name} ({domain.meaning})", code_span(statement, 0))
+        sentence.say(f"the domain “{domain.meaning}” ({domain.name})", code_span(statement, 0))
     sentence.say(" and ")
     if action is None:
         sentence.say(f"the unknown action {cite(statement.action)}", code_span(statement, 1), basis="unknown")
     else:
-        code = f"{action.name} ({action.meaning})"
-        sentence.say(f"action {code}", code_span(statement, 1))
+        sentence.say(f"the action “{action.meaning}” ({action.name})", code_span(statement, 1))
     part = statement.standing.get("identifier")
     if part is not None and not names_session(statement):
         sentence.say(" on ").say(name(part.value), span_of(part))

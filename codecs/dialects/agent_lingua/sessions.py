@@ -6,6 +6,8 @@ which session was agreed or ended, which public key an agent showed, which nonce
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +17,7 @@ from .._english import join_words, say_name
 from .._record import Entry, Message, Note, Span
 from . import notes as kinds
 from .contents import cite, is_partial, name_key, shorten
-from .messages import denies_success, is_session_end
+from .messages import deny_success, is_session_end
 from .packing import ED25519_PREFIX, is_weak, read_public_key, strip_prefix
 from .payloads import Payload
 from .statements import Statement
@@ -28,6 +30,8 @@ SESSION_USE = "session-use"
 _ANSWERED = "handshake"
 _LATEST, _BEFORE, _OWNER = "offer", "offer-before", "key-owner"
 _ORDER = list(LEVELS)
+# What an answer to an offer says again where it agrees to it.
+_AGREED = ("protocol", "version", "spec", "capabilities", "crypto")
 
 
 class Ledger:
@@ -38,6 +42,9 @@ class Ledger:
         self.message = message
         self.entries: list[Entry] = []
         self.notes: list[Note] = []
+        # The keys whose values are those of the offer that this message accepts, and which message made it.
+        self.as_offered: frozenset[str] = frozenset()
+        self.offered_in = ""
 
     def keep(self, kind: str, name: str, value: Any) -> None:
         """Establish a fact from here on, at once: later parts of the same record see it."""
@@ -78,8 +85,8 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
 
 
 def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
-    if denies_success(statement, content):
-        text = f"it says success (^{statement.status}), and its data say that it failed; the data count"
+    if denies := deny_success(statement, content):
+        text = f"it says success (^{statement.status}), and its data say {denies}; the data count"
         ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
 
 
@@ -183,7 +190,9 @@ def _examine_offer(content: Mapping[str, Any], payload: Payload, message: Messag
         latest = ledger.find(_ANSWERED, _LATEST)
         if latest is not None and latest.value["by"] != message.sender:
             ledger.keep(_ANSWERED, _BEFORE, latest.value)
-        ledger.keep(_ANSWERED, _LATEST, {"levels": levels, "by": message.sender, "in": ledger.context.position})
+        said = {key: digest for key in _AGREED if (digest := _digest(content.get(key)))}
+        place = {"by": message.sender, "in": ledger.context.position}
+        ledger.keep(_ANSWERED, _LATEST, {"levels": levels, **place, "said": said})
     crypto = content.get("crypto")
     named = crypto if isinstance(crypto, list) else [crypto]
     is_x25519 = any(isinstance(name, str) and "X25519" in name for name in named) or crypto is None
@@ -206,6 +215,11 @@ def _examine_answer(
     _examine_key(content, payload, message, ledger, is_x25519=crypto is None or "X25519" in str(crypto))
     if is_accepted is not True:
         return
+    offer = _find_offer(message, ledger)
+    if offer is not None:
+        said = offer.value.get("said", {})
+        ledger.as_offered = frozenset(key for key in said if said[key] == _digest(content.get(key)))
+        ledger.offered_in = _say_offered_in(offer)
     level = content.get("security")
     if isinstance(level, str) and level in LEVELS:
         _examine_level(level, payload, message, ledger)
@@ -221,12 +235,10 @@ def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledge
 
     Where both sent offers, the answerer's own is not the one it answers.
     """
-    offer = ledger.find(_ANSWERED, _LATEST)
-    if offer is not None and message.sender is not None and offer.value["by"] == message.sender:
-        offer = ledger.find(_ANSWERED, _BEFORE)
+    offer = _find_offer(message, ledger)
     if offer is None:
         return
-    where = f"in message {offer.value['in']}" if "in" in offer.value else _in_message(offer)
+    where = _say_offered_in(offer)
     asked = offer.value["levels"]
     by = say_name(offer.value["by"]) if offer.value["by"] else "the other side"
     own_name = say_name(message.sender) if message.sender else "the answering side"
@@ -242,6 +254,26 @@ def _examine_level(level: str, payload: Payload, message: Message, ledger: Ledge
         extra = "" if level in asked else ", which was not offered"
         text = f"{by} offered {LEVELS[best]} ({where}), and {agreed}{extra}; what {own_name} can do is not known"
         ledger.notes.append(kinds.BELOW_OFFER.note(text, _place(payload)))
+
+
+def _find_offer(message: Message, ledger: Ledger) -> Entry | None:
+    """The offer that an answer is to: where both sent one, not the answerer's own."""
+    offer = ledger.find(_ANSWERED, _LATEST)
+    if offer is not None and message.sender is not None and offer.value["by"] == message.sender:
+        offer = ledger.find(_ANSWERED, _BEFORE)
+    return offer
+
+
+def _say_offered_in(offer: Entry) -> str:
+    return f"in message {offer.value['in']}" if "in" in offer.value else _in_message(offer)
+
+
+def _digest(value: Any) -> str:
+    """What tells whether an answer has the value of the offer; a list of one is that one."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    written = json.dumps(value, sort_keys=True, default=str)
+    return "" if value is None else hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _examine_key(

@@ -142,7 +142,7 @@ def _tell_message(
     if statement.text is not None:
         said = _say_prose(message, statement, record)
         return message.replace(english=said, also=(signature,) if signature else (), gloss=gloss)
-    ledger.message, ledger.notes = message, []
+    ledger.message, ledger.notes, ledger.as_offered = message, [], frozenset()
     examine(statement, message, ledger)
     notes: list[Note] = ledger.notes
     notes.extend(_note_candidate(statement, record, ledger.context))
@@ -151,7 +151,11 @@ def _tell_message(
     payload = statement.payload
     if payload is not None and payload.kind == "encrypted":
         message, sealed = _open(message, payload, keys, layers, fields, notes)
-    english = _TELLERS[statement.kind](statement, _address(message, ledger), sealed)
+    addressed = _address(message, ledger)
+    if statement.kind == "response":
+        english = tell_response(statement, addressed, sealed, ledger.as_offered, ledger.offered_in)
+    else:
+        english = _TELLERS[statement.kind](statement, addressed, sealed)
     rest = [*tell_rest(statement, message), *_tell_nested(message, payload)]
     if payload is not None:
         rest.extend(tell_shortened(sealed.inner or payload))

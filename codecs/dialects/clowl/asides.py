@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from .._english import join_words, quote, say_instant, say_name
+from .._json import write
 from .._positions import Path
 from .._record import MASK, Message
 from .columns import find_extra
@@ -181,6 +182,9 @@ def say_gloss(piece: Piece) -> Iterator[Words]:
             shown = MASK
         else:
             shown = _say_bare(value) if len(path) == 1 else say_value(value)
+            if isinstance(value, bool):
+                # The gloss has what the wire has.
+                shown = write(value)
             meaning = explain(code, value) if path[-1] in _CODED else None
             if meaning:
                 shown += f" ({meaning})"

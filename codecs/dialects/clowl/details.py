@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
-from .._denials import FAILED, REFUSED, find_denial
+from .._denials import (
+    FAILED,
+    FAILED_MEANWHILE,
+    MAX_DEPTH,
+    REFUSED,
+    SUCCEEDED,
+    UNFINISHED,
+    Denial,
+    Place,
+    find_denial,
+)
 from .._english import quote, say_name
 from .._json import Digits
 from .._positions import Path
@@ -62,8 +72,13 @@ def check_details(data: Mapping[str, Any], profile: Profile, base: Path) -> Iter
     holder = data if profile == "semantic" else data.get("body")
     details = holder.get(path[-1]) if isinstance(holder, dict) else None
     act = data.get("p")
-    check = ACT_CHECKS.get(act.upper()) if is_text(act) else None
-    if check is not None and isinstance(details, dict):
+    if not is_text(act) or not isinstance(details, dict):
+        return
+    act = act.upper()
+    if found := find_contradiction(act, details):
+        own = (*path, *found[0])
+        yield found[1].kind, own, f"it says {act}, and {say_field(own)} says {found[1].says}; the data count"
+    if check := ACT_CHECKS.get(act):
         yield from check(details, path, profile)
 
 
@@ -104,18 +119,34 @@ def _check_delegation(details: dict[str, Any], path: Path, profile: Profile) -> 
         yield notes.DELEGATION_MODE, own, f"{say_field(own)} is none of transfer, fork and assist"
 
 
-def _check_result(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    failing = find_denial(details, FAILED)
-    if failing is not None:
-        own = (*path, *failing)
-        yield notes.DONE_FAILING, own, f"it says DONE, and {say_field(own)} says that it failed; the data count"
+class Contradiction(NamedTuple):
+    """What in the data denies an act, how deep it is looked for, what they then say, and the note."""
+
+    denial: Denial
+    depth: int
+    says: str
+    kind: NoteKind
 
 
-def _check_acknowledgement(details: dict[str, Any], path: Path, profile: Profile) -> Iterator[Found]:
-    refusing = find_denial(details, REFUSED)
-    if refusing is not None:
-        own = (*path, *refusing)
-        yield notes.ACK_REFUSING, own, f"it says ACK, and {say_field(own)} says that it does not accept; the data count"
+# Ruling 12a: what the data say against the act wins. Below the first level of an error or of progress stands what else
+# came of something.
+_CONTRADICTIONS: dict[str, tuple[Contradiction, ...]] = {
+    "ACK": (Contradiction(REFUSED, MAX_DEPTH, "that it does not accept", notes.ACK_REFUSING),),
+    "DONE": (
+        Contradiction(FAILED, MAX_DEPTH, "that it failed", notes.DONE_FAILING),
+        Contradiction(UNFINISHED, 0, "that it is not done", notes.DONE_FAILING),
+    ),
+    "PROG": (Contradiction(FAILED_MEANWHILE, 0, "that it failed", notes.ACT_DENIED),),
+    "ERR": (Contradiction(SUCCEEDED, 0, "that it did not fail", notes.ACT_DENIED),),
+}
+
+
+def find_contradiction(act: str, details: Mapping[str, Any]) -> tuple[Place, Contradiction] | None:
+    """Where the data of a message deny its act, and how; None where they do not."""
+    for each in _CONTRADICTIONS.get(act, ()) if details else ():
+        if place := find_denial(details, each.denial, each.depth):
+            return place, each
+    return None
 
 
 def is_percentage(value: Any) -> bool:
@@ -142,8 +173,6 @@ def _check_capabilities(details: dict[str, Any], path: Path, profile: Profile) -
 ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]] = {
     "ERR": _check_failure,
     "DLGT": _check_delegation,
-    "DONE": _check_result,
-    "ACK": _check_acknowledgement,
     "PROG": _check_progress,
     "CAPS": _check_capabilities,
 }

@@ -51,10 +51,17 @@ RETRY_DISAGREES = _kind(
     "retry-disagrees", "warning", "protocol", "The message and the table disagree on a retry.", "spec-v0.2 §7"
 )
 DONE_FAILING = _kind(
-    "done-failing", "warning", "protocol", "It says DONE, and its result says that it failed.", "spec-v0.2 §4"
+    "done-failing",
+    "warning",
+    "protocol",
+    "It says DONE, and its data say that it failed or is not done.",
+    "spec-v0.2 §4",
 )
 ACK_REFUSING = _kind(
     "ack-refusing", "warning", "protocol", "It says ACK, and its data say that it does not accept.", "spec-v0.2 §4"
+)
+ACT_DENIED = _kind(
+    "act-denied", "warning", "protocol", "It says PROG or ERR, and its data say the contrary.", "spec-v0.2 §4"
 )
 PROGRESS = _kind("progress", "warning", "protocol", "The percentage is not a number from 0 to 100.", "spec-v0.2 §4")
 CAPABILITIES = _kind("capabilities", "warning", "protocol", "The capabilities are not a list of names.", "spec-v0.2 §4")

@@ -13,11 +13,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from .._denials import FAILED, REFUSED, find_denial
 from .._json import Digits, make_fraction
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
+from .details import find_contradiction
 from .parts import RULES
 from .schema import HASH
 from .tables import ACTS, ERROR_CODES, MODES
@@ -113,6 +113,8 @@ def read_plain(wire: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
         return None
     if count > 8 and not _fill_optional(data, columns, attributes):
         return None
+    if find_contradiction(act, details):
+        return None
     fill = _FILLERS.get(act)
     if fill is not None and not fill(details, columns):
         return None
@@ -168,14 +170,6 @@ def _fill_delegation(details: dict[str, Any], columns: dict[str, Any]) -> bool:
     return type(mode) is str and mode in MODES
 
 
-def _fill_result(details: dict[str, Any], columns: dict[str, Any]) -> bool:
-    return find_denial(details, FAILED) is None
-
-
-def _fill_acknowledgement(details: dict[str, Any], columns: dict[str, Any]) -> bool:
-    return find_denial(details, REFUSED) is None
-
-
 def _fill_progress(details: dict[str, Any], columns: dict[str, Any]) -> bool:
     if "pct" in details:
         percentage = details["pct"]
@@ -200,8 +194,6 @@ def _fill_capabilities(details: dict[str, Any], columns: dict[str, Any]) -> bool
 _FILLERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
     "ERR": _fill_failure,
     "DLGT": _fill_delegation,
-    "DONE": _fill_result,
-    "ACK": _fill_acknowledgement,
     "PROG": _fill_progress,
     "CAPS": _fill_capabilities,
 }

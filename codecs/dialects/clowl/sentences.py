@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._denials import FAILED, REFUSED, find_denial, fold_status
+from .._denials import Place, fold_status
 from .._english import join_words, quote, say_name
 from .._json import write
 from .._record import Message
-from .details import is_text
+from .details import Contradiction, find_contradiction, is_text
 from .parts import Piece
 from .tables import CANCELLED, ERROR_CODES, MODES, name_error
 from .telling import SOMEONE, Teller, Words, say_pair, say_value
@@ -67,13 +67,12 @@ def _tell_inform(teller: Teller) -> None:
 
 
 def _tell_acknowledge(teller: Teller) -> None:
-    refusing = find_denial(teller.details, REFUSED)
-    if refusing is not None:
+    if refusing := find_contradiction("ACK", teller.details):
         teller.add((" answers ", teller.places.act))
         teller.say_receivers()
         teller.add((" on ", teller.places.act))
         teller.say_topic()
-        teller.add((" and does not accept it", (*teller.places.details, *refusing)))
+        teller.add((" and does not accept it", (*teller.places.details, *refusing[0])))
     elif getattr(teller.message, "answers_cancel", False) or fold_status(teller.details.get("status")) in CANCELLED:
         teller.add((" confirms to ", teller.places.act))
         teller.say_receivers()
@@ -93,7 +92,13 @@ def _tell_acknowledge(teller: Teller) -> None:
 
 def _tell_failure(teller: Teller) -> None:
     message, path = teller.message, teller.places.details
-    if message.topic == "error":
+    found = find_contradiction("ERR", teller.details)
+    if found is not None and message.topic != "error":
+        teller.add((" reports to ", teller.places.act))
+        teller.say_receivers()
+        teller.add((" an error in ", teller.places.act))
+        teller.say_topic()
+    elif message.topic == "error":
         teller.add((" reports ", teller.places.act))
         teller.add(("an error", teller.places.topic))
         teller.add((" to ", None))
@@ -125,6 +130,7 @@ def _tell_failure(teller: Teller) -> None:
         if row is not None and row.is_retryable != retry:
             allowed = "may be" if row.is_retryable else "must not be"
             teller.add((f" (although by CLowl's table {row.code} {allowed} retried)", (*path, "code")))
+    _say_contradiction(teller, found)
 
 
 def _tell_delegation(teller: Teller) -> None:
@@ -154,22 +160,26 @@ def _tell_delegation(teller: Teller) -> None:
 
 
 def _tell_done(teller: Teller) -> None:
-    failing = find_denial(teller.details, FAILED)
+    found = find_contradiction("DONE", teller.details)
     teller.add((" reports to ", teller.places.act))
     teller.say_receivers()
     teller.add((" that ", None))
     teller.say_topic()
-    if failing is None:
-        teller.add((" is done", teller.places.act))
+    teller.add((" is done" if found is None else " has ended", teller.places.act))
+    _say_contradiction(teller, found)
+
+
+def _say_contradiction(teller: Teller, found: tuple[Place, Contradiction] | None) -> None:
+    if found is None:
         return
-    teller.add((" has ended", teller.places.act))
-    path = (*teller.places.details, *failing)
-    if len(failing) > 1:
-        teller.add((", and its data say that it failed", path))
+    place, contradiction = found
+    path, key = (*teller.places.details, *place), str(place[0])
+    said = f", and its data say {contradiction.says}"
+    if len(place) > 1:
+        teller.add((said, path))
         return
-    (key,) = failing
-    teller.used.add(str(key))
-    teller.add((f", and its data say that it failed: {say_pair(str(key), teller.details[str(key)])}", path))
+    teller.used.add(key)
+    teller.add((f"{said}: {say_pair(key, teller.details[key])}", path))
 
 
 def _tell_cancel(teller: Teller) -> None:
@@ -181,6 +191,13 @@ def _tell_cancel(teller: Teller) -> None:
 
 
 def _tell_progress(teller: Teller) -> None:
+    if found := find_contradiction("PROG", teller.details):
+        teller.add((" reports to ", teller.places.act))
+        teller.say_receivers()
+        teller.add((" on ", teller.places.act))
+        teller.say_topic()
+        _say_contradiction(teller, found)
+        return
     teller.add((" tells ", teller.places.act))
     teller.say_receivers()
     teller.add((" that ", None))

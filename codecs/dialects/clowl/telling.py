@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .._english import join_words, quote, say_name
+from .._english import TRUTHS, join_words, quote, say_name
 from .._json import write
 from .._positions import Path
 from .._record import Message
@@ -66,7 +66,8 @@ def say_value(value: Any) -> str:
         return f"[{', '.join([say_value(item) for item in value])}]"
     if isinstance(value, dict):
         return f"({', '.join([say_pair(key, item) for key, item in value.items()])})"
-    return quote(value) if is_text(value) else write(value)
+    written = quote(value) if is_text(value) else write(value)
+    return TRUTHS.get(written, written)
 
 
 def say_pair(key: str, value: Any) -> str:

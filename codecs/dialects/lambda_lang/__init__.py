@@ -58,5 +58,6 @@ DIALECT = Dialect(
     notes=(*NOTES, *FORM_NOTES, *DOUBT_NOTES),
     glossary=make_glossary(),
     has_objects=True,
+    has_own_words=True,
     rank=40,
 )

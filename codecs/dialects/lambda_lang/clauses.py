@@ -36,6 +36,7 @@ _BETWEEN = {
 _STOPS = frozenset({".", ";", ","})
 # A clause of more tokens than this is no sentence.
 MAX_SENTENCE_LENGTH = 60
+_MAX_SEQUENCE = 10
 
 
 class Said(NamedTuple):
@@ -85,7 +86,7 @@ class Body:
         sentence = self._tell_sentence(held)
         if sentence is not None:
             return Said(sentence, "sentence")
-        if (told := self._tell_condition(nodes)) is not None:
+        if (told := self._tell_condition(nodes) or self._tell_sequence(nodes)) is not None:
             return told
         words = WordList(nodes, self.mood, self._tell_group, self.define)
         pieces = words.tell()
@@ -114,6 +115,22 @@ class Body:
             lead = " if" if condition.shape == "sentence" else ", on the condition:"
             return Said([*main, Piece(lead, (node.span,)), *condition.pieces], "sentence")
         return None
+
+    def _tell_sequence(self, nodes: Sequence[Node]) -> Said | None:
+        """`!Ik/co; -sp nd`: a sentence and then what is none, which alone is told word by word; None for another."""
+        ends = [place for place, node in enumerate(nodes) if node.kind == "joiner" and node.text == ";"]
+        if not 1 <= len(ends) <= _MAX_SEQUENCE or len(nodes) > 2 * MAX_SENTENCE_LENGTH:
+            return None
+        before, behind = nodes[: ends[0]], nodes[ends[0] + 1 :]
+        is_inside = any(node.kind in ("open", "close") for node in before)
+        main = None if is_inside else self._tell_sentence([node for node in before if node.kind != "space"])
+        if main is None or not any(node.kind != "space" for node in behind):
+            return None
+        lead, self.lead = self.lead, ()
+        rest = self.tell(behind)
+        self.lead = lead
+        joint = "; word by word:" if rest.shape == "words" else ";"
+        return Said([*main, Piece(joint, (nodes[ends[0]].span,)), *rest.pieces], "paired")
 
     def _tell_sentence(self, nodes: list[Node]) -> list[Piece] | None:
         """All clauses as sentences; None where one of them is none."""

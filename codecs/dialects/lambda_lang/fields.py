@@ -63,9 +63,10 @@ def build_tree(
     fields: list[Field] = []
     for index, part in enumerate(parts):
         scope = scopes[index] if index < len(scopes) else Scope(vocabulary)
-        fields.extend(_item_field(wire, item) for item in part.items)
+        before = [_item_field(wire, item) for item in part.items]
         if part.symbol:
-            fields.append(_symbol_field(wire, part))
+            before.append(_symbol_field(wire, part))
+        fields.extend(sorted(before, key=lambda each: each.span))
         if part.body[1] > part.body[0]:
             fields.append(_body_field(wire, part, scope))
         if part.checksum:

@@ -105,7 +105,8 @@ class Signs:
         elif text in _CLAUSES or text == "<":
             self._take_clause(node, after, _CLAUSES.get(text, " in return for:"))
         elif text == "/":
-            self._attach(_say_slash(before, after), node.span)
+            is_minus = after is not None and after.text == "-"
+            self._attach(_say_slash(before, self._next(1) if is_minus else after), node.span)
         elif text[0] in "^_" or (text[0] == "+" and not self._leads(after)):
             is_joined = before is not None and before.kind not in ("space", "joiner")
             plain = f"marked {say_degree(text)}:" if self._leads(after) else say_degree(text)

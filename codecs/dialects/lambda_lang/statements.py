@@ -72,6 +72,7 @@ _STARTER = re.compile(
     r"|@(?:v\d|v[\w.]*#(?:h|id)\b|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
 )
+_ESTABLISHING = re.compile(r"\{(?:def|ns|topic):")
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
 _TABLE = re.compile(r"\|\|[^\n]*(?:\n[ \t]*\|\|[^\n]*)*")
 _RESERVED = frozenset({"pub", "prv", "sig", "msg", "vocab", "v"})
@@ -107,6 +108,10 @@ def _cut_part(text: str, at: int, *, is_first: bool, strays: list[int]) -> tuple
         return Part(tuple(items), "context", "", (at, at), (at, at)), at
     sealed = bool(items) and any(item.kind == "block" and text.startswith("{enc:", item.start) for item in items)
     form, symbol, start, body = _find_form(text, at, sealed=sealed, after_items=bool(items))
+    # What a block right behind the type establishes holds as if it stood before the type.
+    while form == "statement" and _ESTABLISHING.match(text, body):
+        items.append(Item("block", body, find_close(text, body)))
+        body = _skip(text, items[-1].end)
     if form == "floor":
         return Part(tuple(items), form, symbol, (start, body), (body, body)), body
     if form == "table":

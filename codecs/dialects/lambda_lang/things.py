@@ -8,6 +8,7 @@ from .._record import Basis, Span
 from .nodes import Node
 from .pieces import Define, Piece, Tell
 from .wording import (
+    may_bear_id,
     say_amount,
     say_id,
     say_key,
@@ -175,7 +176,7 @@ class Things(Cursor):
         article = " the" if has_article and noun.is_counted and not self._is_id() else ""
         self._say(f"{article} {say_plural(node) if is_plural else noun.one}", node.span)
         self._tell_doubt(node, "n")
-        return self._take_id() and self._take_dot()
+        return (may_bear_id(node) or not self._is_id()) and self._take_id() and self._take_dot()
 
     def _is_id(self, by: int = 0) -> bool:
         key = self._peek(by)

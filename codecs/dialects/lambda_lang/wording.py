@@ -150,6 +150,11 @@ def is_if(node: Node) -> bool:
     return node.kind == "word" and node.meaning is not None and node.meaning.senses == ("if",)
 
 
+def may_bear_id(node: Node) -> bool:
+    """Whether an id behind a word is taken for the word's own: an error has none, it is that of what is in error."""
+    return node.uses[:1] == "n" and not (node.meaning is not None and "error" in node.meaning.senses)
+
+
 def is_percentage(node: Node | None) -> bool:
     """Whether a slash before the node joins it, as in `ta/50%`: "task, 50%"."""
     return node is not None and node.kind == "number" and node.text.rstrip("+-").endswith("%")

@@ -16,6 +16,7 @@ from .wording import (
     ASIDES,
     is_compared,
     is_number_beside,
+    may_bear_id,
     say_amount,
     say_degree,
     say_id,
@@ -203,8 +204,7 @@ class WordList(Signs):
         value = self._next()
         is_value = value is not None and value.kind.startswith("value-")
         if key.text == "id" and key.entry is None and is_value and not is_negated and value is not None:
-            self._take_id(key, value)
-            return True
+            return self._take_id(key, value)
         if key.entry is not None:
             self._say(self.define(key)[0].text.lstrip(), key.span)
         else:
@@ -229,12 +229,13 @@ class WordList(Signs):
             return True
         return False
 
-    def _take_id(self, key: Node, value: Node) -> None:
-        """`ta id=alpha` is "task alpha"."""
+    def _take_id(self, key: Node, value: Node) -> bool:
+        """`ta id=alpha` is "task alpha": whether the id belongs to the word before it."""
         before = find_before(self.nodes, self.at - 2, "space")
-        is_named = before is not None and (before.uses[:1] == "n" or before.text in ("&", "|"))
+        is_named = before is not None and (may_bear_id(before) or before.text in ("&", "|"))
         if is_named:
             self.is_apart, self.is_joined = False, True
-        self._say(say_id(value) if is_named else f"id {say_id(value)}", key.span)
+        self._say(say_id(value) if is_named else f"id = {say_id(value)}", key.span)
         self.pieces[-1] = self.pieces[-1]._replace(spans=(key.span, value.span))
         self.at += 1
+        return is_named

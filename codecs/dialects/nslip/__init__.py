@@ -52,6 +52,7 @@ DIALECT = Dialect(
     masks=never,
     packs=never,
     orders_by_turn=True,
+    numbers_agents=True,
     notes=NOTES,
     glossary=GLOSSARY,
     agents=AGENTS,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .._context import Context, Keys
+from .._context import Context, Keys, Within
 from .._english import enclose, quote, say_name
 from .._record import Basis, Message, Reading, Segment, Told
 from .fields import Read, TagRead
 from .gloss import gloss_tag
+from .naming import learn_names
 from .parsing import Prose, Record, parse_record
 from .sentence import TagSentence, span_of
 from .tables import ACTS, FRAMES, HEADER, MAX_FIELDS, SLOTS
@@ -18,13 +19,15 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
     """The messages with their English, what the sentence leaves out, and the gloss. Never raises."""
     wire = reading.wire
     record = parse_record(wire)
+    entries, notes = learn_names(reading, context)
+    context = Within(context, entries) if entries else context
     if record.error:
         messages = tuple(_tell_malformed(message, record, wire, context) for message in reading.messages)
     else:
         pairs = zip(reading.messages, record.parts, strict=True)
         tags = record.tags
         messages = tuple(_tell_part(message, part, tags, wire, context) for message, part in pairs)
-    return Told(reading=reading, messages=messages)
+    return Told(reading=reading, messages=messages, entries=tuple(entries), notes=tuple(notes))
 
 
 def _tell_part(

@@ -41,6 +41,7 @@ from inspector.lookups import HasAnyBit, IsAny
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
+from inspector.threads.placing.citations import find_reuse
 from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
@@ -61,18 +62,23 @@ JUDGED: Final = ("done", "inform", "observe", "propose", "commit")
 # The events of a task that give its result.
 RESULTS: Final = frozenset({"done", "gave-result", "answered"})
 _IS_SEALED: Final = HasAnyBit("sights", RuleFlag.SEALED.value)
+# What says which number a message bears, and of how many it is looked up.
+_OF_NUMBER: Final = ("run", "turn", "body")
+MAX_REUSED: Final = 100
 # The level at which a session is agreed to be encrypted.
 _ENCRYPTED: Final = "E"
 
 
 @dataclass(slots=True)
 class Suspects:
-    """Messages that may bear the id of another, answer what is later, judge their own work, or have a strange key."""
+    """Messages that may bear the id of another, answer what is later, judge their own work, have a strange key,
+    or bear a number that was used before."""
 
     id_keys: set[bytes] = field(default_factory=set)
     early: list[uuid.UUID] = field(default_factory=list)
     judging: list[uuid.UUID] = field(default_factory=list)
     strange: list[uuid.UUID] = field(default_factory=list)
+    reused: list[uuid.UUID] = field(default_factory=list)
 
     def take(self, message: Seen, sights: int, id_key: bytes | None) -> None:
         """Put a message where its sights say."""
@@ -84,6 +90,8 @@ class Suspects:
             self.judging.append(message.id)
         if sights & RuleFlag.STRANGE:
             self.strange.append(message.id)
+        if sights & RuleFlag.REUSED and find_reuse(message.why):
+            self.reused.append(message.id)
 
 
 def see(row: Sequence[Any]) -> Seen:
@@ -113,6 +121,8 @@ def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message],
         _load_judged(scenes, ordered.filter(IsAny("id", suspects.judging)))
     if suspects.strange:
         _load_strangers(scenes, ordered.filter(IsAny("id", suspects.strange)))
+    if suspects.reused:
+        _load_reused(scenes, ordered, suspects.reused[:MAX_REUSED])
     load_after_results(scenes, messages, partial(_read_said, messages))
     _load_sealed(scenes, messages)
 
@@ -129,6 +139,33 @@ def _load_doubles(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message],
         # The parts of one record may share its id, and conflict with nothing.
         if len({message.record for message in several}) > 1:
             scenes[conversation].doubles.append(several)
+
+
+def _load_reused(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message], suspects: Sequence[uuid.UUID]) -> None:
+    """Messages whose number or turn their sender had used before, each with those that bear it too."""
+    asked = [_see_number(row) for row in ordered.filter(IsAny("id", suspects)).values_list(*COLUMNS, *_OF_NUMBER)]
+    wanted = Q()
+    for message, run, name, value in asked:
+        mark = mark_workspace(scenes[message.conversation].conversation.workspace_id)
+        same = Q(conversation=message.conversation, sender=message.sender, run=run)
+        wanted |= same & Q(atoms__contains=[mark + terms.term(name, value)])
+    bearers: dict[tuple[Any, ...], list[Seen]] = defaultdict(list)
+    for row in ordered.filter(wanted).values_list(*COLUMNS, *_OF_NUMBER) if asked else ():
+        message, *number = _see_number(row)
+        bearers[message.conversation, message.sender, *number].append(message)
+    for message, *number in asked:
+        same_number = bearers[message.conversation, message.sender, *number]
+        scenes[message.conversation].reused.append([*(each for each in same_number if each != message), message])
+
+
+def _see_number(row: Sequence[Any]) -> tuple[Seen, int, str, Any]:
+    """A message, its run, and the name and the value of what it bears as a number of its sender's."""
+    run, turn, body = row[len(COLUMNS) :]
+    return (
+        (see(row), run, "turn", turn)
+        if turn is not None
+        else (see(row), run, "object_id", read_body(body).message.object_id)
+    )
 
 
 def _load_early(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:

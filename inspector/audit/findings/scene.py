@@ -214,8 +214,9 @@ class Scene:
     """One conversation as the rules see it. Lists are in the order of the timeline.
 
     `odd` are those that were placed oddly, or cite what was not received; `cited_ids` says which id, where it is known.
-    `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id.
-    `failures` carry what their record says of the error. `tasks` are the remarkable ones, and those in the course of
+    `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id; each
+    of `reused` ends with a message whose number or turn is that of those before it. `failures` carry what their record
+    says of the error. `tasks` are the remarkable ones, and those in the course of
     which work was handed on. `sealed` are encrypted, the first of each sender and receivers; `open` are not, in a
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
@@ -231,6 +232,7 @@ class Scene:
     cited_ids: dict[uuid.UUID, str] = field(default_factory=dict)
     leaning: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     doubles: list[list[Seen]] = field(default_factory=list)
+    reused: list[list[Seen]] = field(default_factory=list)
     failures: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     tasks: list[SeenTask] = field(default_factory=list)
     after_end: list[tuple[SeenTask, Seen]] = field(default_factory=list)

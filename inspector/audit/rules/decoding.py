@@ -17,7 +17,7 @@ _TWICE: Final = frozenset(
 _OF_OFFERS: Final = frozenset({"chat.tool-not-offered", "mcp.tool-not-offered"})
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
-_FAILING: Final = frozenset({"clowl.done-failing", "agent_lingua.success-disagrees"})
+_FAILING: Final = frozenset({"clowl.done-failing", "clowl.act-denied", "agent_lingua.success-disagrees"})
 _REFUSING: Final = frozenset({"clowl.ack-refusing"})
 _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
@@ -142,16 +142,22 @@ RULES: Final = (
     ),
     Rule(
         code="done-but-failed",
-        title="Reported done with a failed result",
-        why="A receiver that looks only at the act takes a failure for a success.",
+        title="Outcome denied by its data",
+        why="A receiver that looks only at the act takes a failure for a success, or the reverse.",
         severity="warning",
         group="protocol",
         notes=_FAILING,
         triggers=(
             clowl("m1", "DONE", "radar", "oscar", status="failed"),
+            clowl("m1", "DONE", "radar", "oscar", status="pending"),
+            clowl("m1", "PROG", "radar", "oscar", status="failed"),
+            clowl("m1", "ERR", "radar", "oscar", code="E009", msg="boom", ok=True),
             say(("ada", "^0|$j:" + pack({"ok": False}) + FOOT)),
         ),
-        passes=(clowl("m1", "DONE", "radar", "oscar", status="completed"),),
+        passes=(
+            clowl("m1", "DONE", "radar", "oscar", status="completed"),
+            clowl("m1", "PROG", "radar", "oscar", status="incomplete", done=False),
+        ),
     ),
     Rule(
         code="refused-in-acknowledgement",

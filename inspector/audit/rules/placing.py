@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, write_bearers
+from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.tasks.rows import read_steps
 
 from ..findings.scene import Scene, Seen
@@ -25,6 +25,16 @@ def _find_conflicts(scene: Scene) -> Iterator[Hit]:
             text=f"{count} messages with different bytes claim the id {first.native_id!r}.",
             detail=first.native_id,
             related=tuple(message.id for message in messages[:-1])[:20],
+        )
+
+
+def _find_reused(scene: Scene) -> Iterator[Hit]:
+    for *others, message in scene.reused:
+        reuse = find_reuse(message.why)
+        yield Hit(
+            message=message.id,
+            text=f"{reuse[:1].upper()}{reuse[1:]}: replies to it may mean either.",
+            related=tuple(each.id for each in others)[:20],
         )
 
 
@@ -136,6 +146,26 @@ RULES: Final = (
             _ASKED + clowl("m1", "REQ", "oscar", "radar", minute=1),
         ),
         passes=(_ASKED + _ASKED, _ASKED + clowl("M1", "REQ", "oscar", "radar", minute=1)),
+    ),
+    Rule(
+        code="reused-number",
+        title="Number or turn used again",
+        why="A sender's number or turn should name one message. Replies to it may mean either.",
+        severity="warning",
+        group="sequence",
+        look=_find_reused,
+        triggers=(
+            say(
+                ("ada", f"👽13|@bob|#r1|${pack(b'pay 100')}{FOOT}"), ("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}")
+            ),
+            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("ada", "@a3|f0|c1|S0|d1|T1|k7#")),
+        ),
+        passes=(
+            say(_NUMBERED[0], _NUMBERED[0]),
+            say(_NUMBERED[0], ("bob", f"👽13|@ada|#r1|${pack(b'pay 100')}{FOOT}")),
+            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("bob", "@a6|f0|c1|S1|d0|T1|k6#")),
+            say(*(("ada", f"@a3|f0|c1|S0|d1|T{turn}|k{turn}#") for turn in (1, 2, 1))),
+        ),
     ),
     Rule(
         code="circle",

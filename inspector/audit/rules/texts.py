@@ -79,7 +79,7 @@ RULES: Final = (
         why="Direction marks and zero-width characters make a text look like another.",
         severity="warning",
         group="security",
-        notes=frozenset({"agent_lingua.invisible"}),
+        notes=frozenset({"text.hidden"}),
         look=_find_hidden,
         triggers=(
             say(("ada", "pay bo\u202eb now")),

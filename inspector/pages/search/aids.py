@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
+from inspector.browsing.transcripts import load_sentences
 from inspector.lookups import or_404
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MAX_CHARACTERS, QueryError
@@ -136,16 +137,18 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     cast = cast_conversation(message.conversation)
     slug = membership.workspace.slug
+    around = list_around(message=message)
+    told = load_sentences(around)
     context = {
         "lines": [
             {
                 "line": make_line(each, cast),
                 "dialect": name_dialect(each.dialect),
-                "english": each.english,
+                "english": told[each.pk],
                 "url": reverse("pages:message", args=[slug, each.pk]),
                 "is_hit": each.pk == message.pk,
             }
-            for each in list_around(message=message)
+            for each in around
         ],
         "conversation_url": reverse("pages:conversation", args=[slug, message.conversation_id]),
         "workspace": membership.workspace,

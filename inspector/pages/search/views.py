@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
+from inspector.browsing.transcripts import load_sentences
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.registry import names
@@ -185,7 +186,11 @@ def _make_hits(
         around=address_each("pages:around", workspace.slug),
     )
     sought = urlencode({"q": query})
-    hits = [_make_hit(message, pattern, casts, links, sought, alarms.get(message.pk, ())) for message in messages]
+    told = load_sentences(messages)
+    hits = [
+        _make_hit(message, told[message.pk], pattern, casts, links, sought, alarms.get(message.pk, ()))
+        for message in messages
+    ]
     most = share_out(
         weight
         for hit in hits
@@ -199,6 +204,7 @@ def _make_hits(
 
 def _make_hit(
     message: Message,
+    english: str,
     pattern: re.Pattern[str] | None,
     casts: Casts,
     links: _Links,
@@ -216,8 +222,8 @@ def _make_hit(
         },
         "url": f"{links.message(message.pk)}?{sought}",
         "around_url": links.around(message.pk),
-        "english": message.english,
-        "ranges": find_ranges(pattern, message.english),
+        "english": english,
+        "ranges": find_ranges(pattern, english),
         "wire": wire,
         "stretches": add_marks(masked, find_ranges(pattern, wire)),
         "severity": message.severity,

@@ -40,6 +40,8 @@ MAX_BEARERS: Final = 10
 # What a reason holds where several bear the id, in whatever else it says, for conditions of SQL.
 SEVERAL: Final = "messages bear that id"
 HERE: Final = "in this conversation "
+# What a reason holds where its number, or its turn, was its sender's before, for other content.
+REUSED: Final = "was used before by its sender, with other content"
 _SAID: Final = re.compile(rf"; ({HERE})?(more than )?([0-9]+) {SEVERAL}")
 
 
@@ -58,6 +60,11 @@ def count_bearers(why: str) -> int:
     """How many messages bear an id that stands for none, as a reason says it: one above `MAX_BEARERS` for more."""
     said = _SAID.search(why)
     return int(said[3]) + bool(said[2]) if said else 0
+
+
+def find_reuse(why: str) -> str:
+    """What a reason says of a number or turn that was used before; empty where it does not."""
+    return next((said for said in why.split("; ") if said.endswith(REUSED)), "") if REUSED in why else ""
 
 
 def write_bearers(count: int) -> str:
@@ -125,7 +132,7 @@ _ADD: Final = """
 WITH "written" AS MATERIALIZED (
     SELECT "message".* FROM unnest(%(messages)s::uuid[]) AS "asked" ("id") CROSS JOIN LATERAL (
         SELECT "id", "workspace_id", "channel_id", "conversation_id", "record_id", "id_key", "sender", "parent",
-               "parent_basis", "order_time"
+               "parent_basis", "parent_why", "order_time"
           FROM "threads_message" "message" WHERE "message"."id" = "asked"."id" LIMIT 1
     ) "message"
 ), "name" AS MATERIALIZED (
@@ -152,6 +159,8 @@ WITH "written" AS MATERIALIZED (
          WHERE "sighting"."record_id" = "written"."record_id" AND "sighting"."outcome" = 'stored'
            AND "key"."agents" <> '{}' AND "written"."sender" <> ALL("key"."agents") LIMIT 1
     ) "strange" WHERE "written"."sender" <> '' AND EXISTS (SELECT FROM "accounts_apikey" WHERE "agents" <> '{}')
+    UNION ALL
+    SELECT "id", %(reused)s FROM "written" WHERE strpos("parent_why", %(reuse)s) > 0
 ), "sum" AS (
     SELECT "id", bit_or("sight")::smallint AS "sights" FROM "found" GROUP BY "id"
 )
@@ -164,6 +173,7 @@ def look_across(*, messages: Sequence[uuid.UUID]) -> None:
     """Add to the flags of these messages what it takes others to see; call it where their conversations are held."""
     given: dict[str, Any] = {"messages": list(messages), "said": list(_SAID_ELSEWHERE), "skew": CLOCK_SKEW}
     given |= {"double": RuleFlag.DOUBLE.value, "early": RuleFlag.EARLY.value, "strange": RuleFlag.STRANGE.value}
+    given |= {"reused": RuleFlag.REUSED.value, "reuse": REUSED}
     with connection.cursor() as cursor:
         cursor.execute(_ADD, given)
 

@@ -173,6 +173,8 @@ class StoredNode:
     basis: str = ""
     why: str = ""
     opens_run: bool = False
+    # Which of its own, `turn 3` or `its number`, its sender had used before for other content.
+    reused: str = ""
     # Whether its turn comes before one that stands in an earlier block.
     is_late: bool = False
     at: datetime | None = None

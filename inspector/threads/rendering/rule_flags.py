@@ -62,6 +62,8 @@ class RuleFlag(IntFlag):
     ORDERING = 1 << 12
     # It is what a tool gave back, and states a value that a claim may contradict.
     STATING = 1 << 13
+    # Its number or its turn was its sender's before, for other content.
+    REUSED = 1 << 14
 
 
 # The acts that judge what somebody did or proposed.

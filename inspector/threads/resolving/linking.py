@@ -18,7 +18,7 @@ from django.db.models import Q
 from dialects import find_meant, get_dialect
 
 from ..models import Conversation
-from ..placing.citations import Citation, Elsewhere, say_several
+from ..placing.citations import REUSED, Citation, Elsewhere, say_several
 from ..placing.links import Way
 from ..placing.nodes import MAX_MEANT, Bearer, Pair, Rank, Ref, StoredNode, load_nodes, sort_nodes, take_latest
 from .view import Key, View
@@ -59,6 +59,8 @@ def _number(node: StoredNode, view: View) -> int:
     if said is not None and not is_repeated and turn < latest:
         run, latest, said, node.opens_run = run + 1, -1, None, True
         key = ("turn", node.dialect, run, turn, node.sender)
+    elif said is not None and not is_repeated:
+        node.reused = f"turn {turn}"
     if not is_repeated:
         view.put(key, [*(said or ()), node.said.hex()])
     view.put(("run", node.dialect), (run, max(latest, turn)))
@@ -122,13 +124,14 @@ class Linker:
             for way in node.ways:
                 if self._follow(node, ref, way):
                     break
+            self._add(node, ref)
             said = LATE if node.is_late else ""
             if node.opens_run:
                 said = (
                     f"turn {node.turn} was said before, in other bytes and before a later turn: run {node.run} begins"
                 )
-            node.why = "; ".join(filter(None, (node.why, said)))
-            self._add(node, ref)
+            reuse = f"{node.reused} {REUSED}" if node.reused else ""
+            node.why = "; ".join(filter(None, (node.why, said, reuse)))
         self._load_distant()
 
     def _expect(self) -> None:
@@ -161,7 +164,11 @@ class Linker:
         if node.correlation and not is_answer(node):
             for name in node.handles:
                 named: Key = ("named", name.hex())
-                view.put(named, Bearer.of(node, ref, name).add_to(view.get(named, Bearer.read_all) or ()))
+                bearer, before = Bearer.of(node, ref, name), view.get(named, Bearer.read_all) or ()
+                own_before = {each.content for each in before if each.sender == bearer.sender and each.content}
+                if bearer.content and own_before and bearer.content not in own_before:
+                    node.reused = "its number"
+                view.put(named, bearer.add_to(before))
         if node.is_statement and get_dialect(node.dialect).asks_what_waits and not is_answer(node):
             own.setdefault(("waiting", node.dialect), []).append([ref, list(node.receivers)])
 

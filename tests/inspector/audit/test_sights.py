@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 SEEDS = begin_with(1, (3, 0), seconds=20)
 # What takes several messages to see, or a key of the API or of the keyring.
-ACROSS = {"conflicting-duplicate", "skewed-time", "sender-not-of-key"}
+ACROSS = {"conflicting-duplicate", "reused-number", "skewed-time", "sender-not-of-key"}
 NEED_KEYS = {"sender-not-of-key", "not-authentic"}
 BY_ITSELF = sum(sight.value for sight in (RuleFlag.DECIDED, *CONDITIONS))
 

@@ -41,6 +41,7 @@ from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenT
 from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.placing.citations import find_reuse
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.tool_words import VALUE, is_result
@@ -106,6 +107,7 @@ def _load(conversation: Conversation) -> Scene:
     scene.tasks = [SeenTask._make(row) for row in tasks.values_list(*SeenTask._fields)]
     load_words_after_end({conversation.pk: scene}, shown)
     _load_doubles(scene)
+    _load_reused(scene)
     _load_early(scene)
     _load_judged(scene)
     _load_after_results(scene)
@@ -123,6 +125,19 @@ def _load_doubles(scene: Scene) -> None:
     for row in rows.values_list(*COLUMNS, "id_key"):
         found[bytes(row[-1])].append(see(row))
     scene.doubles = [several for several in found.values() if len({message.record for message in several}) > 1]
+
+
+def _load_reused(scene: Scene) -> None:
+    bearers: dict[tuple[object, ...], list[Seen]] = defaultdict(list)
+    rows = Message.objects.shown().filter(conversation=scene.conversation).order_by(*ORDER)
+    for row in rows.values_list(*COLUMNS, "run", "turn", "body"):
+        message, (run, turn, body) = see(row), row[len(COLUMNS) :]
+        number = read_body(body).message.object_id if turn is None else None
+        bearers[message.sender, run, turn, number].append(message)
+    found = [(message, same) for same in bearers.values() for message in same if find_reuse(message.why)]
+    place = {pk: at for at, pk in enumerate(rows.values_list("pk", flat=True))}
+    for message, same in sorted(found, key=lambda pair: place[pair[0].id]):
+        scene.reused.append([*(each for each in same if each != message), message])
 
 
 def _load_early(scene: Scene) -> None:

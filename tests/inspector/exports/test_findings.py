@@ -19,6 +19,7 @@ from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery
 from inspector.intake.withdrawals import withdraw_delivery
+from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 from .conftest import ask, make, read
@@ -71,6 +72,9 @@ def test_each_finding_is_a_row_in_both_forms(cast: Cast, delivery: Delivery) -> 
         row = next(row for row in rows if row["rule"] == "token-in-clear")
         assert (row["title"], row["severity"], row["state"]) == ("Exposed secret", "error", "open")
         assert (row["text"], row["assignee"], row["conversation"]) == (leak.text, "olivia", str(leak.conversation_id))
+        orphan = next(row for row in rows if row["rule"] == "missing-message")
+        assert orphan["english"].startswith(Message.objects.get(pk=orphan["message"]).english)
+        assert "Caution: " in row["english"]
         assert make_manifest(export)["filters"] == {"state": "open"}
         assert "One row for each finding" in make_manifest(export)["about"]["set"]
 

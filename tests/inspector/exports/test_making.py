@@ -164,7 +164,7 @@ def test_parts_of_a_record_are_one_line_and_several_rows(cast: Cast, small_block
 
 
 def test_csv_is_safe_in_a_spreadsheet_and_has_every_name_of_the_record(cast: Cast) -> None:
-    cells = ["=1+1", "+1", "-1", "@x", "\t=1", "\0=1", "＝1", 'a "b", c', "a\r\nb", "plain"]
+    cells = ["=1+1", "+1", "-1", "@x", "\t=1", "\0=1", "＝1", 'a "b", c', "a\r\nb", "plain", "a\u202eb\U000e0041"]
     for cell in cells:
         deliver(cast, json.dumps({"raw": cell, "from": cell, "conversation": cell}).encode(), name=f"{cell!r}.json")
     settle_all(is_examined=False)
@@ -174,7 +174,7 @@ def test_csv_is_safe_in_a_spreadsheet_and_has_every_name_of_the_record(cast: Cas
     assert data.count(b"\r\n") >= len(cells) + 1
     rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
     assert list(rows[0]) == list(COLUMNS)
-    shown = [cell.replace("\0", "␀") for cell in cells]
+    shown = [cell.replace("\0", "␀") for cell in cells[:-1]] + ["a\\u202eb\\U000e0041"]
     expected = {cell if cell[0] in "ap" else f"'{cell}" for cell in shown}
     assert {row["inspector.raw"] for row in rows} == expected
     for row in rows:

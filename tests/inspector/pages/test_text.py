@@ -11,13 +11,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from dialects import make_visible
 from inspector.browsing.transcripts import write_text
-from inspector.exports.cells import say_doubts
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
-from inspector.threads.models import Conversation
+from inspector.threads.models import Conversation, Message
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
 from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.exports.conftest import ask, make, read
 
 START = 1795251600
 ASK = "\N{EXTRATERRESTRIAL ALIEN}13|@bob|#r1|$"
@@ -91,6 +92,32 @@ def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast:
     assert page.count(">message 1</a>") == 2
 
 
+@pytest.mark.parametrize("dialect", ["agent_lingua", "nslip"])
+def test_a_number_or_turn_used_again_is_told_and_found_without_an_answer(
+    cast: Cast, viewer: Client, client: Client, token: str, dialect: str
+) -> None:
+    raws = {
+        "agent_lingua": [f"{ASK}cGF5IDEw", f"{ASK}cGF5IDEwMA=="],
+        "nslip": ["@a3|f0|c1|S0|T1|k1#", "@a3|f0|c1|S0|T1|k2#"],
+    }
+    lines = [
+        {"raw": raw, "conversation": "c", "at": START + at, "dialect": dialect, "id": f"{at}"}
+        | ({"from": "kim", "to": ["bob"]} if dialect == "agent_lingua" else {})
+        for at, raw in enumerate(raws[dialect])
+    ]
+    deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    settle_all()
+    first, second = Message.objects.order_by("place")
+    finding = second.conversation.findings.get(rule="reused-number")
+    assert list(finding.list_related()) == [(first.record_id, first.part)]
+    # Also where the first one stands before the window, and in lists.
+    text = write_text(conversation=second.conversation, offset=1)
+    listed = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
+    for told in (text, next(each["english"] for each in listed if each["id"] == str(second.pk))):
+        assert told.count("used before by its sender, with other content") == 1
+    assert not any("used before" in each["english"] for each in listed if each["id"] == str(first.pk))
+
+
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
     for number, hostile in enumerate(HOSTILE):
         body = {"t": hostile, "d": {"note": hostile, hostile: hostile}}
@@ -116,7 +143,7 @@ def test_the_api_prints_the_lines_of_the_text(cast: Cast, viewer: Client, client
     assert [each["line"] for each in answer["messages"]] == print_text(viewer).splitlines()[1:]
 
 
-def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client) -> None:
+def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client, client: Client, token: str) -> None:
     lines = [
         say(1, "ACK", "kim", "bob", pid="gone", body={"t": "burn", "d": {"accepted": False, "file": "a\u202eb"}}),
         say(2, "REQ", "kim", "bob", extra=1, ctx={"hash": "zz"}),
@@ -126,6 +153,14 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
     deliver(cast, b"".join(lines))
     settle_all()
     checked = 0
+    listed = client.get("/api/v1/messages?limit=100", headers={"authorization": f"Bearer {token}"}).json()["results"]
+    by_api = {each["id"]: each["english"] for each in listed}
+    hits = html.unescape(
+        viewer.get(reverse("pages:search", args=["acme"]), {"q": "severity:>=notice"}).content.decode()
+    )
+    exported = read(make(ask(cast, form="csv"))).decode().replace('""', '"')
+    lines_of_json = [json.loads(line)["inspected"] for line in read(make(ask(cast))).splitlines()]
+    by_json = {each["id"]: each["english"] for line in lines_of_json for each in line["messages"]}
     for conversation in Conversation.objects.all():
         text = write_text(conversation=conversation)
         page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
@@ -139,7 +174,11 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
                 checked += 1
                 words = note["text"].rstrip(".")
                 assert f"Caution: {words}." in text
-                assert f"Caution: {words}." in say_doubts(rows, message.part)
+                told = f"Caution: {words}."
+                assert told in by_api[str(message.pk)]
+                assert told in by_json[str(message.pk)]
+                assert make_visible(told) in make_visible(exported)
+                assert told in hits, (told, hits)
                 assert words.casefold() in shown or f"message/{message.pk}" in page, words
     assert checked > 3
 
