@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import dialects
+from tests.codecs.cases import Case, cases
 from tests.codecs.test_laws import assert_covers
+from tests.each import for_each
 
 CLOWL = (
     '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"executor","cid":"c1",'
@@ -106,6 +108,24 @@ def test_a_secret_of_what_is_inside_is_masked_around_it() -> None:
     masked = [field for field in walk(reading.fields) if field.is_masked]
     assert masked
     assert secret not in " ".join(message.sentence for message in reading.messages)
+
+
+PLAIN = [case for case in cases("valid") if case.data["notes"] and not case.data.keys() & {"envelope", "prior", "keys"}]
+
+
+@for_each(PLAIN)
+def test_what_is_noted_on_a_text_inside_is_told_with_its_characters(case: Case) -> None:
+    alone, inside = case.decode(), dialects.decode(call(case.wire))
+    if [message.dialect for message in inside.messages[1:2]] != [alone.dialect]:
+        return  # Alone it is a guess, and inside it stays text.
+    layers = {layer.id: layer.text for layer in inside.layers}
+    found = [*inside.notes, *(note for message in inside.messages for note in message.notes)]
+    told = {(note.code, layers[note.span[0]][note.span[1] : note.span[2]] if note.span else None) for note in found}
+    for note in alone.notes:
+        # Whatever a record is in, it notes hidden characters where they were written.
+        if note.code != "text.hidden":
+            layer, start, end = note.span or (0, 0, 0)
+            assert (note.code, alone.layers[layer].text[start:end] if note.span else None) in told
 
 
 def walk(fields: Any) -> Any:
