@@ -17,10 +17,11 @@ from ._dialect import Dialect, Reply, Term
 from ._draft import Draft
 from ._english import quote
 from ._errors import EncodeError
+from ._events import find_data, is_mute
 from ._inner import Inner, TooDeepError, grow_inner, read_inner, veil
 from ._json import JsonError, Loaded, Rules, load, skip_space
 from ._places import Places
-from ._positions import Node, Path, place, read_key
+from ._positions import Node, Path, make_list, place, read_key
 from ._reading import LayerKind
 from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
 from ._scan import leaf, tile
@@ -31,11 +32,11 @@ RULES: Final = Rules(max_depth=64, allows_controls=True)
 UNFOLDED: Final = 12
 # So much of a text is looked at to tell whether it may be a carrier's.
 LOOKED_AT: Final = 4096
-# What a host, a proxy or a stream writes before an object on its line.
+# So many notes on the text itself are kept: what a stream holds besides its own may be anything.
+MAX_NOTES: Final = 64
+# What a host or a proxy writes before an object on its line.
 _PREFIX = re.compile(r"[^{\n]{0,200}?(?=\{)")
 _SYNTAX = frozenset(" \t\r\n{}[]:,\ufeff")
-# What a stream of server-sent events writes before each object.
-_EVENT = "data:"
 
 
 class Carrier(NamedTuple):
@@ -76,6 +77,7 @@ class _Kinds(NamedTuple):
     around: NoteKind
     repeated: NoteKind
     too_deep: NoteKind
+    broken: NoteKind
 
 
 def make_dialect(carrier: Carrier) -> Dialect:
@@ -116,6 +118,9 @@ def _make_kinds(slug: str) -> _Kinds:
         kind("text-around", "info", "undecoded", "Text stands around the object; it is kept as it is."),
         kind("repeated-key", "warning", "protocol", "A key stands more than once in an object; the last is read."),
         kind("too-deep", "warning", "security", "Texts inside texts, deeper or more of them than are read in turn."),
+        kind(
+            "broken-event", "warning", "malformed", "The data of an event is broken; the others of its stream are read."
+        ),
     )
 
 
@@ -123,12 +128,53 @@ def _refuse(slug: str, messages: Sequence[Message]) -> NoReturn:
     raise EncodeError(slug, "it is read and not written: write the message that it carries")
 
 
-def _load(wire: str) -> tuple[int, Loaded]:
-    """Where the JSON of a text begins, and what it is.
+class _Text(NamedTuple):
+    """The JSON of a text, each value with where it begins; several are the events of a stream, of which some may be
+    broken."""
+
+    values: list[tuple[int, Loaded]]
+    broken: list[tuple[tuple[int, int], JsonError]]
+    is_stream: bool = False
+
+    def list_own(self, carrier: Carrier) -> list[tuple[int, Any, tuple[float, str]]]:
+        """Those that are the carrier's: the number of each, what it holds, how likely it is its own, and why."""
+        recognised = (
+            (number, loaded.data, carrier.recognise(loaded.data)) for number, (_, loaded) in enumerate(self.values)
+        )
+        own = [(number, data, found) for number, data, found in recognised if found is not None]
+        # A stream that holds more of something else is another's.
+        return own if 2 * len(own) >= len(self.values) else []
+
+    def list_gaps(self, size: int) -> Iterator[tuple[int, int]]:
+        """What stands before, between and behind them."""
+        ends = [0, *(loaded.end for _, loaded in self.values)]
+        return zip(ends, [*(start for start, _ in self.values), size], strict=True)
+
+
+def _load(wire: str) -> _Text:
+    """The JSON of a text.
 
     Raises:
         JsonError: if it cannot be read.
     """
+    stretches = find_data(wire)
+    if stretches is None:
+        return _Text([_load_object(wire)], [])
+    text = _Text([], [], is_stream=True)
+    for start, end in stretches:
+        try:
+            loaded = load(wire[start:end], 0, RULES)
+        except JsonError as error:
+            text.broken.append(((start, end), JsonError(error.kind, start + error.offset, error.reason)))
+        else:
+            loaded.end += start
+            text.values.append((start, loaded))
+    if not text.values:
+        raise text.broken[0][1]
+    return text
+
+
+def _load_object(wire: str) -> tuple[int, Loaded]:
     start = skip_space(wire, 1 if wire.startswith("\ufeff") else 0)
     if not wire.startswith("{", start) and (found := _PREFIX.match(wire, start)):
         # A bracket may begin a list, or what a host writes before an object.
@@ -145,45 +191,62 @@ def _sniff(carrier: Carrier, wire: str) -> Candidate | None:
     if not carrier.hint.search(wire, 0, LOOKED_AT):
         return None
     try:
-        _, loaded = _load(wire)
+        own = _load(wire).list_own(carrier)
     except JsonError:
         return None
-    found = carrier.recognise(loaded.data)
-    return Candidate(dialect=carrier.slug, score=found[0], why=found[1]) if found else None
+    score, why = max((found for _, _, found in own), default=(0.0, ""))
+    return Candidate(dialect=carrier.slug, score=score, why=why) if own else None
 
 
 def _identify(carrier: Carrier, wire: str) -> Identity:
     try:
-        _, loaded = _load(wire)
+        text = _load(wire)
     except JsonError:
         return Identity()
-    if carrier.recognise(loaded.data) is None:
+    own = text.list_own(carrier)
+    if not own:
         return Identity()
-    said = carrier.make(loaded.data)[0].columns
-    return Identity(conversation=said.get("conversation_id"), id=said.get("message_id"), time=said.get("sent_at"))
+    said = carrier.make(own[0][1])[0].columns
+    # A stream is no message: none of its events names it.
+    name = said.get("message_id") if len(text.values) == 1 else None
+    return Identity(conversation=said.get("conversation_id"), id=name, time=said.get("sent_at"))
 
 
 def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None = None) -> Reading:
     try:
-        start, loaded = _load(wire)
+        text = _load(wire)
     except JsonError as error:
         return _read_malformed(carrier.slug, kinds.unreadable, error.reason, min(error.offset, len(wire)), wire)
-    if carrier.recognise(loaded.data) is None:
-        return _read_malformed(carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", start, wire)
-    places = Places(wire, place(wire, start, loaded.end))
-    drafts = carrier.make(loaded.data)
+    own = text.list_own(carrier)
+    if not own:
+        return _read_malformed(
+            carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", text.values[0][0], wire
+        )
+    roots = [place(wire, start, loaded.end) for start, loaded in text.values]
+    places = Places(wire, roots[0] if len(roots) == 1 else make_list(roots))
+    drafts = [
+        draft if len(roots) == 1 else draft.move(number) for number, data, _ in own for draft in carrier.make(data)
+    ]
     # As many as there are: all together they are no longer than the wire.
     for path in [path for draft in drafts for path in draft.opened]:
         places.open(path, RULES)
     inner = _read_contents(kinds, places, drafts)
     notes = [
         kinds.around.note("text stands beside the object", (0, first, last))
-        for first, last in ((0, start), (loaded.end, len(wire)))
-        if not _SYNTAX.issuperset(wire[first:last]) and (first or wire[:last].strip() != _EVENT)
+        for first, last in text.list_gaps(len(wire))
+        if not _SYNTAX.issuperset(wire[first:last]) and not (text.is_stream and is_mute(wire[first:last]))
     ]
-    if loaded.repeated:
-        text = f"a key stands twice in one object: {quote(loaded.repeated[0])}"
-        notes.append(kinds.repeated.note(text, (0, start, loaded.end)))
+    numbers = {number for number, _, _ in own}
+    notes += [
+        kinds.around.note("an event of the stream is of another kind", (0, start, loaded.end))
+        for number, (start, loaded) in enumerate(text.values)
+        if number not in numbers
+    ]
+    notes += [kinds.broken.note(error.said, (0, *stretch)) for stretch, error in text.broken]
+    repeated = next(((start, loaded) for start, loaded in text.values if loaded.repeated), None)
+    if repeated:
+        said = f"a key stands twice in one object: {quote(repeated[1].repeated[0])}"
+        notes.append(kinds.repeated.note(said, (0, repeated[0], repeated[1].end)))
     layers = (
         Layer(id=0, kind="wire", text=wire),
         *places.layers,
@@ -198,16 +261,16 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         layers=layers,
         tree=lambda: mask_fields(
             (
-                *_grow(carrier.labels, wire, places.root),
+                *_grow(carrier.labels, wire, places.root, is_stream=text.is_stream),
                 *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
                 *grow_inner(inner.values()),
             ),
             secrets,
         ),
-        version=carrier.version_of(loaded.data),
+        version=carrier.version_of(own[0][1]),
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
         messages=tuple(_place_messages(drafts, inner, places, envelope)),
-        notes=tuple(notes),
+        notes=tuple(notes[:MAX_NOTES]),
         parsed=Opened(drafts, places, inner),
     )
 
@@ -267,7 +330,9 @@ def _place_messages(
             part += len(each.reading.messages)
 
 
-def _grow(labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node, layer: int = 0) -> tuple[Field, ...]:
+def _grow(
+    labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node, layer: int = 0, *, is_stream: bool = False
+) -> tuple[Field, ...]:
     whole = Field(
         name="message",
         label="message",
@@ -275,11 +340,14 @@ def _grow(labels: Mapping[str, tuple[str, str | None]], wire: str, root: Node, l
         span=(layer, root.start, root.end),
         children=tuple(_grow_member(labels, wire, "", member, 1, layer) for member in root.members),
     )
+    name, label = ("event", "lines of the stream") if is_stream else ("text", "text around the object")
+
+    def name_gap(each: Field) -> Field:
+        return each.replace(name=name, label=label) if each.name == "unread" else each
+
     # There is a note on what stands around the object.
-    return tuple(
-        each.replace(name="text", label="text around the object") if each.name == "unread" else each
-        for each in tile([whole], wire, syntax=_SYNTAX, layer=layer)
-    )
+    tiled = map(name_gap, tile([whole], wire, syntax=_SYNTAX, layer=layer))
+    return tuple(each.replace(children=tuple(map(name_gap, each.children))) for each in tiled)
 
 
 def _grow_member(

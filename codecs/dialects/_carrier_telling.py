@@ -66,6 +66,9 @@ class _Telling:
         self._not_offered = not_offered
         self._contents = Contents(reading, context, keys)
         self._entries = self._contents.entries
+        # The last of them under each kind and name, as far as they were looked at.
+        self._known: dict[tuple[str, str], Entry] = {}
+        self._known_size = 0
         self._put_together: list[tuple[str, Span]] = []
         # What telling notes on the message that is being told.
         self._noted: list[Note] = []
@@ -96,8 +99,17 @@ class _Telling:
             messages=tuple(messages),
             layers=tuple(self._contents.layers),
             fields=tuple(self._contents.fields),
-            entries=tuple(self._entries),
+            entries=self._list_latest(),
         )
+
+    def _list_latest(self) -> tuple[Entry, ...]:
+        """What the record established, without what it replaced itself: of a stream that is nearly all."""
+        latest: dict[tuple[str, str, str | None], Entry] = {}
+        for entry in self._entries:
+            name = (entry.kind, entry.name, entry.speaker)
+            latest.pop(name, None)
+            latest[name] = entry
+        return tuple(latest.values())
 
     def _establish(self, kind: str, name: str, value: str, message: Message) -> None:
         source, position = (self._context.record, message.part), self._context.position
@@ -145,8 +157,11 @@ class _Telling:
 
     def _find(self, kind: str, name: str) -> Entry | None:
         """What was established last under a name, by this record or before it."""
-        here = (entry for entry in reversed(self._entries) if (entry.kind, entry.name) == (kind, name))
-        return next(here, None) or self._context.find(kind, name)
+        # A stream asks for every piece: none of what it established is looked through again.
+        for entry in self._entries[self._known_size :]:
+            self._known[entry.kind, entry.name] = entry
+        self._known_size = len(self._entries)
+        return self._known.get((kind, name)) or self._context.find(kind, name)
 
     def _tell_own(self, draft: Draft, message: Message, said: Mapping[Path, list[Message]]) -> Message:
         for each in draft.gathered:

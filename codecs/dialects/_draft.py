@@ -143,6 +143,17 @@ class Draft:
         self.entries.append((kind, name, words))
         return self
 
+    def move(self, number: int) -> Draft:
+        """Let its paths lead from the list of which what it was made from is the item of that number."""
+        self.pieces = [each if each.path is None else each._replace(path=(number, *each.path)) for each in self.pieces]
+        self.notes = [(kind, text, (number, *path)) for kind, text, path in self.notes]
+        self.opened = [(number, *path) for path in self.opened]
+        self.heard = {(number, *path) for path in self.heard}
+        if self.called is not None:
+            name, path, is_of_side = self.called
+            self.called = (name, (number, *path), is_of_side)
+        return self
+
     def hide(self, hidden: Sequence[str]) -> None:
         """Leave these texts out of everything that was said: they are secret where they stand."""
         self.columns = {name: hide(value, hidden) for name, value in self.columns.items()}

@@ -86,7 +86,9 @@ class Inner:
         """
         if is_heard:
             outer = outer.replace(sender=None, receivers=(outer.sender,) if outer.sender else ())
-        return tuple(self._fill(message, outer) for message in self.reading.messages)
+        first, *others = (self._fill(message, outer) for message in self.reading.messages)
+        # What is noted on the text as a whole goes with its first message: the record around has notes of its own.
+        return (first.replace(notes=(*first.notes, *self.reading.notes)), *others)
 
     def _fill(self, message: Message, outer: Message) -> Message:
         given = {name: getattr(outer, name) for name in _GIVEN if not getattr(message, name)}
@@ -208,7 +210,7 @@ class Contents:
             if entry.source is not None and entry.source[0] == self._context.record:
                 entry = entry.replace(source=(entry.source[0], entry.source[1] + first - 1))
             self.entries.append(entry)
-        notes = inner.shift_notes(told.notes)
+        notes = inner.shift_notes((*inner.reading.notes, *told.notes))
         messages = list(inner.place(told.messages, outer, first))
         messages[0] = messages[0].replace(notes=(*messages[0].notes, *notes))
         return messages

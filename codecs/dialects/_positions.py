@@ -150,6 +150,15 @@ def place(text: str, start: int, end: int) -> Node:
     return root
 
 
+def make_list(nodes: Sequence[Node]) -> Node:
+    """The list whose items are values placed apart in one text, in this order; none of them a text or a number."""
+    for index, node in enumerate(nodes):
+        node.key = index
+    root = _Plain("", nodes[0].start, nodes[0].start, "[", nodes[0].start, nodes[-1].end)
+    root.members = nodes
+    return root
+
+
 def read_key(literal: str) -> str:
     """The string that a JSON string literal stands for."""
     if "\\" not in literal:

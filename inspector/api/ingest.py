@@ -41,6 +41,7 @@ FORMS: Final[dict[str, Form]] = {
     "application/jsonl": "ndjson",
     "application/json": None,
     "text/plain": "lines",
+    "text/event-stream": "lines",
     "text/csv": "csv",
 }
 REPLAY_WINDOW: Final = timedelta(hours=24)

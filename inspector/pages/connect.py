@@ -12,13 +12,15 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import list_api_keys
 from inspector.accounts.services import create_api_key
-from inspector.intake.models import Delivery
+from inspector.intake.models import Delivery, Sighting
 from inspector.lookups import or_404
 from inspector.threads.models import Message
 
 from .shell import render_page, require_owner, within_workspace
 
 PLACEHOLDER: Final = "YOUR-KEY"
+# Where the client is from: a wheel of this project.
+_INSTALL: Final = "# make client && pip install dist/inspector_client-*.whl\n"
 _WIRE: Final = '@a3|f0|c1|S0|d1|T1|k1|t"hello"#'
 
 
@@ -67,7 +69,8 @@ def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
     """The first delivery with a key, and of it the first message that is told."""
     slug = membership.workspace.slug
     delivery = Delivery.objects.filter(workspace=membership.workspace, sent_by_key=key).order_by("pk").first()
-    sighting = delivery.sightings.order_by("index").first() if delivery else None
+    seen = delivery.sightings.exclude(outcome=Sighting.Outcome.QUARANTINED) if delivery else Sighting.objects.none()
+    sighting = seen.order_by("index").first()
     message = (
         Message.objects.shown().filter(record=sighting.record_id).exclude(english="").order_by("part").first()
         if sighting
@@ -78,6 +81,7 @@ def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "name": key.name,
         "received": delivery.received if delivery else 0,
         "delivery_url": reverse("pages:delivery", args=[slug, delivery.pk]) if delivery else "",
+        "is_unreadable": delivery is not None and delivery.received > 0 and sighting is None,
         "english": message.english if message else "",
         "message_url": reverse("pages:message", args=[slug, message.pk]) if message else "",
     }
@@ -91,8 +95,9 @@ def list_ways(address: str, key: str) -> list[Way]:
             "curl",
             "One message a line, of any dialect. The answer accounts for every one of them.",
             f"curl {address}/api/v1/messages \\\n"
-            f'  -H "Authorization: Bearer {key}" -H "Content-Type: text/plain" \\\n'
-            f"  --data-binary $'{_WIRE}'",
+            f'  -H "Authorization: Bearer {key}" \\\n  -H "Content-Type: text/plain" \\\n'
+            # A text that begins with @ is for curl the name of a file.
+            f"  --data-binary @- <<'END'\n{_WIRE}\nEND",
         ),
         Way(
             "opentelemetry",
@@ -100,13 +105,15 @@ def list_ways(address: str, key: str) -> list[Way]:
             "For a program that is instrumented already: its spans, tool calls and texts become one trace, without a "
             "change to the program.",
             f"export OTEL_EXPORTER_OTLP_ENDPOINT={address}\n"
-            f'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20{quote(key)}"',
+            f'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20{quote(key)}"\n'
+            "# Only where the exporter speaks gRPC by default:\n"
+            "# export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
         ),
         Way(
             "python",
             "Python",
-            "Durable when it returns, and sent again as often as it must. The wheel is built by “make client”.",
-            "from inspector_client import Client\n\n"
+            "Durable when it returns, and sent again as often as it must.",
+            f"{_INSTALL}from inspector_client import Client\n\n"
             f'client = Client("{address}", "{key}")\n'
             f"receipt = client.send('{_WIRE}')\n"
             'print(receipt.stored, "stored")',
@@ -115,7 +122,7 @@ def list_ways(address: str, key: str) -> list[Way]:
             "logging",
             "Python logging",
             "Never makes the agent wait: what is logged goes from a thread of its own.",
-            "import logging\n\nfrom inspector_client import InspectorHandler\n\n"
+            f"{_INSTALL}import logging\n\nfrom inspector_client import InspectorHandler\n\n"
             'log = logging.getLogger("agent.messages")\n'
             "log.setLevel(logging.INFO)\n"
             f'log.addHandler(InspectorHandler("{address}", "{key}"))\n'

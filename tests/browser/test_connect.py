@@ -24,7 +24,7 @@ def test_the_page_says_by_itself_that_the_first_message_came(open_page: Open, ca
     for each in page.locator("pre").all():
         assert token in each.inner_text()
     expect(page.locator("#arrival")).to_contain_text("Waiting for the first message")
-    wire = re.findall(r"--data-binary \$'(.*?)'", page.locator("#way-curl").inner_text())[0]
+    (wire,) = re.findall(r"<<'END'\n(.*)\nEND$", page.locator("#way-curl").inner_text())
     headers = {"Authorization": f"Bearer {token}"}
     assert Client().post("/api/v1/messages", wire, content_type="text/plain", headers=headers).status_code == 202
     settle_all(is_examined=False)

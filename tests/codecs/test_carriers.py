@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import dialects
+from tests.codecs.cases import Case, cases
 from tests.codecs.test_laws import assert_covers
+from tests.each import for_each
 
 CLOWL = (
     '{"clowl":"0.2","mid":"m1","ts":1795248000,"p":"REQ","from":"planner","to":"executor","cid":"c1",'
@@ -28,6 +30,21 @@ def fold(size: int) -> str:
     return wire
 
 
+def stream(count: int, *, is_ended: bool = False) -> str:
+    """Events of a completion, each of which goes on; where it is ended, each second ends it."""
+    return "".join(
+        "data: "
+        + json.dumps(
+            {
+                "object": "chat.completion.chunk",
+                "choices": [{"delta": {"content": "x"}, "finish_reason": "stop" if is_ended and at % 2 else None}],
+            }
+        )
+        + "\n\n"
+        for at in range(count)
+    )
+
+
 # Of so many characters, what costs most to read.
 WORST: dict[str, Callable[[int], str]] = {
     "one long text": lambda size: call("x" * size),
@@ -38,6 +55,9 @@ WORST: dict[str, Callable[[int], str]] = {
     "a list of blocks": lambda size: json.dumps(
         {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "@a3|f0"}] * (size // 40 + 1)}}
     ),
+    "a stream of pieces": lambda size: stream(size // 110 + 1),
+    "a stream of broken events": lambda size: stream(1) + "data: {\n\n" * (size // 9),
+    "a stream that ends again and again": lambda size: stream(size // 230 + 1, is_ended=True),
     "brackets in a text": lambda size: call("[" * size),
     "text before it": lambda size: "x" * size + call("x"),
 }
@@ -90,7 +110,67 @@ def test_a_secret_of_what_is_inside_is_masked_around_it() -> None:
     assert secret not in " ".join(message.sentence for message in reading.messages)
 
 
+PLAIN = [case for case in cases("valid") if case.data["notes"] and not case.data.keys() & {"envelope", "prior", "keys"}]
+
+
+@for_each(PLAIN)
+def test_what_is_noted_on_a_text_inside_is_told_with_its_characters(case: Case) -> None:
+    alone, inside = case.decode(), dialects.decode(call(case.wire))
+    if [message.dialect for message in inside.messages[1:2]] != [alone.dialect]:
+        return  # Alone it is a guess, and inside it stays text.
+    layers = {layer.id: layer.text for layer in inside.layers}
+    found = [*inside.notes, *(note for message in inside.messages for note in message.notes)]
+    told = {(note.code, layers[note.span[0]][note.span[1] : note.span[2]] if note.span else None) for note in found}
+    for note in alone.notes:
+        # Whatever a record is in, it notes hidden characters where they were written.
+        if note.code != "text.hidden":
+            layer, start, end = note.span or (0, 0, 0)
+            assert (note.code, alone.layers[layer].text[start:end] if note.span else None) in told
+
+
 def walk(fields: Any) -> Any:
     for field in fields:
         yield field
         yield from walk(field.children)
+
+
+def test_a_stream_of_events_in_one_text_is_read_event_by_event() -> None:
+    reading = dialects.decode("\ufeff" + stream(3).replace("\n", "\r\n") + ": ping\r\ndata: [DONE]\r\n")
+    assert_covers(reading)
+    assert (reading.dialect, len(reading.messages), reading.notes) == ("chat", 3, ())
+    names = {field.name for field in reading.fields}
+    assert "unread" not in names
+    assert "event" in names
+    for message, at in zip(reading.messages, (0, 1, 2), strict=True):
+        (span,) = [span for segment in message.english for span in segment.spans if segment.text == "x"]
+        assert reading.wire[span[1] : span[2]] == '"x"'
+        assert reading.wire.count("data:", 0, span[1]) == at + 1
+
+
+def test_what_a_stream_holds_besides_is_noted_and_a_stream_of_something_else_is_prose() -> None:
+    mixed = "HTTP/1.1 200 OK\n\n" + stream(2) + 'data: {"temperature": 3}\n\ndata: hello\n\n' + stream(1)
+    reading = dialects.decode(mixed)
+    assert_covers(reading)
+    assert [(note.code, mixed[note.span[1] : note.span[2]].strip()) for note in reading.notes if note.span] == [
+        ("chat.text-around", "HTTP/1.1 200 OK\n\ndata:"),
+        ("chat.text-around", "data: hello\n\ndata:"),
+        ("chat.text-around", '{"temperature": 3}'),
+    ]
+    for other in (
+        'data: {"temperature": 3}\n\ndata: {"temperature": 4}\n\n' + stream(1),
+        "event: login\ndata: {}\n\n",
+        "id: 7\ndata:",
+    ):
+        assert dialects.decode(other).dialect == "prose", other
+
+
+def test_an_event_with_its_name_is_one_record_of_a_log_and_other_lines_stay_apart() -> None:
+    log = 'event: message\nid: 4\ndata: {"role": "user", "content": "hi"}\n\nevent: start\nnothing follows\n'
+    found = [each.wire for each in dialects.read_log([log.encode()]) if isinstance(each, dialects.LogRecord)]
+    assert found == [log.partition("\n\n")[0], "event: start", "nothing follows"]
+    assert dialects.decode(found[0] or "").messages[0].sentence == "The user says: “hi”."
+
+
+def test_a_stream_establishes_no_more_than_what_holds_at_its_end() -> None:
+    told = dialects.tell(dialects.read(stream(400)), dialects.Context(), dialects.NoKeys())
+    assert len(told.entries) < 10

@@ -81,7 +81,8 @@ def test_lines_of_other_programs_stay_prose(line: Any) -> None:
 
 
 ODD = (None, True, 5, 1.5, "", "x", [], [None], {}, {"type": []}, {"type": "text", "text": 5}, [{"type": "image"}])
-VALID = [case for case in cases("valid") if case.dialect == "chat"]
+# A stream of events is no JSON; each of its events is here by itself.
+VALID = [case for case in cases("valid") if case.dialect == "chat" and case.wire.startswith(("{", "["))]
 
 
 @for_each(VALID)

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from .._dialect import Block, no_block
+from .._events import OpenEvent
 from .._registry import all_dialects
 from .envelopes import has_time
 from .tape import Tape
@@ -150,6 +151,7 @@ def _openers() -> tuple[tuple[str, Opens], ...]:
     return tuple((dialect.slug, dialect.opens) for dialect in all_dialects() if dialect.opens is not no_block)
 
 
+_EVENTS: tuple[tuple[str, Opens], ...] = (("event", OpenEvent.open),)
 _BRACED: tuple[tuple[str, Opens], ...] = ((JSON, ObjectBlock.open),)
 
 
@@ -241,9 +243,10 @@ def open_block(line: str, cut: dict[str, int], failed: dict[str, int], position:
         position: the offset.
     """
     head = line.lstrip()[:1]
-    if not head or (head.isascii() and head.isalnum() and "{" not in line and not _MARK.match(line)):
+    is_event = OpenEvent.open(line) is not None
+    if not head or (head.isascii() and head.isalnum() and "{" not in line and not _MARK.match(line) and not is_event):
         return None
-    for opener, opens in (_BRACED if head == "{" else ()) + _openers():
+    for opener, opens in _EVENTS if is_event else (_BRACED if head == "{" else ()) + _openers():
         block = None if opener in failed else opens(line)
         if block is not None:
             return Opened(opener, block, opens if cut.get(opener, 0) > position else None, head in "{@")

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._carrier import Carrier, make_dialect
+from .._dialect import Reply
 from .._draft import Draft
 from .._jsonrpc import Call, find_replies, list_calls
-from .._record import NoteKind
+from .._record import Message, NoteKind
 from .answers import STATE_UNKNOWN, draft_answer, draft_object
 from .calls import NO_MESSAGE, draft_call, draft_sending
 from .shapes import find_request, find_shape, find_version, unwrap
@@ -95,6 +96,20 @@ def _find_version(data: Any) -> str | None:
     return next(filter(None, (find_version(find_request(spot) or unwrap(spot)) for spot in spots)), None)
 
 
+def _reply(message: Message) -> Sequence[Reply]:
+    """As all of JSON-RPC; where that request is not here, the message that a task repeats: a client that knows no
+    conversation yet, or that asks for a task, names none, so that its request stands elsewhere."""
+    by_id, repeated = find_replies(message), message.attributes.get("repeats")
+    if repeated is None:
+        return by_id
+    return (
+        *by_id[: message.parent_id is not None],
+        Reply(whom="message-id", basis="explicit", why=_REPEATS, value=repeated),
+    )
+
+
+_REPEATS = "its task repeats that message"
+
 DIALECT = make_dialect(
     Carrier(
         slug="a2a",
@@ -104,7 +119,7 @@ DIALECT = make_dialect(
         hint=_HINT,
         recognise=_recognise,
         make=_make,
-        replies=find_replies,
+        replies=_reply,
         labels=LABELS,
         notes=(ID_MISSING, NO_MESSAGE, STATE_UNKNOWN),
         glossary=GLOSSARY,

@@ -103,6 +103,7 @@ def _draft_task(spot: Spot, shape: str, call: Call | None) -> Draft:
         message_id=message.find("messageId"),
         status=word,
         content=content,
+        attributes=_find_repeated(spot),
         **read_time(status),
     )
     _begin(draft, spot, call).say(", that ")
@@ -123,6 +124,14 @@ def _draft_task(spot: Spot, shape: str, call: Call | None) -> Draft:
     if word not in STATES:
         draft.note(STATE_UNKNOWN, f"the task is in a state that A2A does not have: {quote(written)}", status.path)
     return draft.say(".")
+
+
+def _find_repeated(task: Spot) -> dict[str, Any]:
+    """The id of the last message to the agent that a task repeats."""
+    said = [
+        item.find("messageId") for item in task.at("history").items if ROLES.get(str(item.at("role").value)) == "user"
+    ]
+    return {"repeats": said[-1]} if said and said[-1] else {}
 
 
 def _say_artifact(draft: Draft, artifact: Spot, words: str) -> None:

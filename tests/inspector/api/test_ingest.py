@@ -45,6 +45,7 @@ def counts(response: Any) -> tuple[int, int, int, int]:
         ("application/json", b'"a"', 1),
         ("text/plain", b"one\ntwo\n\nthree", 3),
         ("text/plain; charset=utf-8", b"one\n", 1),
+        ("text/event-stream", b'event: a\ndata: {"n":1}\n\ndata: {"n":2}\n\n', 2),
         ("text/csv", b"raw,from\nhello,ada\nbye,bob\n", 2),
     ],
 )

@@ -51,3 +51,21 @@ def test_a_task_is_asked_for_worked_on_and_completed(cast: Cast) -> None:
         ("", "planner", "done"),
         ("t1", "planner", "done"),
     ]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversation(
+    cast: Cast, *, is_late: bool
+) -> None:
+    """A client knows no conversation before the agent gives one, and asks for a task by its id alone."""
+    first = {name: value for name, value in say("Count", "user", "m1").items() if name != "contextId"}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": first}}
+    given = answer("task", id="t1", status={"state": "completed"}, history=[say("Count", "user", "m1", taskId="t1")])
+    lines = [line(1, "planner", asked), line(2, "counter", given)]
+    for at in (1, 0) if is_late else (0, 1):
+        deliver(cast, lines[at].encode(), name=f"{at}.jsonl")
+        settle_all(is_examined=False)
+    request, result = Message.objects.order_by("order_time")
+    assert request.conversation_id != result.conversation_id
+    assert (result.parent, result.parent_basis) == (request.pk, "explicit")
+    assert result.parent_why == "its task repeats that message; it is in another conversation"
