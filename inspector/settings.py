@@ -76,12 +76,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "inspector.logs.RequestIdMiddleware",
     "inspector.effort.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "inspector.accounts.idleness.IdlenessMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "inspector.api.probes.HostMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
     "inspector.pages.unreadable.UnreadableMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -356,13 +357,21 @@ CELERY_BEAT_SCHEDULE = {
 # A worker waits for its broker as long as it takes.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 
+LOG_FORMAT = env.str("LOG_FORMAT", "line")
+if LOG_FORMAT not in ("line", "json"):
+    raise RefusedStartError("LOG_FORMAT is neither line nor json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "inspector.logs.LineFormatter"}},
+    "formatters": {"line": {"()": f"inspector.logs.{'Json' if LOG_FORMAT == 'json' else 'Line'}Formatter"}},
+    "filters": {"away": {"()": "inspector.logs.AwayFilter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
-    "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
+        "celery.beat": {"filters": ["away"]},
+    },
 }
 
 # How long a lease on a job lasts without being renewed. A worker that dies loses it at once, by its database session.
