@@ -18,6 +18,7 @@ from inspector.starting import (
     check_secret,
     check_shared_settings,
     check_single_sign_on,
+    needing_state,
 )
 
 env = Environment()
@@ -29,7 +30,8 @@ DEBUG = env.bool("DEBUG", False)
 _given_secret: str = env.str("SECRET_KEY", "")
 if _given_secret:
     check_secret("SECRET_KEY", _given_secret)
-SECRET_KEY = _given_secret or read_or_make_secret(STATE_DIR / "secret_key")
+with needing_state(STATE_DIR):
+    SECRET_KEY = _given_secret or read_or_make_secret(STATE_DIR / "secret_key")
 # What the keys held in escrow are sealed with. Without the setting it is in a file, made when the first key is added.
 KEYRING_KEY: str = env.str("INSPECTOR_KEYRING_KEY", "")
 KEYRING_KEY_FILE = STATE_DIR / "keyring_key"
@@ -116,7 +118,8 @@ TEMPLATES = [
 def _read_database_url() -> str:
     """The address of the database: the environment's, else that of the embedded server that is running now."""
     written = STATE_DIR / "database_url"
-    return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
+    with needing_state(STATE_DIR):
+        return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
 
 
 def _spell_database(variable: str, url: str) -> dict[str, Any]:

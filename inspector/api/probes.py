@@ -15,7 +15,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import Error, connection
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.middleware.common import CommonMiddleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -32,7 +32,7 @@ TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 class HostMiddleware(CommonMiddleware):
     """Refuses requests for a foreign host, but those of a supervisor, which asks by whatever address it knows."""
 
-    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
         """As Django's own does, which asks for the host first."""
         return None if request.path_info in PATHS else super().process_request(request)
 
