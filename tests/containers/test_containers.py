@@ -36,7 +36,8 @@ BATCHES, BATCH = 200, 10
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     one = Stack(tmp_path_factory.mktemp("stack"))
     try:
-        one.run("build")
+        # Every service of the product has the same image.
+        one.run("build", "web")
         one.run("up", "-d")
         one.wait_until_well()
         yield one
