@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from celery import current_app
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
@@ -23,6 +22,7 @@ from django.utils import timezone
 
 from inspector.embedded.binaries import OLDEST_MAJOR
 from inspector.intake.measures import list_measures
+from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.schema import list_applied, list_newer
 from inspector.trail.guard import ask_guard
@@ -92,8 +92,7 @@ def check_broker() -> Iterator[str]:
     if not settings.CELERY_BROKER_URL:
         return
     try:
-        with current_app.connection_for_write() as line:
-            line.ensure_connection(max_retries=1, timeout=5)
+        reach_broker()
     except Exception as error:  # noqa: BLE001  # each transport has its own
         yield (
             f"The broker does not answer ({type(error).__name__}): start it, or correct CELERY_BROKER_URL. Nothing is "
