@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: venv-dev node-dev ## run the tests on a PostgreSQL of their own, but for t
 
 test-long: venv-dev ## run the long ones: crashes, failpoints, all themes and widths, growth, memory, PostgreSQL 15
 	@PYTHONDONTWRITEBYTECODE= exec $(IN_VENV) -m pytest -n auto --dist worksteal -m long $(ARGS)
+
+compose-test: venv-dev ## build docker-compose.yml and run it by a container engine, which root on Debian installs; skipped where there is none
+	@COMPOSE_TEST=1 .ci/engine $(IN_VENV) -m pytest -m '' -x -v tests/containers $(ARGS) || { status=$$?; [ $$status -eq 75 ] && echo "compose-test: SKIPPED, nothing was run."; [ $$status -eq 75 ]; }
 
 lint: venv-dev node-dev ## check format, rules, types, the directions of imports, templates, migrations and settings
 	$(IN_VENV) -m ruff format --check $(PATHS)

@@ -4,6 +4,8 @@ An address that takes more says so itself (`takes_large_bodies`): it asks who se
 its own. Everywhere else a body has one length, declared, of at most a mebibyte.
 """
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Callable
 from contextlib import suppress

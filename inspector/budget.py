@@ -6,6 +6,8 @@ all. What is whole has addresses of its own: the bytes of a record (`/records/{i
 nothing. The rows of a page (`results`) are never left out, for the cursor goes on behind them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The Celery application: it wakes workers for the job rows in PostgreSQL, and runs what is periodic."""
 
+from __future__ import annotations
+
 import os
 
 from celery import Celery

@@ -10,6 +10,8 @@ Numbered series are told apart by people at a glance: names that differ in a dig
 `worker-1` and `worker-2`, `agent-a` and `agent-b`, are no slips.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import defaultdict

@@ -4,6 +4,8 @@ Whatever goes through many rows, messages or fields for an answer asks at each (
 step is bounded by the bytes that it may read. Outside of a request, as in a worker, nothing is bounded here.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext

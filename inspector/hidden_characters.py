@@ -4,6 +4,8 @@ What renders as nothing, reorders its neighbours or has no agreed shape is shown
 variation selectors inside an emoji are left alone: there they are seen by what they do.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Mapping

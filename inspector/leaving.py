@@ -5,6 +5,8 @@ lines of the requests under way. What only reads is ended; what writes goes on t
 because all was said. What is computed between two statements ends where it asks (`effort`).
 """
 
+from __future__ import annotations
+
 import socket
 import threading
 import time

@@ -1,10 +1,64 @@
-"""Log lines: one event, one line, whatever hostile text an event carries."""
+"""Log lines: one event, one line, whatever hostile text an event carries, with the ids of what it is about.
 
+A request, a delivery and a job have ids. Whoever begins to work on one says so (`about`), and every line until the end
+of that bears its id, in the web server as in the worker: the lines of a delivery are found by its id everywhere.
+"""
+
+from __future__ import annotations
+
+import json
 import logging
 import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
+from django.http import HttpRequest, HttpResponseBase
+
 from inspector.tokens import hide_tokens
+
+_about: ContextVar[Mapping[str, str]] = ContextVar("about", default={})  # noqa: B039  # nobody changes it
+# What a proxy may call a request.
+_REQUEST_ID: Final = re.compile(r"[\w-]{8,64}", re.ASCII)
+ABOUT: Final = "inspector.about"
+
+
+@contextmanager
+def about(**ids: object) -> Iterator[None]:
+    """Until the end of the block, every line of this thread bears these ids too."""
+    before = _about.get()
+    note_about(**ids)
+    try:
+        yield
+    finally:
+        _about.set(before)
+
+
+def note_about(**ids: object) -> None:
+    """From here on, until the end of the block of `about` around it, every line bears these ids too."""
+    _about.set({**_about.get(), **{name: str(value) for name, value in ids.items()}})
+
+
+class RequestIdMiddleware:
+    """Gives each request its id: that of the proxy before it (`X-Request-Id`), else a new one. The answer bears it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request."""
+        given = request.headers.get("X-Request-Id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        with about(request=request_id):
+            answer = self._get_response(request)
+            # For the line of the access log, which is written when all is over.
+            request.META[ABOUT] = _about.get()
+        answer["X-Request-Id"] = request_id
+        return answer
+
 
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -31,4 +85,40 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as exactly one line, without the tokens that it may quote."""
-        return escape_controls(hide_links(hide_tokens(super().format(record))))
+        ids = "".join(f" {name}={value}" for name, value in _about.get().items())
+        return escape_controls(hide_links(hide_tokens(super().format(record)) + ids))
+
+
+class JsonFormatter(logging.Formatter):
+    """The same as an object of JSON: time, level, logger, message, the ids, and traceback where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as exactly one line, without the tokens that it may quote."""
+        said = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{record.msecs:03.0f}Z",
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_about.get(),
+        }
+        if record.exc_info:
+            said["traceback"] = self.formatException(record.exc_info)
+        return json.dumps({name: hide_links(hide_tokens(text)) for name, text in said.items()})
+
+
+class AwayFilter(logging.Filter):
+    """Of a beat whose broker is away: one line a minute that says so, and not a traceback every two seconds."""
+
+    SECONDS: Final = 60.0
+    _said_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is to be written, shortened where it is a failure to send."""
+        if not record.exc_info:
+            return True
+        if record.created - self._said_at < self.SECONDS:
+            return False
+        self._said_at = record.created
+        record.msg, record.args = "The broker takes nothing, and workers look by themselves: %s", (record.exc_info[1],)
+        record.exc_info = None
+        return True

@@ -1,5 +1,7 @@
 """Conditions that Django's query language has no words for, and the 404 where an address names what is not there."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 

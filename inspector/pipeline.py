@@ -19,6 +19,8 @@ rest goes on. Every transaction locks in one order: records, framing's and readi
 traces, their jobs, the totals of agents, the delivery, and last the trail of the workspace.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 import time
@@ -40,6 +42,7 @@ from inspector.intake.staging import discard_expired
 from inspector.intake.waking import wake
 from inspector.keyring.services import remove_expired_keys
 from inspector.ledger.sequencing import enter_new
+from inspector.logs import about
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
@@ -61,6 +64,7 @@ TOGETHER: dict[str, int] = {
     Job.Kind.TRACE: 50,
     Job.Kind.EXAMINE: 50,
 }
+OF_DELIVERIES = frozenset({Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.WEIGH})
 # What goes after reading and has a share of the time.
 AFTER_READING = (
     *(Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE),
@@ -130,9 +134,17 @@ _turns = Turns()
 
 def run_job(job: Job) -> None:
     """Do one slice of a leased job; whatever goes wrong is noted on its row."""
-    with jobs.working_on(job):
+    of = "delivery" if job.kind in OF_DELIVERIES else "subject"
+    with about(job=job.pk, kind=job.kind, **{of: job.subject}), jobs.working_on(job):
         try:
+            began = time.monotonic()
             STEPS[job.kind](job)
+            logger.log(
+                logging.INFO if job.kind in OF_DELIVERIES else logging.DEBUG,
+                "a slice of %d jobs took %.0f ms",
+                1 + len(job.companions),
+                1000 * (time.monotonic() - began),
+            )
         except jobs.LostLeaseError:
             logger.warning("job %s has been taken over by another worker", job.pk)
         except Exception as error:

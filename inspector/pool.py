@@ -1,5 +1,7 @@
 """The WSGI entry of the processes behind the front: what the front says of a request is true, and it alone says it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import Any
 

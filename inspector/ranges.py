@@ -1,5 +1,7 @@
 """One range of the bytes of a download, as RFC 9110 (sections 13.1.5 and 14) has it: for API and pages alike."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -5,6 +5,8 @@ that killed its worker, is read record by record. Each step keeps its checkpoint
 lock order is that of `pipeline`.
 """
 
+from __future__ import annotations
+
 import logging
 import uuid
 from collections import defaultdict

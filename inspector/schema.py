@@ -3,6 +3,8 @@
 Migrations are compared by their numbers: of those that were squashed only numbers are left.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 

@@ -3,19 +3,25 @@
 gunicorn reads this by `--config=python:inspector.server`.
 """
 
+from __future__ import annotations
+
+import logging
 import os
 from typing import Any
 
 from gunicorn.glogging import Logger
 
-from inspector.logs import hide_links
+from inspector.logs import ABOUT, about, hide_links
+
+# `on_starting` reads the settings before the application's module could say which they are.
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 
 # Nobody waits longer for a page, and a statement that nobody waits for any more ends. Workers have no such limit.
 raw_env = [f"DATABASE_STATEMENT_SECONDS={os.environ.get('DATABASE_STATEMENT_SECONDS') or 60}"]
 accesslog = "-"
 # The path without its query, which may hold what somebody searched for, who asked, and of an API key its prefix.
 access_log_format = (
-    '%(h)s %(t)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'
+    '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'
 )
 
 
@@ -27,6 +33,11 @@ class AccessLogger(Logger):  # type: ignore[misc]  # its base has no types
         atoms: dict[str, Any] = super().atoms(resp, req, environ, request_time)
         atoms["U"] = hide_links(atoms["U"] or "")
         return atoms
+
+    def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
+        """The line bears the ids of what the request was about."""
+        with about(**environ.get(ABOUT, {})):
+            super().access(resp, req, environ, request_time)
 
 
 logger_class = AccessLogger
@@ -40,6 +51,10 @@ def on_starting(server: Any) -> None:
     import django
 
     django.setup()
+    # One form for every line of a process, with its time.
+    for log in (server.log.error_log, server.log.access_log):
+        for handler in log.handlers:
+            handler.setFormatter(logging.getLogger().handlers[0].formatter)
     from inspector.schema import refuse_newer_schema
 
     refuse_newer_schema()

@@ -18,6 +18,7 @@ from inspector.starting import (
     check_secret,
     check_shared_settings,
     check_single_sign_on,
+    needing_state,
 )
 
 env = Environment()
@@ -29,7 +30,8 @@ DEBUG = env.bool("DEBUG", False)
 _given_secret: str = env.str("SECRET_KEY", "")
 if _given_secret:
     check_secret("SECRET_KEY", _given_secret)
-SECRET_KEY = _given_secret or read_or_make_secret(STATE_DIR / "secret_key")
+with needing_state(STATE_DIR):
+    SECRET_KEY = _given_secret or read_or_make_secret(STATE_DIR / "secret_key")
 # What the keys held in escrow are sealed with. Without the setting it is in a file, made when the first key is added.
 KEYRING_KEY: str = env.str("INSPECTOR_KEYRING_KEY", "")
 KEYRING_KEY_FILE = STATE_DIR / "keyring_key"
@@ -76,12 +78,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "inspector.logs.RequestIdMiddleware",
     "inspector.effort.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "inspector.accounts.idleness.IdlenessMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "inspector.api.probes.HostMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
     "inspector.pages.unavailable.UnreadableMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -116,7 +119,8 @@ TEMPLATES = [
 def _read_database_url() -> str:
     """The address of the database: the environment's, else that of the embedded server that is running now."""
     written = STATE_DIR / "database_url"
-    return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
+    with needing_state(STATE_DIR):
+        return env.str("DATABASE_URL", "") or (written.read_text().strip() if written.is_file() else "")
 
 
 def _spell_database(variable: str, url: str) -> dict[str, Any]:
@@ -357,13 +361,21 @@ CELERY_BEAT_SCHEDULE = {
 # A worker waits for its broker as long as it takes.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 
+LOG_FORMAT = env.str("LOG_FORMAT", "line")
+if LOG_FORMAT not in ("line", "json"):
+    raise RefusedStartError("LOG_FORMAT is neither line nor json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "inspector.logs.LineFormatter"}},
+    "formatters": {"line": {"()": f"inspector.logs.{'Json' if LOG_FORMAT == 'json' else 'Line'}Formatter"}},
+    "filters": {"away": {"()": "inspector.logs.AwayFilter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
-    "loggers": {"axes": {"level": "WARNING"}, "celery": {"level": "WARNING"}},
+    "loggers": {
+        "axes": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
+        "celery.beat": {"filters": ["away"]},
+    },
 }
 
 # How long a lease on a job lasts without being renewed. A worker that dies loses it at once, by its database session.

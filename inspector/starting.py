@@ -4,8 +4,12 @@ Each refusal is one sentence on the error stream and exit status 1. It names the
 address of a database holds a password.
 """
 
+from __future__ import annotations
+
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -61,6 +65,24 @@ def check_secret(name: str, secret: str) -> None:
             f"{name} can be guessed: set at least {MIN_SECRET_LENGTH} random characters, for example the output of "
             "`openssl rand -hex 32`."
         )
+
+
+@contextmanager
+def needing_state(folder: Path) -> Iterator[None]:
+    """Refuse a start whose state folder cannot be used, or holds what nobody wrote.
+
+    Raises:
+        RefusedStartError: with what to do.
+    """
+    try:
+        yield
+    except UnicodeDecodeError:
+        reason = "a file in it is garbled: put secret_key back from a backup, and remove database_url"
+    except OSError as error:
+        reason = f"{error.strerror}: let this user own it, or name another by INSPECTOR_STATE_DIR"
+    else:
+        return
+    raise RefusedStartError(f"The state folder {folder} cannot be used, {reason}.")
 
 
 def check_shared_settings(*, database_host: str, given: Mapping[str, str]) -> None:

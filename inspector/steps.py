@@ -3,6 +3,8 @@
 A step goes on from the checkpoint of its job, and ends the job or gives it back before its slice is over.
 """
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections.abc import Callable

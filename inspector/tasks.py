@@ -1,5 +1,7 @@
 """The Celery tasks. What is to be done stands in the job rows; a task only has somebody look at them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from celery import shared_task

@@ -4,6 +4,8 @@ The loader that Django has goes through a regular expression for each; this one 
 time. What it cannot read, such as `infinity` or another DateStyle, goes the way that it went before.
 """
 
+from __future__ import annotations
+
 from datetime import datetime, tzinfo
 from typing import Any, ClassVar
 

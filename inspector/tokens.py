@@ -6,6 +6,8 @@ of nearly all. What is found is hidden behind an alias: marks, and a short diges
 which the same token is known again and nothing else of it. Placeholders of manuals are no tokens.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import re

@@ -5,6 +5,8 @@ such a case: until autovacuum has looked, up to a minute later, one look-up by i
 table that has grown manifold since it was last looked at is analyzed by whoever works on it.
 """
 
+from __future__ import annotations
+
 import time
 from typing import Final
 

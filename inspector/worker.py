@@ -4,6 +4,8 @@ It does all that is periodic too, beside any number of others: of what is due ea
 who would sweep or tidy at the same time one does.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import logging
 import os

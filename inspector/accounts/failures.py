@@ -1,5 +1,7 @@
 """Sign-ins that failed: an entry in the trail of each workspace whose member was named, and a line in the log."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """When a session ends by itself: unused for too long, or too long after its sign-in."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from typing import Any, Final

@@ -4,6 +4,8 @@ An invitation names nobody who has an account. Whoever has the link and is signe
 makes an account, under a name that is free. So nobody comes into a workspace by what another workspace did.
 """
 
+from __future__ import annotations
+
 import secrets
 from datetime import timedelta
 from typing import Final

@@ -1,5 +1,7 @@
 """Passwords that are long, on no list, and guessed first: of few different characters, or of words that lie near."""
 
+from __future__ import annotations
+
 import re
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """Second factors, as allauth keeps them: codes of an app, passkeys and recovery codes; and who must have one."""
 
+from __future__ import annotations
+
 import base64
 import re
 from io import BytesIO

@@ -1,5 +1,7 @@
 """Reads of accounts: who a key or a session is, and what they may see."""
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import uuid

@@ -1,5 +1,7 @@
 """Writes of accounts: workspaces, members, channels, keys and sign-in links. Each is one transaction."""
 
+from __future__ import annotations
+
 import hashlib
 import secrets
 import uuid

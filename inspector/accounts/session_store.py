@@ -1,5 +1,7 @@
 """Django's sessions in the database, each row with whose it is: the engine that `SESSION_ENGINE` names."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

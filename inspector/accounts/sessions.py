@@ -1,5 +1,7 @@
 """Who a session belongs to: the person together with their memberships, which every page asks for, in one statement."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.contrib.auth.backends import BaseBackend

@@ -1,5 +1,7 @@
 """How a sign-in begins and ends: the second factor between, then a session and an entry in the audit log."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -4,6 +4,8 @@ A person of the provider is an account of their own: nobody comes into one that 
 the provider gives. Roles that were given here by hand stay; those that groups gave are looked at anew at each sign-in.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Mapping
 from typing import Any, NoReturn

@@ -3,6 +3,8 @@
 Nothing of an archived workspace is deleted: its members read it as before, for its records and verdicts are evidence.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

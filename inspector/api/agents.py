@@ -1,5 +1,7 @@
 """GET agents: the directory by keyset, and one agent with whom it talks to and what it declares."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, ClassVar, Final
 

@@ -1,5 +1,7 @@
 """The backlog: in how many seconds what is posted now is told, by what waits before it and the measured pace."""
 
+from __future__ import annotations
+
 import time
 from datetime import timedelta
 from typing import Final

@@ -1,5 +1,7 @@
 """Request bodies as streams of plain bytes: chunked or sized, gzip or zstd, never whole in memory."""
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress

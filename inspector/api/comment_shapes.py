@@ -1,5 +1,7 @@
 """Comments as the API shows them: what the pages say of each, without what a program may not see."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Comments: lists of them, one with its history, and what a key says in the name of the member who made it."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from datetime import datetime

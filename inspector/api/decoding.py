@@ -1,5 +1,7 @@
 """POST decode and encode: the codecs over HTTP. Nothing that is sent here is stored, and nothing of it is logged."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, ClassVar, Final

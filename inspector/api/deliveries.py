@@ -1,5 +1,7 @@
 """GET deliveries, one of them, and the exact bytes of a record."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from typing import ClassVar

@@ -1,5 +1,7 @@
 """The API's manual in a browser, and its description (OpenAPI 3.1), with the shapes of the normalised record in it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.views.generic import TemplateView

@@ -4,6 +4,8 @@ What is misspelt, of another type or out of range is refused by name, as with th
 that is silently passed over would let a sender believe that it was done.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Erasures: an owner's acts, which a key with the scope for it does in their name."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, ClassVar, Final
 

@@ -1,5 +1,7 @@
 """Exports over the API: asked for, followed, downloaded, stopped. Their files are those of the pages."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, ClassVar, Final
 

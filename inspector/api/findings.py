@@ -1,5 +1,7 @@
 """Findings: the list, one with its history, and an act on it: a person's, which a key does in their name."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """POST /api/v1/messages: take a body in, record by record, and answer when it is durable. GET: search."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 from contextlib import closing
@@ -21,6 +23,7 @@ from inspector.intake.containers import Arrival
 from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
+from inspector.logs import note_about
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
@@ -103,6 +106,7 @@ class MessagesView(Endpoint):
         body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
             delivery = take_body(request, key, channel, form, token, look_at_beginning(body, form))
+        note_about(delivery=delivery.pk)
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
 
     @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)

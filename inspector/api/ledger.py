@@ -1,5 +1,7 @@
 """The ledger: its checkpoints, proofs that something is in it and that it only grew, and signatures of witnesses."""
 
+from __future__ import annotations
+
 import base64
 from typing import Any, ClassVar, Final
 

@@ -1,5 +1,7 @@
 """GET live: the messages that were told since a cursor, each once, for programs that follow a workspace."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema

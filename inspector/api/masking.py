@@ -4,6 +4,8 @@ What is secret is what the codecs mask: the leaves of the field tree that say so
 so that every span of the tree still points at its place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

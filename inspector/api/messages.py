@@ -1,5 +1,7 @@
 """GET messages and conversations: lists by keyset, and each in full."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import islice

@@ -1,5 +1,7 @@
 """What a list is narrowed to by a parameter: the channel, agent or conversation of that name, which has to be there."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final

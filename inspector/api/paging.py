@@ -4,6 +4,8 @@ A list with pages is in an order in which no row moves, so that a walk misses an
 order that moves, such as the latest activity first, gives one page alone.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime

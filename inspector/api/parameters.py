@@ -4,6 +4,8 @@ What is misspelt or out of range is refused by name. A parameter that is silentl
 believe in a filter that was never applied.
 """
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Mapping, Sequence

@@ -4,6 +4,8 @@ The numbers of `/metrics` are sums over all workspaces and name none of them. Th
 `METRICS_TOKEN` only a request that comes straight from it is answered, and whatever came through a proxy is not.
 """
 
+from __future__ import annotations
+
 import hmac
 import ipaddress
 import threading
@@ -13,16 +15,26 @@ from typing import Final
 
 from django.conf import settings
 from django.db import Error, connection
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
+from django.middleware.common import CommonMiddleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from inspector.intake import measures
 
+PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
 # Asked more often, the numbers are the same again: counting deliveries reads all of them.
 FRESH_SECONDS: Final = 5.0
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class HostMiddleware(CommonMiddleware):
+    """Refuses requests for a foreign host, but those of a supervisor, which asks by whatever address it knows."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        """As Django's own does, which asks for the host first."""
+        return None if request.path_info in PATHS else super().process_request(request)
 
 
 @never_cache

@@ -1,5 +1,7 @@
 """Errors as problem documents (RFC 9457), each saying what happened and what to do."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any

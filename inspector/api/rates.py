@@ -4,6 +4,8 @@ What a key may send stands in its row. A process takes a second's worth out of i
 statement a second and not one a request.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 import time

@@ -1,5 +1,7 @@
 """The receipt of a delivery: what was received, and what became of it."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """JSON as the codecs write it: numbers that JSON has not become text, lone surrogates their escapes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Reviews as the API shows them: queues, items and verdicts, of which a program learns what anybody may know."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Reviews: queues with their progress, their items, and acts of a key in the name of the member who made it."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from typing import Any, ClassVar, Final

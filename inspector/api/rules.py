@@ -1,5 +1,7 @@
 """GET rules, channels and saved searches: what a query or a filter can name in the workspace."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, ClassVar, Final
 

@@ -1,5 +1,7 @@
 """Audit samples: the list of them, one with its seed and strata, what it drew, and drawing one."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from typing import Any, ClassVar, Final

@@ -1,5 +1,7 @@
 """GET the sequence of a conversation: a window of its timeline as arrows, messages alike in a row taken together."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, ClassVar, Final
 

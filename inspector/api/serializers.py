@@ -1,5 +1,7 @@
 """The shapes of what the API answers with, for the schema and for readers of it."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field

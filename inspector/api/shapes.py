@@ -1,5 +1,7 @@
 """The normalised record as JSON schemas, worked out from the codecs' own values, so that neither can drift."""
 
+from __future__ import annotations
+
 import types
 import typing
 from collections.abc import Mapping

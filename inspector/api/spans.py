@@ -5,6 +5,8 @@ Protobuf is stored as OTLP's own JSON, a span a line with its resource and scope
 of the body as it was received.
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 from collections.abc import Iterator

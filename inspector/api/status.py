@@ -1,5 +1,7 @@
 """What the API allows, and what it says where there is nothing."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from django.conf import settings

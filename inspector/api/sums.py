@@ -1,5 +1,7 @@
 """GET facets and totals: how the messages that a query means are spread, and how much there is of everything."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema

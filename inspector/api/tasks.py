@@ -1,5 +1,7 @@
 """GET the tasks of a conversation, with its measures, as of a moment."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,5 +1,7 @@
 """GET traces, and windows of trees: of a trace or a conversation, as rows or as bars over time."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final

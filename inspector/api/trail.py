@@ -1,5 +1,7 @@
 """The trail: who did what, when and on what, newest first; read by keys with the scope for it."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema

@@ -1,5 +1,7 @@
 """The shapes of traces and of windows of trees, for the schema and for readers of it."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from rest_framework import serializers

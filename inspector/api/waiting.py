@@ -4,6 +4,8 @@ The records are durable before the waiting begins, and nothing is locked while i
 now and then. A process lends two of its threads to it at most; whoever comes third is answered at once.
 """
 
+from __future__ import annotations
+
 import re
 import threading
 import time

@@ -1,5 +1,7 @@
 """The withdrawal of a delivery: a person's act, which a key with the scope for it does in their name."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from collections.abc import Callable

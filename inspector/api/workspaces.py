@@ -1,5 +1,7 @@
 """The workspace of a key: what it is called, renaming and archiving it, and making another."""
 
+from __future__ import annotations
+
 import logging
 from typing import Any, ClassVar, Final
 

@@ -1,5 +1,7 @@
 """What auditors say of agents: what one is called, and that it is one with another; with who, when and why, undone."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any

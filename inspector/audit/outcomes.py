@@ -1,5 +1,7 @@
 """What was asked of agents and what came of it: their tasks counted, for the rows of the directory and the graph."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,5 +1,7 @@
 """What an overview and the navigation say of findings, of sign-offs, and of what there is at all."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

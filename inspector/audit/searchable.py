@@ -1,5 +1,7 @@
 """What audit adds to the search language."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The trail, as reviews and findings write to it and auditors read it; the table is `inspector.trail`, far below."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Final
 

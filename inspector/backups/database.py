@@ -1,5 +1,7 @@
 """The database as a backup sees it: PostgreSQL's own programs, and the rows of each table."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Making a backup: the dump of one snapshot, and the manifest that counts the same snapshot."""
 
+from __future__ import annotations
+
 import base64
 import os
 import shutil

@@ -4,6 +4,8 @@ The manifest counts the rows of each table in the snapshot that was dumped, name
 holds the dump's SHA-256. A folder without a manifest is a backup that was not finished.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from dataclasses import asdict, dataclass

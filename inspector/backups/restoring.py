@@ -1,5 +1,7 @@
 """Restoring a backup into an empty database: all of it or nothing, counted afterwards."""
 
+from __future__ import annotations
+
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence

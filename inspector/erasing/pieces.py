@@ -7,6 +7,8 @@ have come to rest, the rest goes (`_forget_rest`): earlier wordings there, findi
 messages, and what deliveries without records said of themselves. Only then is an erasure finished.
 """
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections.abc import Collection, Sequence

@@ -1,5 +1,7 @@
 """What is to be erased: counted beforehand, asked for with a reason; and what has become too old."""
 
+from __future__ import annotations
+
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta

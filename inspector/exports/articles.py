@@ -1,5 +1,7 @@
 """The records of a report, one article each: English, raw, fields, notes, findings and comments, a window at a time."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import uuid

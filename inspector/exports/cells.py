@@ -5,6 +5,8 @@ by the rules of the RFC, and lines end with CR LF. What cannot be seen, or not b
 controls as their symbols, the rest as escapes. CSV is for reading; what must be exact is in JSON Lines.
 """
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import io

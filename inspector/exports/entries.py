@@ -1,5 +1,7 @@
 """What is written of the entries of a block: records with their messages, as they stand now, in the set's order."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

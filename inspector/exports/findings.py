@@ -4,6 +4,8 @@ A finding stands as it does when its row is written. What a message says of itse
 there can be many findings about one message.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections import defaultdict

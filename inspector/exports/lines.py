@@ -8,6 +8,8 @@ The characters are ASCII, with escapes for all others: lone surrogates, NUL and 
 were. A number that JSON has not becomes text.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

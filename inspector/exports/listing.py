@@ -11,6 +11,8 @@ otherwise in between. One whose delivery is withdrawn in between is left out, an
 not there any more, because its record was settled in another dialect and read as other messages.
 """
 
+from __future__ import annotations
+
 import struct
 import uuid
 from collections.abc import Iterator, Sequence

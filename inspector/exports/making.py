@@ -5,6 +5,8 @@ written: no row is missing and none is doubled. A file that is packed is a row o
 program that unpacks gzip reads as one file; so nothing of a compressor has to outlive a worker.
 """
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

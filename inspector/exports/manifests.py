@@ -1,5 +1,7 @@
 """The manifest of an export: what the file is, as the page shows it and as JSON beside the file."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from dialects import SHAPE_VERSION

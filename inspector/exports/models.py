@@ -5,6 +5,8 @@ and block by block it is written (`making`), each with the pieces of the file th
 file goes when its time is over. The row stays: what was taken out of a workspace, by whom, and with which digest.
 """
 
+from __future__ import annotations
+
 from django.db import models
 from django.utils import timezone
 

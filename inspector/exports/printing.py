@@ -4,6 +4,8 @@ The style is named by its digest in the policy that the file carries and is serv
 can set a style, run or load anything.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator

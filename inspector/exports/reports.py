@@ -1,5 +1,7 @@
 """What a report of a conversation says around its messages: what it is, the verdicts, and how to check its hashes."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What a report of an audit sample says around its conversations: how they were drawn, and what came of each."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping
 from typing import Final

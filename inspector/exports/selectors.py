@@ -1,5 +1,7 @@
 """Reads of exports: those of a workspace, one of them, and how far it is."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Asking for exports, stopping them and taking them away: writes, one transaction each."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from typing import Any, Final

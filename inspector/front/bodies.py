@@ -1,5 +1,7 @@
 """The body of a request as it comes in: in chunks or by its length, at a least rate, and kept until it is whole."""
 
+from __future__ import annotations
+
 import asyncio
 import tempfile
 import time

@@ -1,5 +1,7 @@
 """The head of a request: what the front has to know of it, and how it is handed on."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Final

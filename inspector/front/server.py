@@ -1,5 +1,7 @@
 """The front's server: a connection carries one request, waits for nobody but itself, and is bounded in every way."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import json

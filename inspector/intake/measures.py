@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Count, Min, Sum
 from django.utils import timezone
 
-from .models import Delivery, Job
+from .models import DeadLetter, Delivery, Job
 from .selectors import count_backlog
 
 Labels = tuple[tuple[str, str], ...]
@@ -22,6 +23,11 @@ class Measure:
     kind: str
     about: str
     values: Sequence[tuple[Labels, float]]
+
+    @property
+    def labels(self) -> set[str]:
+        """The names of its labels."""
+        return {name for labels, _ in self.values for name, _ in labels}
 
 
 def list_measures() -> Iterator[Measure]:
@@ -64,6 +70,28 @@ def list_measures() -> Iterator[Measure]:
             for state in states
         ],
     )
+    yield Measure(
+        name="inspector_dead_letters",
+        kind="gauge",
+        about="Records that could not be read and were given up.",
+        values=[((), DeadLetter.objects.filter(state=DeadLetter.State.DEAD).count())],
+    )
+    used, most, size = ask_server()
+    yield Measure(
+        name="inspector_database_sessions",
+        kind="gauge",
+        about="Sessions of clients that the database server has.",
+        values=[((), used)],
+    )
+    yield Measure(
+        name="inspector_database_max_sessions",
+        kind="gauge",
+        about="Sessions that the database server takes from roles like the application's.",
+        values=[((), most)],
+    )
+    yield Measure(
+        name="inspector_database_bytes", kind="gauge", about="Bytes of the database on its disk.", values=[((), size)]
+    )
     oldest = dict(waiting.values_list("kind").annotate(due=Min("due_at")))
     now = timezone.now()
     yield Measure(
@@ -75,3 +103,17 @@ def list_measures() -> Iterator[Measure]:
             for kind in Job.Kind.values
         ],
     )
+
+
+def ask_server() -> tuple[int, int, int]:
+    """Its sessions, how many it takes, and the bytes of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+                   current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+                   pg_database_size(current_database())
+            """
+        )
+        used, most, size = cursor.fetchone()
+    return used, most, size

@@ -20,6 +20,7 @@ from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.accounts.services import ensure_channel
 from inspector.accounts.workspaces import check_open
+from inspector.logs import note_about
 
 from . import jobs
 from .breaks import close_broken
@@ -110,6 +111,7 @@ def stage_file(
         is_staged=True,
         **custody,
     )
+    note_about(delivery=delivery.pk)
     return take_file(delivery=delivery, chunks=chunks)
 
 

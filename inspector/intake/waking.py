@@ -37,6 +37,12 @@ def wake(*, delay_seconds: float = 0.0) -> None:
         logger.warning("no worker could be woken; the next look for due jobs finds the work", exc_info=True)
 
 
+def reach_broker() -> None:
+    """Connect to the broker; each transport raises an error of its own where that fails."""
+    with current_app.connection_for_write() as line:
+        line.ensure_connection(max_retries=1, timeout=5)
+
+
 class Listener:
     """A session of its own in which PostgreSQL says that there is work. Use it as a context manager."""
 

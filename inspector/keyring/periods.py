@@ -5,6 +5,8 @@ destroy it is to erase the month. A sealed value is the SHA-256 of the clear byt
 is bound to its key, column and row, so that it cannot be put elsewhere. Where there are no bytes nothing is sealed.
 """
 
+from __future__ import annotations
+
 import hashlib
 import time
 import uuid

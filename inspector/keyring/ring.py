@@ -1,5 +1,7 @@
 """The ring: a workspace's keys as they open messages, and the sealing of what they opened."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import hmac

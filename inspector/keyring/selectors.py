@@ -1,5 +1,7 @@
 """Reads of the keyring: which keys a workspace holds, and what was done with them. No secret is read here."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,5 +1,7 @@
 """Writes of the keyring: keys added and removed, and what is noted of them."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -3,6 +3,8 @@
 No error and no `repr` here holds anything of a secret.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import json

@@ -7,6 +7,8 @@ asked for by somebody who may have them. What it leaves out is counted by whoeve
 Memory does not grow with the workspace: entries go by in batches, and of a conversation the indexes are held.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import io

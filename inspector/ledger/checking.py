@@ -1,5 +1,7 @@
 """Verifying on request: a worker does it, and its job keeps what came of it until it is asked for again."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ already, hex. What changes later in a row is an entry of its own, as `withdrawal
 do is in the audit log, whose entries are entered as `action`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import uuid

@@ -5,6 +5,8 @@ hashes of `count` complete subtrees of 2**height leaves each, from the one with 
 for heights that are multiples of `TILE_HEIGHT`, so that of 256 leaves one hash above them needs to be kept.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Final

@@ -4,6 +4,8 @@ Triggers refuse to change, delete or truncate these tables, and the application'
 another role owns them (docs/trail.md, docs/proofs.md).
 """
 
+from __future__ import annotations
+
 from django.db import models
 from django.utils import timezone
 

@@ -4,6 +4,8 @@ The forms are those of the C2SP specifications `signed-note`, `tlog-checkpoint`,
 for witnesses). All signatures are Ed25519.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import hashlib

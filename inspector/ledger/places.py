@@ -1,5 +1,7 @@
 """Where evidence stands in the ledger, for those who look at it, and a checkpoint as a code to keep on paper."""
 
+from __future__ import annotations
+
 import io
 import uuid
 from collections.abc import Collection, Sequence

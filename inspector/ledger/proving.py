@@ -1,5 +1,7 @@
 """Proofs: that an entry is in the tree of a checkpoint, that a later tree begins with an earlier one; and witnesses."""
 
+from __future__ import annotations
+
 import uuid
 from dataclasses import dataclass
 from typing import Any

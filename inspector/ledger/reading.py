@@ -1,6 +1,8 @@
 """Reading a ledger: its hashes as a tree, its entries, its checkpoints, and whether what is shown as
 evidence is what was entered of it, so that no changed row passes as genuine."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import replace

@@ -7,6 +7,8 @@ late. From time to time everything is looked at, which also enters what was ther
 One process at a time enters (`alone`), so that indexes follow each other. Evidence is read and never written to.
 """
 
+from __future__ import annotations
+
 import logging
 import time
 import uuid

@@ -1,5 +1,7 @@
 """The key that signs checkpoints: made once for an installation, and sealed by the key-encryption key."""
 
+from __future__ import annotations
+
 import uuid
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -4,6 +4,8 @@ What is found is named by its index. A root alone cannot say which leaf is anoth
 as a whole, the checkpoints of earlier sizes say between which two sizes it departs from what was signed.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Connect an agent: the exact lines that send messages, with a key filled in, and whether the first has come."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote

@@ -1,5 +1,7 @@
 """The numbers beside the entries of the navigation: asked for once a page stands, so that no page waits for them."""
 
+from __future__ import annotations
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from inspector.accounts.models import Membership

@@ -1,5 +1,7 @@
 """The content security policy: a header on every answer, from the setting SECURE_CSP."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from django.conf import settings

@@ -1,5 +1,7 @@
 """Rows as a file to download: CSV that no spreadsheet runs, and JSON Lines with each value as it is."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -8,6 +8,8 @@ Every event carries as its id where the page stands then. A browser whose line w
 and goes on there; nothing is remembered here.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import re
@@ -23,7 +25,7 @@ from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, close_old_connections, connection
 from django.http import HttpRequest, QueryDict
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
@@ -132,7 +134,7 @@ class Said:
 
 
 class EventStream:
-    """The application. Call it as ASGI says; it serves streams, and `/healthz`."""
+    """The application. Call it as ASGI says; it serves streams, `/healthz` and `/readyz`."""
 
     def __init__(self) -> None:
         # Questions to the database, which are short; each of these threads keeps a connection.
@@ -148,10 +150,12 @@ class EventStream:
         """
         if scope["type"] != "http":
             raise ValueError(f"only HTTP is served here, and no {scope['type']}")
-        if scope["path"] == "/healthz":
-            await _answer(send, 200, "alive\n")
-            return
         try:
+            if scope["path"] in ("/healthz", "/readyz"):
+                if scope["path"] == "/readyz":
+                    await self._ask(_reach_database)
+                await _answer(send, 200, "alive\n")
+                return
             ear, since_text = _read_request(scope)
             membership, since = await self._ask(_admit, ear, since_text)
             with self._count(ear):
@@ -240,6 +244,11 @@ class EventStream:
             text = ""
             if not said.has_more:
                 await bell.wait(rings, BEAT_SECONDS)
+
+
+def _reach_database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
 
 
 def _read_request(scope: Scope) -> tuple[Ear, str]:

@@ -1,5 +1,7 @@
 """What people fill in. Every widget names its class; errors are sentences."""
 
+from __future__ import annotations
+
 from datetime import timedelta
 from typing import Any
 from zoneinfo import available_timezones

@@ -1,5 +1,7 @@
 """The glossary of a dialect: every act, field, code and atom in plain words, from the tables that decode it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any

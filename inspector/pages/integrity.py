@@ -1,5 +1,7 @@
 """Integrity: what the ledger vouches for, whether it still holds, and what is taken along to verify it elsewhere."""
 
+from __future__ import annotations
+
 import base64
 import uuid
 from typing import Final

@@ -4,6 +4,8 @@ The page carries where it stands in the feed. Its script asks the address below 
 the stream of `events`, which says the same. Nothing of the page moves until its reader wants it.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass

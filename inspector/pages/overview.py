@@ -1,5 +1,7 @@
 """The overview: what goes on, what is stalled, who talks most, what came in last. Each number leads to its rows."""
 
+from __future__ import annotations
+
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode

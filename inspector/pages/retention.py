@@ -1,5 +1,7 @@
 """Retention: how long messages are kept, what holds stop, and erasing after a preview and a confirmation."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, Final
 

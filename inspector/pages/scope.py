@@ -1,5 +1,7 @@
 """What a page is narrowed to besides its own filters: the channel of the top bar, and a delivery."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Entering a workspace: who is signed in, what they may see, and the frame around every page."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Iterable
 from functools import wraps

@@ -1,5 +1,7 @@
 """The trail: who did what, when and on what, narrowed and searched, and as a file."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """The translator: what is pasted is read, told and written in another dialect, and kept nowhere."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from django import forms

@@ -1,6 +1,8 @@
 """What a page answers when something failed: 503 while the database is away or too slow, else 500; and where sealed
 bytes cannot be had, that they were destroyed (410), or changed (409), or that the key is missing (503)."""
 
+from __future__ import annotations
+
 import logging
 import sys
 from collections.abc import Callable

@@ -5,6 +5,8 @@ therefore says since when it is read, and behind its last one follows the rest: 
 in an order in which none moves. Some of them have been seen before, and the rest says so.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,6 +4,8 @@ Rules, erasures and tombstones are only added to. Erasing itself is in `inspecto
 clear evidence only by the database's own function, which needs a tombstone with the digest and heeds holds.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField

@@ -1,5 +1,7 @@
 """Reads of retention: rules and holds in force, and what is known of something that was erased."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping
 

@@ -1,5 +1,7 @@
 """Writes of retention: rules and holds, each an owner's act that the audit log has."""
 
+from __future__ import annotations
+
 import uuid
 
 from django.core.exceptions import PermissionDenied, ValidationError

@@ -1,5 +1,7 @@
 """The matches beside one message in the order of a search: by keyset, within a time that a reader waits."""
 
+from __future__ import annotations
+
 import uuid
 from dataclasses import dataclass
 from datetime import tzinfo

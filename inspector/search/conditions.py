@@ -1,5 +1,7 @@
 """Conditions that are no exact term: times, numbers, severities, what a message has and is, its English, its wire."""
 
+from __future__ import annotations
+
 import re
 import uuid
 from typing import Final

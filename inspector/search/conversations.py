@@ -1,5 +1,7 @@
 """Conversations and traces that a query means: those that hold a shown message which it finds."""
 
+from __future__ import annotations
+
 from typing import Any, Final, TypeVar, cast
 
 from django.db import models

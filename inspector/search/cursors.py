@@ -1,5 +1,7 @@
 """Cursors of keyset pages: signed, and good in one workspace only."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import datetime

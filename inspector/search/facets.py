@@ -1,5 +1,7 @@
 """Facets: how the newest messages that a query means are spread over a few names. Counted apart from the page."""
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections import Counter, defaultdict

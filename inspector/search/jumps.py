@@ -1,5 +1,7 @@
 """Finding a thing by its id or its name alone, within one workspace: each question is answered from an index."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass

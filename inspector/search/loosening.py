@@ -1,5 +1,7 @@
 """Loosening: of a query that finds nothing, the conditions without which it would find something."""
 
+from __future__ import annotations
+
 from datetime import tzinfo
 from typing import Final
 

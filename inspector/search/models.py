@@ -1,5 +1,7 @@
 """Searches that somebody keeps under a name."""
 
+from __future__ import annotations
+
 from django.db import models
 from django.utils import timezone
 

@@ -4,6 +4,8 @@ A page carries where it stands in the feed, and hands it in with each look. What
 that a look reads only what was announced since the look before, whoever answers it.
 """
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections.abc import Sequence

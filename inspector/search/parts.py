@@ -1,5 +1,7 @@
 """The parts of a query that hold together, as they are written: each can be shown, taken away, or given more values."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -1,5 +1,7 @@
 """Keeping searches: saved under a name, shared or not, and forgotten again by who saved them."""
 
+from __future__ import annotations
+
 import uuid
 
 from django.db import transaction

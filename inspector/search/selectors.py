@@ -7,6 +7,8 @@ the timeline that widen, newest first, until the time is up; the answer then say
 can go on from there.
 """
 
+from __future__ import annotations
+
 import time
 import uuid
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """Whom `from:` and `to:` mean: who bears a name on the wire, and who is known by it to people."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from inspector.accounts.models import Workspace

@@ -1,5 +1,7 @@
 """A query's tree as one SQL condition with parameters; its values never become part of the SQL."""
 
+from __future__ import annotations
+
 import uuid
 from contextlib import suppress
 from typing import Final

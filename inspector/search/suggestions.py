@@ -1,5 +1,7 @@
 """Suggestions while a query is typed: names, closed lists of values, and values that the newest messages hold."""
 
+from __future__ import annotations
+
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,7 @@
 """What of a message can be searched by name: the table that search collects."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from dialects import PERFORMATIVES, all_dialects

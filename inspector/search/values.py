@@ -1,5 +1,7 @@
 """Values of a query that have an order: times, numbers and severities, read with errors that say how to write them."""
 
+from __future__ import annotations
+
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta, tzinfo

@@ -4,6 +4,8 @@ A new kind is a row here and a call of `record_deed` in the service that does it
 that were written under it stay. `docs/trail.md` lists the table.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

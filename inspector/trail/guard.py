@@ -1,5 +1,7 @@
 """Whom the trail is held against: found out by asking the database about the role that asks, never by a setting."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -4,6 +4,8 @@ Its triggers stand in the first migration. They number the deeds of a workspace 
 database's clock, and refuse to change, delete or empty what is written. `guard` tells whom they hold.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField

@@ -1,5 +1,7 @@
 """Two roles for one database: the owner of the tables, who migrates, and the application, who works with them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final

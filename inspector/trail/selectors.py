@@ -1,5 +1,7 @@
 """Reads of the trail: the deeds of a workspace, newest first, by who, what, when, on what and with which words."""
 
+from __future__ import annotations
+
 import uuid
 from dataclasses import dataclass
 from datetime import datetime

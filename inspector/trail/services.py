@@ -1,5 +1,7 @@
 """Recording a deed: one row more, in the transaction of what it tells of."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from inspector.accounts.models import Membership
-from inspector.logs import LineFormatter
+from inspector.api.probes import show_health
+from inspector.intake.models import Delivery
+from inspector.logs import ABOUT, AwayFilter, JsonFormatter, LineFormatter, RequestIdMiddleware, about
 
-from .conftest import Cast
+from .conftest import Cast, settle_all
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -72,3 +74,70 @@ def test_every_process_logs_to_its_own_output_alone() -> None:
     handlers = json.loads(json.dumps(LOGGING["handlers"]))
     assert handlers == {"console": {"class": "logging.StreamHandler", "formatter": "line"}}
     assert logging.StreamHandler().stream is sys.stderr
+
+
+def test_a_line_of_json_is_one_object_and_keeps_no_token(client: Client) -> None:
+    failed = ValueError(f"a\nb\u2028 {TOKEN}")
+    record = logging.LogRecord("inspector.x", logging.ERROR, "", 0, "%s\r\x1b", (TOKEN,), (ValueError, failed, None))
+    with about(job="one", delivery="two"):
+        line = JsonFormatter().format(record)
+    assert len(line.splitlines()) == 1
+    assert line.isascii()
+    assert TOKEN not in line
+    said = json.loads(line)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", said.pop("time"))
+    assert said.pop("traceback").startswith("ValueError: a\nb")
+    assert said.pop("message").endswith("\r\x1b")
+    assert said == {"level": "ERROR", "logger": "inspector.x", "job": "one", "delivery": "two"}
+
+
+def test_the_ids_end_with_the_block_that_named_them() -> None:
+    with about(job="one"):
+        with about(delivery="two"):
+            assert write("said").endswith(" said job=one delivery=two")
+        assert write("said").endswith(" said job=one")
+    assert write("said").endswith(" said")
+
+
+@pytest.mark.parametrize("given", ["", "short", "a" * 65, "0123456 789", "é" * 9, "01234567\n"], ids=ascii)
+def test_a_request_has_the_id_of_its_proxy_or_a_new_one(client: Client, given: str) -> None:
+    assert client.get("/healthz", headers={"X-Request-Id": "0123-abc_DEF"})["X-Request-Id"] == "0123-abc_DEF"
+    request = RequestFactory().get("/healthz", headers={"X-Request-Id": given})
+    assert re.fullmatch(r"[0-9a-f]{32}", RequestIdMiddleware(show_health)(request)["X-Request-Id"])
+
+
+@pytest.mark.django_db
+def test_a_delivery_is_found_by_its_id_in_web_and_worker(
+    cast: Cast, client: Client, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[str] = []
+    caplog.handler.emit = lambda record: lines.append(JsonFormatter().format(record))  # type: ignore[method-assign]
+    with caplog.at_level(logging.INFO, "inspector.pipeline"):
+        answer = client.post(
+            "/api/v1/messages", b"hello\n", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
+        )
+        settle_all()
+    delivery = str(Delivery.objects.get().pk)
+    noted = answer.wsgi_request.META[ABOUT]
+    assert noted == {"request": answer["X-Request-Id"], "delivery": delivery}
+    told = [json.loads(line) for line in lines if "inspector.pipeline" in line]
+    assert {(each["kind"], each["delivery"]) for each in told} == {("ingest", delivery)}
+    assert all(each["job"] for each in told)
+
+
+def test_a_beat_says_once_a_minute_that_its_broker_is_away() -> None:
+    away = AwayFilter()
+    error = ConnectionError("refused")
+
+    def fail(at: float) -> str:
+        record = logging.LogRecord(
+            "celery.beat", logging.ERROR, "", 0, "Message Error: %s\n%s", (error, ["a", "b"]), None
+        )
+        record.exc_info, record.created = (ConnectionError, error, None), at
+        return LineFormatter().format(record) if away.filter(record) else ""
+
+    said = [fail(at) for at in (1000.0, 1002.0, 1058.0, 1061.0)]
+    assert [bool(each) for each in said] == [True, False, False, True]
+    assert "workers look by themselves: refused" in said[0]
+    assert "Traceback" not in said[0]
+    assert away.filter(logging.LogRecord("celery.beat", logging.WARNING, "", 0, "other", (), None))

@@ -44,11 +44,18 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
     with tempfile.TemporaryDirectory(prefix="inspector-") as folder, contextlib.ExitStack() as stack:
         text = (PROJECT / "proxy" / "nginx.conf").read_text()
         text = text.replace("listen 8000;", f"listen 127.0.0.1:{port};").replace("/tmp/", f"{folder}/")
-        text = re.sub(r"http://(web|posting):8000", rf"http://unix:{folder}/\1.socket:", text)
+        # Sockets have no name to look up. Of two webs the second never answers, and is given two seconds to.
+        text = re.sub(r"server (web|posting):8000 resolve", rf"server unix:{folder}/\1.socket", text)
+        text = re.sub(r"server events:8000 resolve", "server 127.0.0.1:1", text).replace("timeout 65s", "timeout 2s")
+        text = text.replace("zone web 128k;", f"zone web 128k;\n server unix:{folder}/hung.socket max_fails=3;")
+        Path(folder, "resolver.conf").touch()
         file = Path(folder, "nginx.conf")
         file.write_text(text)
         pool = [sys.executable, "-m", "gunicorn", "inspector.wsgi:application", "--worker-class=gthread"]
         pool += ["--workers=1", "--threads=8", "--no-control-socket"]
+        hung = stack.enter_context(socket.socket(socket.AF_UNIX))
+        hung.bind(f"{folder}/hung.socket")
+        hung.listen(64)
         for name, command in {
             "web": [*pool, f"--bind=unix:{folder}/web.socket"],
             "posting": [*pool, f"--bind=unix:{folder}/posting.socket"],
@@ -117,3 +124,13 @@ def test_a_large_body_is_taken_by_posting_alone(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
         line.sendall(f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {large}\r\n\r\n".encode())
         assert line.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_a_web_that_hangs_is_left_out(site: Site) -> None:
+    """After three failures in ten seconds it gets one request in ten seconds, and all pages come."""
+    seconds = []
+    for _ in range(30):
+        began = time.monotonic()
+        assert site.get("/healthz")[0] == 200
+        seconds.append(time.monotonic() - began)
+    assert sum(each > 1.5 for each in seconds) <= 4, seconds

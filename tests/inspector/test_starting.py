@@ -53,6 +53,8 @@ REFUSED = {
 def read_settings(variables: dict[str, str], state: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """What a process says that reads the settings with these variables."""
     names = ("DATABASE_URL", "SECRET_KEY", "INSPECTOR_KEYRING_KEY", "CELERY_BROKER_URL", "LOG_LEVEL", "DEBUG")
+    # No container sets it: what is started says itself which settings it has.
+    names += ("DJANGO_SETTINGS_MODULE",)
     inherited = {name: value for name, value in os.environ.items() if name not in names}
     return subprocess.run(
         [sys.executable, *command],

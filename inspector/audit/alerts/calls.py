@@ -1,5 +1,7 @@
 """One request to an address that somebody typed in: looked up once, checked, bounded in time and size, no redirects."""
 
+from __future__ import annotations
+
 import http.client
 import ipaddress
 import socket

@@ -1,5 +1,7 @@
 """Writes of alerts: the webhook of a workspace as its owner sets it, and the outbox that findings are written into."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final

@@ -7,6 +7,8 @@ Whoever sends holds a lock of its database session for the webhook, so that at m
 fails keeps all its alerts back for a while: what is dead costs one try now and then, and no worker's time.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import hmac

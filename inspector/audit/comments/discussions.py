@@ -1,5 +1,7 @@
 """Reads of comments: those on a message with all that happened to them, their numbers, and what may be shown."""
 
+from __future__ import annotations
+
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Sequence

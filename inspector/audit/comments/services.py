@@ -1,5 +1,7 @@
 """Comments are written about a span, answered, resolved, opened again and taken back; nothing is edited."""
 
+from __future__ import annotations
+
 import hashlib
 import uuid
 from typing import Final

@@ -1,5 +1,7 @@
 """What followed on what tools gave back: the next words and the next call of their caller, and what was new."""
 
+from __future__ import annotations
+
 import json
 import re
 import uuid

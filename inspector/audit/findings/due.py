@@ -8,6 +8,8 @@ and the API read what is noted. It is noted when a conversation is examined, and
 because its channel went on elsewhere, or fell silent.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Sequence
 from typing import Any, Final

@@ -3,6 +3,8 @@
 How a workspace has set a rule decides what is kept of it; `storing` says how.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import uuid

@@ -7,6 +7,8 @@ a remark. One index holds them, so that examining costs in proportion to what th
 conversation holds. One statement asks for all that a message's own row can say, and each body is read once.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import uuid

@@ -5,6 +5,8 @@ Of a body no more is read than the rules need: the database cannot pick that out
 A scene depends on what settling stored and on the keys of nothing else, and so not on the order of processing.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import uuid

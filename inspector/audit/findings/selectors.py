@@ -1,5 +1,7 @@
 """Reads of findings: the lists and the counts, of those that are due (`due`), also by a query."""
 
+from __future__ import annotations
+
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,6 +3,8 @@
 Each act names who, when and why, and is added to those before it. Nothing is deleted.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta

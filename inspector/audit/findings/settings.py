@@ -1,5 +1,7 @@
 """How a workspace has set the rules: which are on, how grave they are, and what is suppressed."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 Only rows that came out otherwise are written.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What the sweep does for findings: note what became due since, put it into its queues, and announce it."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection
 from typing import Final

@@ -1,5 +1,7 @@
 """What the rules found, what auditors said of it, and what they decided, bound to what was seen."""
 
+from __future__ import annotations
+
 from .alerts import Alert as Alert
 from .alerts import Webhook as Webhook
 from .comments import Comment as Comment

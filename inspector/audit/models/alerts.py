@@ -1,5 +1,7 @@
 """Alerts: the webhook of a workspace, and one row for each new finding that it is to hear of."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField

@@ -5,6 +5,8 @@ whatever the reading of that record becomes. Nothing of it is ever changed but h
 added as a turn.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.db import models

@@ -1,5 +1,7 @@
 """What an auditor must look at: findings as the rules make them, what people said of each, and how rules are set."""
 
+from __future__ import annotations
+
 import json
 import uuid
 from typing import ClassVar

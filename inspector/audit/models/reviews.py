@@ -1,5 +1,7 @@
 """Who is to look at which conversation, what they made of it, and what exactly they saw: tables of reviews."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField

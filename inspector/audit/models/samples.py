@@ -1,5 +1,7 @@
 """Audit samples: which conversations a seed drew, out of how many of what, so that anybody can draw them again."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from django.db import models

@@ -13,6 +13,8 @@ said it: neither the verdict nor that there is one, nor who gave it. Everything 
 in the two conditions of `searchable`, which say the same.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import struct

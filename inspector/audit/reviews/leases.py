@@ -4,6 +4,8 @@ A lease expires by itself; then somebody else may take the conversation over. Un
 held it, so that a verdict that took long to write is not lost.
 """
 
+from __future__ import annotations
+
 from datetime import timedelta
 from typing import Final
 

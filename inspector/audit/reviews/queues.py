@@ -1,5 +1,7 @@
 """Queues of reviews: made, closed, given another rubric, and filled by hand, by findings and by a search."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Reads of queues: how far they are, who did how much in them, and their items."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ and never changed: before another has spoken it can be withdrawn, and later anot
 supersedes it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final
 

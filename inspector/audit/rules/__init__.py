@@ -1,5 +1,7 @@
 """The rules: what an auditor must look at, each a declared object. `RULES` has them all, by code."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Rules over what agents make of answers: not waiting for one, judging their own work."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

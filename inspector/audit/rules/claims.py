@@ -3,6 +3,8 @@
 A suspicion, over plain sentences in English alone: few false alarms count for more than many hits.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Rules over what the decoders could and could not read."""
 
+from __future__ import annotations
+
 import json
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Rules over what a message rests on: its context, the hash of that, and the parts that it is one of."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections import defaultdict

@@ -1,5 +1,7 @@
 """Rules over what words mean: a sender's own meanings against the vocabulary, and contexts that are not there."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from .rule import Rule, say

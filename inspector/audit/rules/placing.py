@@ -1,5 +1,7 @@
 """Rules over how messages hang together: what is missing, what goes round, what contradicts the clock."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Rules over keys, sessions and seals: what dialects promise of encryption, and what is not to be taken on trust."""
 
+from __future__ import annotations
+
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Rules over who speaks: names that can be taken for another's, and keys under which others speak."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Rules over what stands in the text of a message: secrets, signs that deceive, addresses, data made to do harm."""
 
+from __future__ import annotations
+
 import unicodedata
 import zlib
 from collections.abc import Iterator

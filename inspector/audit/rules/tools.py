@@ -3,6 +3,8 @@
 Both are suspicions, over English alone: few false alarms count for more than many hits.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

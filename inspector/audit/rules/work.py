@@ -1,5 +1,7 @@
 """Rules over what was asked: never answered, late, handed on in circles, tried again in vain."""
 
+from __future__ import annotations
+
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,6 +8,8 @@ largest remainders. Where there are more strata than are wanted, all are given o
 remainders are told apart by SHA-256 over the method, the seed and the name of the stratum.
 """
 
+from __future__ import annotations
+
 import hashlib
 import heapq
 import secrets

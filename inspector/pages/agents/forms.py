@@ -1,5 +1,7 @@
 """What people fill in about agents: which are listed, what one is called, which two are one."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What the directory and the graph of agents have in common: filters, tabs that keep them, the ways on by keyset."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,6 +3,8 @@
 What a page says of a conversation has the colours of its transcript; what is of no conversation has that of the name.
 """
 
+from __future__ import annotations
+
 import re
 import uuid
 import zlib

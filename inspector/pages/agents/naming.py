@@ -1,5 +1,7 @@
 """Naming an agent, joining it to another, and undoing either: acts with a name and a time, on the agent's page."""
 
+from __future__ import annotations
+
 import uuid
 
 from django.contrib import messages as flashes

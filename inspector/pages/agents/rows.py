@@ -1,5 +1,7 @@
 """Agents and pairs as the rows of tables: marks, words and links, made of what the directory sums up."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Agents: the directory, and one agent with whom it talks to, what came of it, and what it says of itself."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta

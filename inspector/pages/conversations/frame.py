@@ -1,5 +1,7 @@
 """What stands around every view of one conversation: its name, how far it can be relied on, five answers, its tabs."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The raw view of a conversation: its records one after the other, each with the messages that were read from it."""
 
+from __future__ import annotations
+
 import hashlib
 import uuid
 from collections.abc import Sequence

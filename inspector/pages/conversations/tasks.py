@@ -1,5 +1,7 @@
 """The tasks of a conversation: what was asked, how each stands and since when, and the message behind each change."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

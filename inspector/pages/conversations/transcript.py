@@ -4,6 +4,8 @@ A ghost is what is cited and stands for no message here. Of sealed messages owne
 others that there is some.
 """
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence

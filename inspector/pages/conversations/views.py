@@ -1,5 +1,7 @@
 """Conversations: the list, one with its transcript, and the verdict on it."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any

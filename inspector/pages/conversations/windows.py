@@ -1,5 +1,7 @@
 """The way through a long conversation: from window to window, to its ends, and to a message by its number."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode

@@ -1,5 +1,7 @@
 """Dead letters: what could not be read or finished after three attempts, why, and another try."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The beginning of a log as it would be told: records read with what their delivery says of them, nothing stored."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A staged file as its card shows it: the first records told, the numbers so far, and what is still to be asked."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

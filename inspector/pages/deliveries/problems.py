@@ -1,5 +1,7 @@
 """The problems of a delivery as a list to download: CSV that no spreadsheet runs, and JSON Lines."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator
 from typing import Any, Final

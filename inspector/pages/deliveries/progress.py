@@ -1,5 +1,7 @@
 """How far a delivery is, stage by stage, and what came of it: the piece of page that asks for itself again."""
 
+from __future__ import annotations
+
 from typing import Any
 from urllib.parse import urlencode
 

@@ -1,5 +1,7 @@
 """Deliveries: the list, the receipt of one, and its progress while it is being taken in, and withdrawing it."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime

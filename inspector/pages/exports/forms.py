@@ -1,5 +1,7 @@
 """What is to be exported, as an address names it, and how, as a person chooses."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Exports: asking for one, the list of all there were, and one with its progress, its manifest and its file."""
 
+from __future__ import annotations
+
 import json
 import uuid
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """What auditors make of findings: decisions, snoozes and assignments, of one or of several at once."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta

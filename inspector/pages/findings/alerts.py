@@ -1,5 +1,7 @@
 """Alerts: where new findings are told, and what became of each; owners set it, auditors see it."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from django import forms

@@ -1,5 +1,7 @@
 """One finding: what is the matter, the message and the bytes it is about, and everything people said of it."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final

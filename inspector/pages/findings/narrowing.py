@@ -1,5 +1,7 @@
 """What a list of findings is narrowed to and how it is sorted, as its address says it."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from typing import Final

@@ -4,6 +4,8 @@ on its page, how it is set here and what is suppressed of it.
 A finding about a message that is not shown keeps its place and its history; what it says of that message is left out.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

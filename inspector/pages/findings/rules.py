@@ -1,5 +1,7 @@
 """Setting a rule, suppressing what it finds, and lifting that: three forms on a rule's page and a finding's."""
 
+from __future__ import annotations
+
 import uuid
 
 from django.contrib import messages as flashes

@@ -1,5 +1,7 @@
 """Findings: what the rules found, by rule; the findings of a rule and of a conversation."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial

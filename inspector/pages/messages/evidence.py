@@ -1,5 +1,7 @@
 """The evidence behind a message: its record, where that was seen, who withdrew it, and its exact bytes."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Why a message is told as it is, and what it was told as before: the context behind it, the words that changed."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher

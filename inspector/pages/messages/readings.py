@@ -1,5 +1,7 @@
 """The dialects that a message may be read in, why, and how it would read in another: a view that is kept nowhere."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """The piece of a message that is selected: what it is, its bytes, and the search that finds what carries the same."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final

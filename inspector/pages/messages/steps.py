@@ -1,5 +1,7 @@
 """Going from match to match: the search that a message was opened from travels in its address."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 from urllib.parse import urlencode

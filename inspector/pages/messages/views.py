@@ -1,5 +1,7 @@
 """One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Comments as a page shows them: beside the characters they are about, without what its reader may not see."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import datetime

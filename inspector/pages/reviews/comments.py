@@ -1,5 +1,7 @@
 """Comments: writing one about characters, what is done about it, its address, and the list of a workspace's."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final

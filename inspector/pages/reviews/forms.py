@@ -1,5 +1,7 @@
 """A new queue as a person fills it in: who reviews, what is answered, and what puts conversations into it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django import forms

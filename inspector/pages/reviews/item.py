@@ -1,5 +1,7 @@
 """One item of a queue: its conversation in the middle, the queue beside it, and the rubric with the verdict."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Items of a queue as lines of a page: the conversation, how far it is, and who holds it. What is blind stays so."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime

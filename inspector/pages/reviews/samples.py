@@ -1,5 +1,7 @@
 """Audit samples: the list of them, the form that draws one, and one with its seed, its strata and what was drawn."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta

@@ -1,5 +1,7 @@
 """Reviews: the queues of a workspace, one with its items, its rubric and who did what; making, filling, closing one."""
 
+from __future__ import annotations
+
 import uuid
 from datetime import datetime
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Whether a verdict still holds, in words: what differs from what was signed, and links to the messages that do."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What helps while searching: counts beside the hits, suggestions, saved searches, and what stands around a hit."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, Final
 from urllib.parse import urlencode

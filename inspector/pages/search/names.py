@@ -1,5 +1,7 @@
 """For what a hit of `from:` or `to:` is found, where it is not its name on the wire: who is only called so, by whom."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

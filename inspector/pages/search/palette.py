@@ -3,6 +3,8 @@
 Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
 """
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence

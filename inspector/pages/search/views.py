@@ -1,5 +1,7 @@
 """Search: the address is the whole state of the page."""
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Callable, Sequence

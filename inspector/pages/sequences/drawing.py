@@ -3,6 +3,8 @@
 The template writes the shapes as SVG. Nothing here is markup, and every text has its hidden characters spelled out.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

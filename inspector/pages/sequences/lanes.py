@@ -1,5 +1,7 @@
 """The columns of a sequence diagram: an agent each, in the order of first appearance, so that they stand still."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

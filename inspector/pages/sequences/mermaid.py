@@ -4,6 +4,8 @@ Whatever is neither a letter nor a digit is written as Mermaid's own numeric cod
 comment begins and no tag opens but by this module.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from zoneinfo import ZoneInfo

@@ -1,5 +1,7 @@
 """The sequence diagram of a conversation, window by window, with the same as a table and as Mermaid."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """A person's own account: the password they sign in with, their sessions, and the zone in which they read times."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Following an invitation: somebody signed in joins as who they are, anybody else makes an account."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.contrib import messages as flashes

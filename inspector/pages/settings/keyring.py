@@ -1,5 +1,7 @@
 """The keyring: the keys that open sealed messages, added and removed, and the trace of what was done with them."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

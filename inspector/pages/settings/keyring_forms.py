@@ -1,5 +1,7 @@
 """The form that takes a key: pasted or as a file. What was pasted is never written back into a page."""
 
+from __future__ import annotations
+
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """What owners do with the members of a workspace: invite, give another role, deactivate, remove."""
 
+from __future__ import annotations
+
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse

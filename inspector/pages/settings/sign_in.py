@@ -1,5 +1,7 @@
 """Coming in and going out: by name and password, a link or single sign-on, and the way to one's workspace."""
 
+from __future__ import annotations
+
 import logging
 import math
 import threading

@@ -1,5 +1,7 @@
 """Settings of a workspace: API keys, members and channels. The acts of owners are in `members` and `workspaces`."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any, Final
 from urllib.parse import urlencode

@@ -1,5 +1,7 @@
 """What owners do with the workspace itself: rename it, archive it, restore it, make another."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final

@@ -4,6 +4,8 @@ A text weighs what its markup does, about: its bytes, six for a character that i
 Whatever is left out is said.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Final
 

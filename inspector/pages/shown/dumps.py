@@ -3,6 +3,8 @@
 Both keep the pieces of the text and their spans, so that they light up with the English and the fields.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final

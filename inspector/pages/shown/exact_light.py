@@ -1,5 +1,7 @@
 """A lit span that does not begin and end where pieces do: which characters of a text it means exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 

@@ -1,5 +1,7 @@
 """A field tree as rows of a table, and its leaves as stretches of each layer of text."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache

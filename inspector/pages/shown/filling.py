@@ -4,6 +4,8 @@ This is Django's `format_html` with a short way for what the signs of a page are
 numbers. A page of messages asks for it a thousand times; whatever else it is given goes Django's own way.
 """
 
+from __future__ import annotations
+
 import html
 from collections.abc import Iterable
 from typing import Any

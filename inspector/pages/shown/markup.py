@@ -5,6 +5,8 @@ carries `data-span="layer:start-end"`; pieces that share characters belong toget
 Nothing here marks input as safe: markup comes from format strings, text only ever goes in as their argument.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

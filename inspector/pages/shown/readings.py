@@ -1,5 +1,7 @@
 """A reading as the panes of a page show it: its messages, all its notes, its fields and its layers."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from dialects import Message, Reading

@@ -1,5 +1,7 @@
 """What was told of a message, as the values that templates show: segments, notes, names, times."""
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence

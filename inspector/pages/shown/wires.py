@@ -1,5 +1,7 @@
 """The wire of a message as a list shows it: cut at its fields, and as much of it as the page can carry."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final

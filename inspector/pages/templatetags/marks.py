@@ -1,5 +1,7 @@
 """The small signs of a page: icons, performatives, states, severities, agents, times, numbers."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime

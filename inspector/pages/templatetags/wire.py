@@ -1,5 +1,7 @@
 """Template names of `wire_markup` and `hidden_characters`: text from outside passes through one of these."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django import template

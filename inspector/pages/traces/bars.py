@@ -1,5 +1,7 @@
 """Bars over time: when each row of a tree was said and until when it lasted, and the whole of it as a small map."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta

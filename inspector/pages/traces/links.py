@@ -1,5 +1,7 @@
 """Links from messages to the traces that they belong to."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final
 

@@ -4,6 +4,8 @@ A window has two hundred of them, so they are put together here and not by a tem
 through `write_visible`, `spell_hidden` or `escape_text`.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

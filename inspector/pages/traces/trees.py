@@ -1,5 +1,7 @@
 """A window of a tree as a page shows it: folded, searched and scaled as its address says."""
 
+from __future__ import annotations
+
 import re
 import uuid
 from collections.abc import Mapping, Sequence

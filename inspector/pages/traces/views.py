@@ -1,5 +1,7 @@
 """Traces: the list, one as a tree beside its bars over time, and the tree of one conversation drawn likewise."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

@@ -123,6 +123,17 @@ def test_behind_a_proxy_the_numbers_need_the_token(client: Client, settings: Any
     assert seen.status_code == 200
 
 
+def test_a_supervisor_asks_by_any_address_and_nobody_else_does(
+    client: Client, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.ALLOWED_HOSTS = ["inspector.example.org"]
+    for address in ("/healthz", "/readyz", "/metrics"):
+        assert client.get(address, headers={"Host": "10.0.0.7:8000"}).status_code == 200
+    assert not caplog.records
+    assert client.get("/sign-in/", headers={"Host": "10.0.0.7:8000"}).status_code == 400
+    assert client.get("/healthz/", headers={"Host": "10.0.0.7:8000"}).status_code == 400
+
+
 def test_a_supervisor_is_not_sent_to_https(client: Client, settings: Any) -> None:
     settings.SECURE_SSL_REDIRECT = True
     assert Client().get("/healthz").status_code == 200

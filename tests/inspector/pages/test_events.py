@@ -240,3 +240,11 @@ def test_hosts_and_methods_are_those_of_the_pages(port: int) -> None:
         answer.read()
         assert answer.status == status
     client.close()
+
+
+def test_a_supervisor_asks_whether_it_is_ready_by_any_host_name(port: int) -> None:
+    for path, status in (("/readyz", 200), ("/healthz", 200), ("/w/acme/events/", 400)):
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        client.request("GET", path, headers={"Host": "10.0.0.7:8000"})
+        assert client.getresponse().status == status, path
+        client.close()

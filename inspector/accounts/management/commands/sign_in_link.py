@@ -3,6 +3,8 @@
 With `--break-glass` it signs in an owner who has lost the second factor, for an hour, and the audit log says so.
 """
 
+from __future__ import annotations
+
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any, Final

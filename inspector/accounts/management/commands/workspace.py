@@ -1,5 +1,7 @@
 """`manage.py workspace list|create|rename|archive|restore`: the workspaces, for whoever holds the machine."""
 
+from __future__ import annotations
+
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The command that works off what is due without Celery: once, or for as long as it runs."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser

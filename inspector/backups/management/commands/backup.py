@@ -1,5 +1,7 @@
 """`manage.py backup`: copy the database into a folder that proves its own completeness, while the product runs."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

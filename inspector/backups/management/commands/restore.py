@@ -1,5 +1,7 @@
 """`manage.py restore`: bring a backup back into an empty database, and prove that all of it is there."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

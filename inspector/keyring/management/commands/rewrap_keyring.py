@@ -1,5 +1,7 @@
 """`manage.py rewrap_keyring`: seal every escrowed key with the key-encryption key that is in use now."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError

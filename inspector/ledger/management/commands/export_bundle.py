@@ -1,5 +1,7 @@
 """`manage.py export_bundle`: write a proof bundle of a workspace or a conversation to a file."""
 
+from __future__ import annotations
+
 import uuid
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """`manage.py verify_ledger`: compare each ledger with the rows it was made of, and with checkpoints kept elsewhere."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -3,6 +3,8 @@
 It needs no database: it is run by somebody who trusts neither the inspector nor its operator, on a machine of theirs.
 """
 
+from __future__ import annotations
+
 import base64
 import json
 import os

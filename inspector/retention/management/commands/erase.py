@@ -1,5 +1,7 @@
 """`manage.py erase`: say what an erasure would remove, or have it done in the name of an owner."""
 
+from __future__ import annotations
+
 import uuid
 from typing import Any
 

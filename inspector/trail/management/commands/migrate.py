@@ -7,6 +7,8 @@ With DATABASE_OWNER_URL the whole command works as that role. When it is done, t
 and is made if there is none of its name.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

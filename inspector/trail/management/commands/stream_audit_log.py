@@ -5,6 +5,8 @@ file, after it was written: an entry may come twice after a kill, and none is le
 because a review is blind is written once it may be told.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import socket

@@ -1,0 +1,1 @@
+"""The containers, run by an engine: `make compose-test`."""

@@ -1,0 +1,119 @@
+"""docker-compose.yml as an operator uses it: brought up, asked over HTTP, scaled, restarted and taken down."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from tests.inspector.api.test_server import find_port
+
+PROJECT = Path(__file__).parents[2]
+HOST = "inspector.example.org"
+PATIENCE_SECONDS = 600.0
+# What an answer may be while something behind the proxy is away.
+AWAY = frozenset({429, 500, 502, 503, 504})
+
+
+def find_compose() -> list[str]:
+    """The command of whichever compose is installed; empty where there is none."""
+    if shutil.which("docker") and not subprocess.run(["docker", "compose", "version"], capture_output=True).returncode:
+        return ["docker", "compose"]
+    return ["docker-compose"] if shutil.which("docker-compose") else []
+
+
+def find_obstacle() -> str:
+    """Why no containers can be run here; empty where they can."""
+    if os.environ.get("COMPOSE_TEST") != "1":
+        return "containers are run by `make compose-test` alone"
+    if not find_compose():
+        return "neither `docker compose` nor `docker-compose` is installed"
+    asked = subprocess.run(["docker", "info"], capture_output=True, text=True, check=False)
+    return "" if asked.returncode == 0 else f"no container engine answers: {asked.stderr.strip()[-200:]}"
+
+
+class Stack:
+    """One project of compose, with secrets of its own, in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = find_port()
+        text = (PROJECT / "docker-compose.yml").read_text()
+        # The old compose of Debian does not know the name at the top, which `-p` replaces.
+        (folder / "compose.yml").write_text(re.sub(r"^name: .*$", "", text, flags=re.MULTILINE))
+        secrets = {
+            "POSTGRES_PASSWORD": os.urandom(16).hex(),
+            "POSTGRES_APP_PASSWORD": os.urandom(16).hex(),
+            "SECRET_KEY": os.urandom(32).hex(),
+            "INSPECTOR_KEYRING_KEY": os.urandom(32).hex(),
+            "METRICS_TOKEN": os.urandom(16).hex(),
+        }
+        self.metrics_token = secrets["METRICS_TOKEN"]
+        settings = {**secrets, "ALLOWED_HOSTS": HOST, "LOG_FORMAT": "json", "PORT": str(self.port)}
+        (folder / "env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        self.name = f"inspector-test-{os.getpid()}"
+        self._command = [*find_compose(), "-p", self.name, "--project-directory", str(PROJECT)]
+        self._command += ["--env-file", str(folder / "env"), "-f", str(folder / "compose.yml")]
+        self.session = requests.Session()
+        self.session.headers["Host"] = HOST
+        self.session.trust_env = False
+
+    def run(self, *arguments: str, check: bool = True, timeout: float = 900.0) -> str:
+        """What a command of compose prints."""
+        done = subprocess.run(
+            [*self._command, *arguments], capture_output=True, text=True, timeout=timeout, check=False, cwd=PROJECT
+        )
+        assert not check or done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+        return done.stdout
+
+    def manage(self, *arguments: str, service: str = "web") -> str:
+        """What a command of manage.py prints in a container of a service."""
+        return self.run("exec", "-T", service, "python", "manage.py", *arguments).strip()
+
+    def list_containers(self) -> list[dict[str, Any]]:
+        """What the engine says of each container, those that have ended included."""
+        ids = self.run("ps", "-aq").split()
+        return json.loads(subprocess.check_output(["docker", "inspect", *ids])) if ids else []
+
+    def wait_until_well(self, services: Sequence[str] = ()) -> None:
+        """Wait until every container that says how it is says that it is well."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            states = {}
+            for each in self.list_containers():
+                service = each["Config"]["Labels"]["com.docker.compose.service"]
+                health = each["State"].get("Health")
+                if health and (not services or service in services):
+                    states[each["Name"]] = health["Status"] if each["State"]["Running"] else "ended"
+            if states and set(states.values()) == {"healthy"}:
+                return
+            assert time.monotonic() < until, f"{states}\n{self.run('logs', '--tail=20', check=False)[-8000:]}"
+            time.sleep(1)
+
+    def ask(self, method: str, path: str, **options: Any) -> requests.Response:
+        """An answer of the product through the proxy's published port, asked for again while something is away."""
+        until = time.monotonic() + 120
+        while True:
+            try:
+                answer = self.session.request(method, f"http://127.0.0.1:{self.port}{path}", timeout=60, **options)
+                if answer.status_code not in AWAY or time.monotonic() > until:
+                    return answer
+            except requests.ConnectionError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.5)
+
+    def measure(self, name: str) -> float:
+        """The sum of one measure of /metrics over its labels."""
+        answer = self.ask("GET", "/metrics", headers={"Authorization": f"Bearer {self.metrics_token}"})
+        assert answer.status_code == 200
+        lines = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", answer.text, re.MULTILINE)
+        assert lines, name
+        return sum(map(float, lines))
