@@ -34,9 +34,9 @@ from inspector.accounts.idleness import is_over
 from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
+from inspector.browsing.feed import find_latest
 from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
-from inspector.threads.feed import find_latest
 
 from .live import find_news, read_page, write_chip
 

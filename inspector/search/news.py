@@ -16,7 +16,8 @@ from typing import Any, Final
 from django.db import models
 
 from inspector.accounts.models import Workspace
-from inspector.threads.feed import KEPT, Batch, LostPlaceError, Place, find_end, read_feed
+from inspector.browsing.feed import Batch, LostPlaceError, Place, find_end, read_feed
+from inspector.threads.announcing import KEPT
 from inspector.threads.models import Message
 from inspector.threads.selectors import filter_conversations
 

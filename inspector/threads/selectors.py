@@ -15,7 +15,7 @@ from inspector.accounts.models import Workspace
 from inspector.intake.models import Delivery, Job, Sighting
 
 from .agents.names import select_naming
-from .feed import Snapshot
+from .announcing import Snapshot
 from .messages import read_body, select_messages_of_delivery
 from .models import Conversation, Message
 from .placing.numbering import PLACES, load_places, number_messages

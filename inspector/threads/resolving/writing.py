@@ -11,7 +11,7 @@ from typing import Any
 from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
-from ..feed import announce
+from ..announcing import announce
 from ..inserting.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..inserting.marking import mark_traces
 from ..models import Message as MessageRow

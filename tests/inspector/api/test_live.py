@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from inspector.search import news
-from inspector.threads.feed import announce
+from inspector.threads.announcing import announce
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -16,7 +16,7 @@ from inspector.intake.models import Delivery
 from inspector.search import news
 from inspector.search.cursors import CursorError
 from inspector.search.news import begin, read_since, write_since
-from inspector.threads.feed import announce
+from inspector.threads.announcing import announce
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

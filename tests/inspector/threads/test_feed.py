@@ -18,17 +18,9 @@ from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
 from inspector.accounts.models import Workspace
-from inspector.threads import feed
-from inspector.threads.feed import (
-    KEPT,
-    LostPlaceError,
-    Place,
-    announce,
-    find_end,
-    find_latest,
-    forget_announcements,
-    read_feed,
-)
+from inspector.browsing import feed
+from inspector.browsing.feed import LostPlaceError, Place, find_end, find_latest, read_feed
+from inspector.threads.announcing import KEPT, announce, forget_announcements
 from inspector.threads.models import Announcement, Message
 
 from ..conftest import Cast, deliver, settle_all, take_in
