@@ -31,6 +31,8 @@ SPEAKING = (
     "inspector/search/*.py",
     "inspector/threads/tasks/*.py",
     "inspector/threads/agents/*.py",
+    "inspector/browsing/*.py",
+    "inspector/opening/*.py",
     "inspector/search/terms.py",
     "inspector/trail/*.py",
     "inspector/intake/*.py",

@@ -22,8 +22,8 @@ from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.trees.windows import Tree
 
+from ..browsing.test_agents import check_totals
 from .plain_trees import read_lines
-from .test_agents import check_totals
 
 
 def picture() -> dict[str, Any]:
