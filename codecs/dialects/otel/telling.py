@@ -45,7 +45,7 @@ NOT_OFFERED: Final = NoteKind(
     code="otel.tool-not-offered",
     severity="warning",
     group="protocol",
-    about="A model called a tool that is not among those that its request offered.",
+    about="A model called a tool that its request does not offer.",
     cites="GenAI, gen_ai.tool.definitions; OpenInference, llm.tools",
 )
 _SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gives"}
