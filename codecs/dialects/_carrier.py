@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from ._carrier_telling import Opened, tell_carried
 from ._dialect import Dialect, Reply, Term
-from ._draft import Draft
+from ._draft import Draft, nest
 from ._english import quote
 from ._errors import EncodeError
 from ._events import find_data, is_mute
@@ -222,7 +222,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         return _read_malformed(
             carrier.slug, kinds.foreign, f"the JSON is none of {carrier.title}", text.values[0][0], wire
         )
-    roots = [place(wire, start, loaded.end) for start, loaded in text.values]
+    roots = [place(wire, start, loaded.end, number=at) for at, (start, loaded) in enumerate(text.values)]
     places = Places(wire, roots[0] if len(roots) == 1 else make_list(roots))
     drafts = [
         draft if len(roots) == 1 else draft.move(number) for number, data, _ in own for draft in carrier.make(data)
@@ -319,7 +319,8 @@ def _place_messages(
     part = 1
     for draft in drafts:
         notes = tuple(kind.note(text, places.find_span(path)) for kind, text, path in draft.notes)
-        outer = Message(**draft.columns, part=part, notes=notes)
+        nested = tuple(nest(*each[:2], None if each[2] is None else places.find_span(each[2])) for each in draft.nested)
+        outer = Message(**draft.columns, part=part, notes=notes, nested=nested)
         yield outer
         part += 1
         if envelope is not None:

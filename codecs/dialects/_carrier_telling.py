@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ._context import Context, Keys
-from ._draft import Draft, Gathered, Piece
+from ._draft import Draft, Gathered, Piece, nest
 from ._english import enclose, join_words, say_name
 from ._inner import Contents, Inner, say_inner
 from ._json import JsonError, Rules, load_whole
@@ -70,8 +70,9 @@ class _Telling:
         self._known: dict[tuple[str, str], Entry] = {}
         self._known_size = 0
         self._put_together: list[tuple[str, Span]] = []
-        # What telling notes on the message that is being told.
+        # What telling notes on the message that is being told, and the calls that it finds in it.
         self._noted: list[Note] = []
+        self._nested: list[Mapping[str, Any]] = []
 
     def tell(self) -> Told:
         """The record, told."""
@@ -150,6 +151,8 @@ class _Telling:
             self._noted.append(piece.invalid.note("put together, the pieces are no whole JSON", span))
         beginning = "" if is_whole else ", without the beginning"
         end = f", up to {_MAX_GATHERED:,} characters" if length > _MAX_GATHERED else ""
+        tool = self._find(*piece.tool) if piece.tool is not None else None
+        self._nested.append(nest("request" if piece.tool else "inform", str(tool.value) if tool else None, span))
         yield Segment(text=f"{piece.words}{beginning}{end}: ")
         before, said, after = enclose(text)
         source = next((each.source for each in held if each is not None), None)
@@ -175,8 +178,9 @@ class _Telling:
         for kind, name, words in (*draft.entries, *asked, *self._list_tools(draft, message)):
             self._establish(kind, name, words, message)
         noted, self._noted = self._noted, []
+        nested, self._nested = self._nested, []
         notes = (*message.notes, *noted, *self._look_for_tool(draft, message))
-        return message.replace(english=tuple(segments), notes=notes)
+        return message.replace(english=tuple(segments), notes=notes, nested=(*message.nested, *nested))
 
     def _list_tools(self, draft: Draft, message: Message) -> Iterator[tuple[str, str, str]]:
         """What a list of tools establishes; of a list in pages it is not known which tools there are."""

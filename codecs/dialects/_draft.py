@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ._positions import Path
-from ._record import NoteKind
+from ._record import NoteKind, Span
 from ._veil import hide
 
 
@@ -18,6 +18,7 @@ class Piece(NamedTuple):
     kind: Literal["words", "sender", "receivers", "known", "content", "gathered"] = "words"
     name: tuple[str, str] = ("", "")
     invalid: NoteKind | None = None
+    tool: tuple[str, str] | None = None
 
 
 class Offer(NamedTuple):
@@ -41,6 +42,12 @@ class Gathered(NamedTuple):
     is_first: bool
 
 
+def nest(performative: str, tool: str | None, span: Span | None) -> Mapping[str, Any]:
+    """An act within a message, as its `nested` has it: by the names of a message, and where its text stands."""
+    named = {"attributes": {"tool": tool}} if tool else {}
+    return {"performative": performative, **named, **({"span": span} if span else {})}
+
+
 class Draft:
     """A message in the making. A path leads from the root of the JSON to what it is about.
 
@@ -60,6 +67,8 @@ class Draft:
         # Of a request, under which kind and name an answer without a sender finds who was asked.
         self.asked: tuple[str, str] | None = None
         self.opened: list[Path] = []
+        # What is done within it: an act, its tool where it calls one, and where its text stands.
+        self.nested: list[tuple[str, str | None, Path | None]] = []
         self.heard: set[Path] = set()
         self.offer: Offer | None = None
         # A tool that is called: its name, where that stands, and whether it is one of whoever receives the call.
@@ -113,6 +122,11 @@ class Draft:
         self.gathered.append(Gathered(kind, name, text, is_first))
         return self
 
+    def nest(self, performative: str, path: Path | None, *, tool: str | None = None) -> Draft:
+        """Let the text at a path, if any, be an act within the message: a call of a tool, its result, or words."""
+        self.nested.append((performative, tool, path))
+        return self
+
     def say_gathered(
         self,
         kind: str,
@@ -121,6 +135,7 @@ class Draft:
         words: str = "; its pieces put together",
         *,
         invalid: NoteKind | None = None,
+        tool: tuple[str, str] | None = None,
     ) -> Draft:
         """Append these words and the text that was put together, the last piece of which stands there; if there is any.
 
@@ -129,8 +144,9 @@ class Draft:
             path: of the last piece.
             words: what it is.
             invalid: the note that it gets where it should be JSON and is none.
+            tool: of arguments, under which kind and name the tool was established that they are for.
         """
-        self.pieces.append(Piece(words, path, "gathered", (kind, name), invalid))
+        self.pieces.append(Piece(words, path, "gathered", (kind, name), invalid, tool))
         return self
 
     def note(self, kind: NoteKind, text: str, path: Path = ()) -> Draft:
@@ -148,6 +164,7 @@ class Draft:
         self.pieces = [each if each.path is None else each._replace(path=(number, *each.path)) for each in self.pieces]
         self.notes = [(kind, text, (number, *path)) for kind, text, path in self.notes]
         self.opened = [(number, *path) for path in self.opened]
+        self.nested = [(act, tool, path if path is None else (number, *path)) for act, tool, path in self.nested]
         self.heard = {(number, *path) for path in self.heard}
         if self.called is not None:
             name, path, is_of_side = self.called
@@ -161,6 +178,7 @@ class Draft:
         self.notes = [(kind, hide(text, hidden), path) for kind, text, path in self.notes]
         self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
         self.gathered = [each._replace(text=hide(each.text, hidden)) for each in self.gathered]
+        self.nested = [(performative, hide(tool, hidden), path) for performative, tool, path in self.nested]
         if self.offer is not None and self.offer.names is not None:
             self.offer = self.offer._replace(names=[hide(name, hidden) for name in self.offer.names])
         if self.called is not None:

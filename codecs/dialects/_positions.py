@@ -113,8 +113,9 @@ class _Packed(Node):
     end = property(lambda self: self._place >> 96)
 
 
-def place(text: str, start: int, end: int) -> Node:
-    """The places of everything in the JSON value text[start:end], which has been read as JSON before."""
+def place(text: str, start: int, end: int, *, number: int = 0) -> Node:
+    """The places of everything in the JSON value text[start:end], which has been read as JSON before; it may be the
+    item of that number of a list."""
     root: Node = _Plain("", start, start, "v", start, end)
     leaf: type[_Plain | _Packed] = _Packed if end - start > _LONG else _Plain
     stack: list[tuple[_Plain, list[Node]]] = []
@@ -130,7 +131,7 @@ def place(text: str, start: int, end: int) -> Node:
             continue
         key_start, key_end = found.span(1)
         mark = _KINDS.get(kind) or text[first]
-        key = read_key(text[key_start:key_end]) if key_start >= 0 else len(members)
+        key = read_key(text[key_start:key_end]) if key_start >= 0 else len(members) if stack else number
         if key_start < 0:
             key_start = key_end = first
         node: Node
@@ -151,9 +152,7 @@ def place(text: str, start: int, end: int) -> Node:
 
 
 def make_list(nodes: Sequence[Node]) -> Node:
-    """The list whose items are values placed apart in one text, in this order; none of them a text or a number."""
-    for index, node in enumerate(nodes):
-        node.key = index
+    """The list whose items are values placed apart in one text, each as the item of its number."""
     root = _Plain("", nodes[0].start, nodes[0].start, "[", nodes[0].start, nodes[-1].end)
     root.members = nodes
     return root

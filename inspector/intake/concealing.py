@@ -9,11 +9,12 @@ titles, agents, tasks, exports) is made of what has been concealed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from dialects import Entry, Note, NoteKind, Reading, Span, Told, get_dialect
-from inspector.tokens import SHAPES, find_tokens, has_hint, hide_tokens
+from inspector.tokens import MARKS, SHAPES, find_tokens, has_hint, hide_tokens
 
 from .concealment import (
     NOTHING,
@@ -34,6 +35,7 @@ IN_CLEAR: Final = NoteKind(
     group="security",
     about="What looks like a secret stands in the message in clear. It is masked here, and the record keeps it.",
 )
+_ALIAS: Final = re.compile(re.escape(MARKS) + "[0-9a-f]{8}")
 NAMES: Final = tuple(shape.name for shape in SHAPES)
 
 
@@ -122,15 +124,29 @@ def conceal_told(told: Told, reading: Reading) -> Told:
         if has_hint(layer.text):
             texts |= {layer.text[each.start : each.end]: each.name for each in find_tokens(layer.text)}
     if secrets is NOTHING and not texts:
-        return told
+        return told.replace(notes=(*told.notes, *noted)) if (noted := tuple(_note_pieces(told, secrets))) else told
     whole = locate_secrets(secrets.texts | texts, (*reading.layers, *told.layers))
     return told.replace(
         reading=told.reading if told.reading is reading else _conceal(told.reading, whole),
         messages=whole.hide_all(told.messages),
         fields=conceal_fields(told.fields, whole),
-        notes=whole.hide_all(told.notes),
+        notes=whole.hide_all((*told.notes, *_note_pieces(told, secrets))),
         entries=whole.hide_all(told.entries),
     )
+
+
+def _note_pieces(told: Told, secrets: Secrets) -> Iterator[Note]:
+    """A note for each kind of token that came in pieces, none of which shows it: at the last of them. What was opened
+    with a key is in clear for nobody else."""
+    found: dict[str, Span | None] = {}
+    for layer in told.layers:
+        if layer.kind == "put-together":
+            found |= {each.name: layer.of for each in find_tokens(layer.text)} if has_hint(layer.text) else {}
+            # What was put together of earlier records has its alias already.
+            found |= {"secret": layer.of} if _ALIAS.search(layer.text) else {}
+    for name, span in found.items():
+        if name not in secrets.texts.values():
+            yield IN_CLEAR.note(f"looks like an exposed {name}, in pieces", span)
 
 
 def conceal_around(reading: Reading, around: str) -> str:

@@ -20,7 +20,7 @@ from .tables import ARGUMENTS_INVALID, ASSISTANT, ERROR_TYPES, Role
 
 _PROGRAM: Final = Role("program", "The program", "notes", "inform")
 # The kinds under which pieces are put together, and what the arguments belong to.
-_TEXT, _ARGUMENTS, _CALL = "chat-text", "chat-arguments", "chat-streamed-call"
+_TEXT, _ARGUMENTS, _CALL, _TOOL = "chat-text", "chat-arguments", "chat-streamed-call", "chat-streamed-tool"
 # So many calls of one chunk's choice are told with its end.
 _MAX_CALLS: Final = 16
 # What a delta of Anthropic holds, and what is said of it; nothing where it is no text.
@@ -175,6 +175,7 @@ def _read_call(turn: Turn, call: dict[str, Any], path: Path, name: str) -> None:
 
 def _begin_call(draft: Draft, name: str, tool: str | None, own: str | None) -> None:
     of = f" of {say_name(tool)}" if tool else ""
+    draft.establish(_TOOL, name, tool or "")
     draft.establish(_CALL, name, f"; the arguments of its call{of}{f' (call {say_name(own)})' if own else ''}")
 
 
@@ -184,7 +185,7 @@ def _end(turn: Turn, path: Path, name: str, calls: list[str]) -> None:
     draft.say_gathered(_TEXT, name, path)
     for call in calls:
         draft.recall(_CALL, call, "", path)
-        draft.say_gathered(_ARGUMENTS, call, path, " put together", invalid=ARGUMENTS_INVALID)
+        draft.say_gathered(_ARGUMENTS, call, path, " put together", invalid=ARGUMENTS_INVALID, tool=(_TOOL, call))
 
 
 def _draft_event(turn: Turn, event: dict[str, Any], path: Path, stream: str) -> Draft:
@@ -230,7 +231,7 @@ def _begin_block(turn: Turn, block: dict[str, Any], path: Path, name: str) -> Dr
         draft.say(f" sends content of the kind {say_name(block['type'])}: ", path)
         say_content(draft, block, path)
     # What a block before had under this number is not its own.
-    draft.establish(_CALL, name, "")
+    draft.establish(_CALL, name, "").establish(_TOOL, name, "")
     return draft.gather(_TEXT, name, text, is_first=True).gather(_ARGUMENTS, name, "", is_first=True)
 
 

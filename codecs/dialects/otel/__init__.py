@@ -18,7 +18,7 @@ from .._draft import Draft
 from .._record import Message
 from .spans import list_spans
 from .tables import GLOSSARY, LABELS, SPECIFICATION
-from .telling import BACKWARDS, MORE, ODD_ID, draft_span
+from .telling import BACKWARDS, MORE, NOT_OFFERED, ODD_ID, TOOL_FAILED, draft_span
 
 _HINT = re.compile(r'"(?:traceId|trace_id|resourceSpans|resource_spans|(?:gen_ai|openinference)\.)')
 
@@ -54,7 +54,7 @@ DIALECT = make_dialect(
         make=_make,
         replies=_reply,
         labels=LABELS,
-        notes=(BACKWARDS, MORE, ODD_ID),
+        notes=(BACKWARDS, MORE, ODD_ID, TOOL_FAILED, NOT_OFFERED),
         glossary=GLOSSARY,
     )
 )

@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import quote, say_name
+from .._failing import says_failure
+from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
 from .spans import NOTHING, Found, Span, read_id
 from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TOOL_CALL
-from .texts import MAX_TEXTS, Text, gather_texts
+from .texts import BACK, MAX_TEXTS, Text, Texts, gather_texts, list_offered
 
 BACKWARDS: Final = NoteKind(
     code="otel.ends-before-start",
@@ -31,6 +33,20 @@ MORE: Final = NoteKind(
     severity="warning",
     group="undecoded",
     about=f"A span holds more than {MAX_TEXTS} texts; only the last are told.",
+)
+TOOL_FAILED: Final = NoteKind(
+    code="otel.tool-failed",
+    severity="notice",
+    group="protocol",
+    about="The span of a tool ended in an error, or what came back says that it failed.",
+    cites="OTLP, Status; GenAI, execute_tool",
+)
+NOT_OFFERED: Final = NoteKind(
+    code="otel.tool-not-offered",
+    severity="warning",
+    group="protocol",
+    about="A model called a tool that its request does not offer.",
+    cites="GenAI, gen_ai.tool.definitions; OpenInference, llm.tools",
 )
 _SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gives"}
 
@@ -61,11 +77,27 @@ def draft_span(span: Span) -> Draft:
 
 
 def _find_act(span: Span) -> str:
-    if span.has_failed:
+    if span.has_failed or _find_failure(span) is not None:
         return "failure"
     if not span.is_of_genai or span.operation is None:
         return "observe"
     return "done" if span.end.text is not None else "progress"
+
+
+def _is_of_tool(span: Span) -> bool:
+    known = OPERATIONS.get(span.operation or "")
+    return known is not None and known.thing == "tool"
+
+
+def _find_failure(span: Span) -> Path | None:
+    """Where the span of a tool says that this failed, be it its status or what came back."""
+    if not _is_of_tool(span):
+        return None
+    if span.has_failed:
+        reason = _find_reason(span)
+        return reason.path or span.status.path
+    back = (found for name in BACK if (found := span.find(name)).data is not None)
+    return next((found.path for found in back if says_failure(found.data)), None)
 
 
 def _find_sender(span: Span) -> Found:
@@ -150,6 +182,7 @@ def _say_end(draft: Draft, span: Span) -> None:
 
 def _say_texts(draft: Draft, span: Span) -> None:
     texts = gather_texts(span)
+    _nest_texts(draft, span, texts)
     # A tool, a model and whatever a client asks are given what the sender says, and an agent what it hears.
     known = OPERATIONS.get(span.operation or "")
     is_asking = span.is_client if known is None else known.thing in ("tool", "model")
@@ -164,6 +197,30 @@ def _say_texts(draft: Draft, span: Span) -> None:
             _say_text(draft, text, is_heard=not is_own)
         if len(held) > MAX_TEXTS:
             draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
+
+
+def _nest_texts(draft: Draft, span: Span, texts: Texts) -> None:
+    """What is done within it for the first time: a call and its result, or what an agent or a model says and calls."""
+    offered = list_offered(span)
+    if _is_of_tool(span):
+        named = span.find(*KEPT["tool"])
+        given = [text.path for text in texts.given if text.path is not None] or [named.path or span.name.path]
+        draft.nest("request", given[0], tool=named.text)
+        failed = _find_failure(span)
+        if failed is not None:
+            draft.note(TOOL_FAILED, "the tool failed", failed)
+        back = [*(text.path for text in texts.back[:MAX_TEXTS]), failed]
+        for path in dict.fromkeys(path for path in back if path is not None):
+            draft.nest("done" if failed is None else "failure", path)
+        return
+    for text in texts.back[-MAX_TEXTS:]:
+        if text.kind == "call":
+            draft.nest("request", text.path, tool=text.name)
+            if offered and text.name and text.name not in offered:
+                what = f"the tool {say_name(text.name)} is not among the tools of this request"
+                draft.note(NOT_OFFERED, what, text.path or span.path)
+        elif text.kind == "text" and text.path is not None and text.role in (None, "assistant"):
+            draft.nest("inform", text.path)
 
 
 def _say_text(draft: Draft, text: Text, *, is_heard: bool) -> None:

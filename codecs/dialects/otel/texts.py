@@ -43,6 +43,13 @@ _EVENTS: Final = {
 }
 
 
+# What came back, by any name.
+BACK: Final = (*_BACK, *_BACK_OTHERWISE)
+# The tools that a request offers: a list of definitions, or one attribute or more for each.
+_DEFINITIONS: Final = ("gen_ai.tool.definitions",)
+_DEFINED: Final = re.compile(r"(?:llm\.tools\.\d{1,6}\.tool\.json_schema|llm\.request\.functions\.\d{1,6}\.name)\Z")
+
+
 class Text(NamedTuple):
     """Something said: by which role, what kind of part it is (`text`, `call`, `response` or another), and where.
 
@@ -87,6 +94,32 @@ def gather_texts(span: Span) -> Texts:
         if not said and (found := span.find(*others)).data is not None:
             said.extend(_read_messages(found))
     return texts
+
+
+def list_offered(span: Span) -> frozenset[str]:
+    """The names of the tools that a request offers; empty also where not all of them can be read."""
+    held = [span.find(*_DEFINITIONS), *(found for name, found in span.attributes.items() if _DEFINED.match(name))]
+    names: list[str | None] = []
+    for found in held:
+        if found.data is None:
+            continue
+        data = found.data
+        if isinstance(data, str) and data.lstrip()[:1] in ("[", "{"):
+            try:
+                data = load_whole(data, RULES).data
+            except JsonError:
+                data = None
+        names.extend(map(_name_definition, data if isinstance(data, list) else [data]))
+    return frozenset(filter(None, names)) if all(names) else frozenset()
+
+
+def _name_definition(definition: Any) -> str | None:
+    """The name of a tool's definition, as any of the interfaces of models writes it."""
+    if isinstance(definition, str):
+        return definition
+    inner = definition.get("function", definition) if isinstance(definition, dict) else None
+    name = inner.get("name") if isinstance(inner, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> Iterator[Text]:

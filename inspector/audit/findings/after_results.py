@@ -9,18 +9,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from dialects import all_dialects
 from inspector.lookups import IsAny
 from inspector.threads.models import Message
-from inspector.threads.rendering.tool_words import VALUE, find_orders, is_result
+from inspector.threads.rendering.tool_words import PIECE, VALUE, find_orders, is_result
 
 from .scene import AfterResult, Said, Scene, Span
 
 # Of so many results of a conversation it is asked what their callers did next, among so many messages.
 MAX_RESULTS: Final = 200
 _MAX_LATER: Final = 10
+# So many of them are read, by their caller.
+_MAX_READ: Final = 5
+# Among so many messages these are looked for: most of a stream are pieces.
+_MAX_WINDOW: Final = 500
 # So many messages before a call are gone through for who else named what it has from a result.
 _MAX_BEFORE: Final = 2000
 # By which notes a decoder says that a tool failed.
@@ -84,11 +88,10 @@ def _find_in(call: Said, name: str) -> Span | None:
 
 
 class _Chosen(NamedTuple):
-    """What belongs to a result, by its ids."""
+    """What belongs to a result, by its ids: the call, and what its caller sent later, in order."""
 
     call: uuid.UUID
-    next: uuid.UUID | None
-    next_call: uuid.UUID | None
+    later: Sequence[uuid.UUID]
 
 
 def load_after_results(
@@ -106,7 +109,7 @@ def load_after_results(
     if not results:
         return
     chosen = _choose(messages, results)
-    said = read({pk for each in chosen.values() for pk in each if pk is not None})
+    said = read({pk for each in chosen.values() for pk in (each.call, *each.later)})
     for scene in scenes.values():
         failures = _list_failures(scene)
         followed = []
@@ -114,36 +117,51 @@ def load_after_results(
             each = chosen.get(result.message.id)
             if each is None or each.call not in said:
                 continue
+            later = [said[pk] for pk in each.later if pk in said and not said[pk].is_mute]
             after = AfterResult(
                 result=result,
                 failure=failures.get(result.message.id),
                 has_failed=result.message.id in failures,
                 call=said[each.call],
-                next=said.get(each.next) if each.next else None,
-                next_call=said.get(each.next_call) if each.next_call else None,
+                next=next(iter(later), None),
+                next_call=_find_call(later),
             )
             followed.append(after)
         scene.after_results = list(_note_known(messages.filter(conversation=scene.conversation), followed))
 
 
+def _find_call(later: Sequence[Said]) -> Said | None:
+    """The first call; where its arguments came in pieces, the message in which they are put together."""
+    calls = [each for each in later if each.is_call]
+    begun, ended = [*calls, None, None][:2]
+    is_begun = begun is not None and ended is not None and begun.tool == ended.tool
+    return ended if is_begun and ended and ended.message.performative != "request" else begun
+
+
 def _choose(messages: QuerySet[Message], results: Mapping[uuid.UUID, Said]) -> dict[uuid.UUID, _Chosen]:
-    """The call of each of these results, and what its caller said and called next, within some messages."""
-    later = messages.filter(conversation=OuterRef("conversation"), place__gt=OuterRef("place")).order_by("place")
+    """Of each result the call, which a span is itself, and what its caller sent next, within some messages."""
+    window = messages.filter(
+        conversation=OuterRef(OuterRef("conversation")), place__gt=OuterRef(OuterRef("place"))
+    ).order_by("place")
+    pieces = Q(performative="progress", native_act__regex=PIECE)
+    later = messages.filter(pk__in=window.values("pk")[:_MAX_WINDOW]).exclude(pieces).order_by("place")
     call = messages.filter(conversation=OuterRef("conversation"), pk=OuterRef("parent")).values("pk")
     rows = messages.filter(IsAny("id", results)).annotate(
         call_id=Subquery(call), later=ArraySubquery(later.values("pk")[:_MAX_LATER])
     )
-    found = {pk: (call_id, after) for pk, call_id, after in rows.values_list("pk", "call_id", "later") if call_id}
+    found = {}
+    for pk, call_id, after in rows.values_list("pk", "call_id", "later"):
+        own = pk if results[pk].is_call else call_id
+        if own:
+            found[pk] = (own, after)
     wanted = {pk for call_id, after in found.values() for pk in (call_id, *after)}
-    columns = ("pk", "sender", "native_act", "performative")
-    light = {row[0]: row[1:] for row in messages.filter(IsAny("id", wanted)).values_list(*columns)}
+    light = {row[0]: row[1:] for row in messages.filter(IsAny("id", wanted)).values_list("pk", "sender", "native_act")}
     chosen = {}
     for pk, (call_id, after) in found.items():
         caller = light[call_id][0]
         own = [each for each in after if each in light and light[each][0] == caller]
         own = [each for each in own if caller or light[each][1] not in _NOT_CALLERS]
-        calls = (each for each in own if light[each][2] == "request")
-        chosen[pk] = _Chosen(call_id, next(iter(own), None), next(calls, None))
+        chosen[pk] = _Chosen(call_id, own[:_MAX_READ])
     return chosen
 
 

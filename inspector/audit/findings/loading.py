@@ -211,7 +211,7 @@ def _read_said(messages: QuerySet[Message], ids: Collection[uuid.UUID]) -> dict[
     """The messages of these ids with the texts of their sentences."""
     rows = messages.filter(IsAny("id", ids)).values_list(*COLUMNS, "body").iterator(chunk_size=_BODIES_AT_ONCE)
     bodies = ((see(row), read_body(row[-1])) for row in rows)
-    return {message.id: Said(message, body.list_texts(), body.find_tool()) for message, body in bodies}
+    return {message.id: Said.read_said(message, body) for message, body in bodies}
 
 
 def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:
@@ -336,7 +336,7 @@ def _take(scene: Scene, message: Seen, row: _Shown) -> None:
     if row.sights & RuleFlag.NOTED:
         scene.noted.append(Noted(message, body.list_notes(part=message.part)))
     if _is_result(row.sights, body, part=message.part) and len(scene.results) < MAX_RESULTS:
-        scene.results.append(Said(message, body.list_texts(), body.find_tool()))
+        scene.results.append(Said.read_result(message, body))
     if row.is_odd:
         scene.odd.append(message)
         scene.cited_ids[message.id] = _find_cited(message, body)

@@ -47,6 +47,8 @@ class OfMessage(msgspec.Struct):
     error: msgspec.Raw = NO_BYTES
     attributes: msgspec.Raw = NO_BYTES
     english: msgspec.Raw = NO_BYTES
+    nested: msgspec.Raw = NO_BYTES
+    content: msgspec.Raw = NO_BYTES
 
 
 class OfRecord(msgspec.Struct):
@@ -75,17 +77,23 @@ class Body(msgspec.Struct):
         name = (read_value(self.message.attributes) or {}).get("tool")
         return name if isinstance(name, str) else ""
 
-    def list_texts(self) -> Sequence[tuple[str, Span]]:
-        """The pieces of its sentence that come from one stretch of its raw text, with that; the first ones.
+    def list_acts(self) -> Sequence[Mapping[str, Any]]:
+        """What is done within it: calls of tools, what these gave back, and words; empty where it is one act."""
+        return [each for each in read_value(self.message.nested) or () if isinstance(each, dict)]
+
+    def list_texts(self, *acts: str) -> Sequence[tuple[str, Span]]:
+        """The pieces of its sentence that come from one stretch of its raw text, with that; the first ones. Where acts
+        are named, those of which one such act within it is made.
 
         What is masked is dots: nothing is to be compared with it.
         """
         found: list[tuple[str, Span]] = []
         left = MAX_TEXT
+        wanted = {tuple(each.get("span") or ()) for each in self.list_acts() if each.get("performative") in acts}
         for piece in read_value(self.message.english) or ():
             spans: Sequence[Span] = piece.get("spans") or ()
             text = piece["text"][:left]
-            if len(spans) == 1:
+            if len(spans) == 1 and (not acts or tuple(spans[0]) in wanted):
                 layer, start, end = spans[0]
                 found.append((_MASKED.sub(_hide, text), (layer, start, end)))
                 left -= len(text)
@@ -115,7 +123,7 @@ def _to_raw(said: dict[str, Any]) -> dict[str, Any]:
     return {**said, "message": {**message, **kept}}
 
 
-_KEPT: Final = ("references", "condition", "error", "attributes", "english")
+_KEPT: Final = ("references", "condition", "error", "attributes", "english", "nested", "content")
 
 
 def read_value(said: msgspec.Raw) -> Any:
@@ -164,11 +172,35 @@ class SeenTask(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A message with the texts of its sentence, each with where it comes from, and the tool that it calls."""
+    """A message, or an act within it, with the texts of its sentence, each with where it comes from, and the tool that
+    it calls. `is_mute` where it says and calls nothing: the span of a step, for instance."""
 
     message: Seen
     texts: Sequence[tuple[str, Span]]
     tool: str = ""
+    is_call: bool = False
+    is_mute: bool = False
+
+    @classmethod
+    def read_result(cls, message: Seen, body: Body) -> Said:
+        """What a tool gave back."""
+        acts = body.list_acts()
+        texts = body.list_texts("done", "failure") if acts else body.list_texts()
+        # Who runs a tool and tells of it in one message has called it there.
+        return cls(message, texts, is_call=any(each.get("performative") == "request" for each in acts))
+
+    @classmethod
+    def read_said(cls, message: Seen, body: Body) -> Said:
+        """What its sender says or calls: of a span not what that was given, nor what a tool gave back in it."""
+        acts = body.list_acts()
+        if not acts:
+            is_call = message.performative == "request"
+            is_mute = not is_call and bytes(body.message.content) == bytes(NO_BYTES)
+            return cls(message, body.list_texts(), body.find_tool(), is_call, is_mute)
+        calls = [each for each in acts if each.get("performative") == "request"]
+        tool = next((name for each in calls if (name := each.get("attributes", {}).get("tool"))), body.find_tool())
+        texts = body.list_texts("request", "inform")
+        return cls(message, texts, tool, bool(calls), not (texts or calls))
 
 
 class AfterResult(NamedTuple):

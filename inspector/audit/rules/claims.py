@@ -22,7 +22,7 @@ from inspector.threads.rendering.tool_words import (
 from ..findings.after_results import narrow_span
 from ..findings.scene import Said, Scene, Span
 from .rule import Hit, Rule
-from .tools import CALL_AGAIN, GOES_ON, TROUBLE, Line, answer_by_mcp, talk
+from .tools import CALL_AGAIN, GOES_ON, TROUBLE, Line, answer_by_mcp, ask_model, run_tool, stream_turn, talk, trace
 
 
 class _Claim(NamedTuple):
@@ -41,7 +41,13 @@ def _find_contradictions(scene: Scene) -> Iterator[Hit]:
         for each, *_ in statements:
             stated.setdefault(_name_key(each.key), set()).add(each.value)
         said = after.next
-        if said is None or said.message.performative not in GOES_ON or after.has_failed or said.message.id in seen:
+        if (
+            said is None
+            or said.is_call
+            or said.message.performative not in GOES_ON
+            or after.has_failed
+            or said.message.id in seen
+        ):
             continue
         for each, text, span in statements[: max(_MAX_COMPARED - compared, 0)]:
             compared += 1
@@ -253,9 +259,14 @@ RULES: Final = (
             _state({"status": "pending"}, "The status is **completed**."),
             _state("room: 7\nbalance: 120.50\n", "Your balance is $1,205.50."),
             answer_by_mcp({"content": [], "structuredContent": {"price": 30}}, "The price is 45."),
+            trace(run_tool("find", {}, {"price": 30}), ask_model("What does it cost?", "The price is 45.")),
+            talk('{"price": 30}') + stream_turn("The price ", "is 45."),
         ),
         passes=(
             _state({"price": 30}, "The price is 30 EUR."),
+            trace(run_tool("find", {}, {"price": 30}), ask_model("Is the price 45?", "The price is 30.")),
+            trace(run_tool("find", {"price": 45}, {"found": True}), ask_model("Which?", "The price is 30.")),
+            talk('{"price": 30}') + stream_turn("The price ", "is 30."),
             _state({"price": 29.97}, "The price is $30."),
             _state({"ratio": 0.25}, "The ratio is 25."),
             _state({"size": 2048}, "The size is 2 KB."),

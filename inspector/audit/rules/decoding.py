@@ -9,6 +9,7 @@ from dialects import all_dialects
 
 from ..findings.after_results import TOOL_FAILURES
 from .rule import FOOT, Rule, clowl, pack, say, select_notes
+from .tools import ask_model, run_tool, trace
 
 _TWICE: Final = frozenset(
     {
@@ -16,7 +17,9 @@ _TWICE: Final = frozenset(
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
-_OF_OFFERS: Final = frozenset({"chat.tool-not-offered", "mcp.tool-not-offered"})
+_OF_OFFERS: Final = frozenset(
+    note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-not-offered")
+)
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
 _FAILING: Final = frozenset({"clowl.done-failing", "clowl.act-denied", "agent_lingua.success-disagrees"})
@@ -33,6 +36,13 @@ _ROUTED: Final = (
     '"routing":{"from":"warden","to":"scout","broadcast":false},"auth":{"issuer":"gate","scopes":["read"]},'
     '"semantic":{"p":"REQ","from":"planner","to":"scout","task":"survey","data":{"q":"ports"},"ctx":null}}\n'
 )
+
+
+def _span_with(tool: str) -> str:
+    offered: list[dict[str, object]] = [{"type": "function", "name": "search", "parameters": {}}]
+    return trace(ask_model("Find it.", {"name": tool, "arguments": {}}, offers=offered))
+
+
 _INSIDE: Final = "@a3|f0|c1|S0|d1|T1|k4#"
 # A message in each of the other carriers.
 _CARRIERS: Final = (
@@ -206,8 +216,13 @@ RULES: Final = (
                     '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no"}]}',
                 )
             ),
+            trace(run_tool("find", {}, None, fails=True)),
+            trace(run_tool("find", {}, {"error": "no such city"})),
         ),
-        passes=(say(("ada", _answer('{"content":[{"type":"text","text":"rain"}]}'))),),
+        passes=(
+            trace(run_tool("find", {}, {"weather": "rain"})),
+            say(("ada", _answer('{"content":[{"type":"text","text":"rain"}]}'))),
+        ),
     ),
     Rule(
         code="tool-not-offered",
@@ -216,8 +231,11 @@ RULES: Final = (
         severity="warning",
         group="protocol",
         notes=_OF_OFFERS,
-        triggers=(_list_and_call("pay"), _chat_with("pay")),
-        passes=(_list_and_call("search"), _chat_with("search"), _list_and_call("pay", next_page=True)),
+        triggers=(_list_and_call("pay"), _chat_with("pay"), _span_with("pay")),
+        passes=(
+            *(_list_and_call("search"), _chat_with("search"), _list_and_call("pay", next_page=True)),
+            _span_with("search"),
+        ),
     ),
     Rule(
         code="inside-unread",

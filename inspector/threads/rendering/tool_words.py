@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 # By what its carrier calls what a tool gave back.
-_RESULT: Final = re.compile(r"tool|function|observation|result|tool_result|\w+_(?:tool_result|output)")
+_RESULT: Final = re.compile(r"tool|function|observation|result|tool_result|execute_tool|\w+_(?:tool_result|output)")
 _ENDED: Final = ("done", "failure")
+# By what their carriers call the pieces of a stream.
+PIECE: Final = r"^(chunk|text|thinking|refusal|reasoning\w*|\w+_delta|content_block_\w+|message_\w+|response\..+)$"
 # So much of a text is looked at.
 MAX_LOOKED_AT: Final = 65_536
 # An order is read up to the end of its sentence, and what overrides other orders beyond that, but no further than this.

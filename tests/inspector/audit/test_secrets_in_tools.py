@@ -11,6 +11,7 @@ import pytest
 import dialects
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
+from inspector.audit.rules.tools import stream_turn
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
@@ -159,3 +160,23 @@ def test_a_secret_that_comes_in_pieces_is_in_nothing_that_is_made_of_them(cast: 
     assert rows[-1][0].endswith(" and go on”.")
     assert [row for row in rows if any(secret in text for text in row)] == []
     assert not Finding.objects.filter(text__contains=secret).exists()
+
+
+def test_a_secret_whose_arguments_came_in_pieces_is_found_where_they_are_put_together(cast: Cast) -> None:
+    """As a log of lines and as one text; each piece alone is no secret, and the whole is told nowhere."""
+    value, secret = SECRETS["query"]
+    lines = stream_turn(call=("find", {"query": value, "limit": 3}))
+    whole = json.dumps({"raw": "".join(f"data: {line}\n\n" for line in lines.splitlines())})
+    for name, log in (("lines", lines), ("whole", whole)):
+        channel = Channel.objects.create(workspace=cast.workspace, name=name)
+        deliver(cast, log.encode(), channel=channel, name=f"{name}.jsonl")
+        settle_all()
+        (found,) = Finding.objects.filter(rule="token-in-clear", holds=True, channel=channel)
+        assert "in pieces" in found.text
+        rows = Message.objects.filter(channel=channel).values_list("english", "body", "words")
+        assert [row for row in rows if secret in " ".join(map(str, row))] == []
+    near = stream_turn(call=("find", {"query": NEAR["query"]}))
+    channel = Channel.objects.create(workspace=cast.workspace, name="near")
+    deliver(cast, near.encode(), channel=channel, name="near.jsonl")
+    settle_all()
+    assert not Finding.objects.filter(rule="token-in-clear", channel=channel).exists()

@@ -5,6 +5,7 @@ Nothing here goes by a sight or by an index of what is remarkable: each message 
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.placing.citations import find_reuse
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.tool_words import VALUE, is_result
+from inspector.threads.rendering.tool_words import PIECE, VALUE, is_result
 from inspector.threads.tasks.rows import read_steps
 
 
@@ -176,22 +177,27 @@ def _load_after_results(scene: Scene) -> None:
     seen = {row[0]: see(row) for row in Message.objects.shown().values_list(*COLUMNS)}
     failures = {each.message.id: note for each in scene.noted for note in each.notes if "tool-failed" in note["code"]}
     for row in rows:
-        call = by_id.get(row.parent)
+        result = Said.read_result(seen[row.pk], read_body(row.body))
+        call = row if result.is_call else by_id.get(row.parent)
         if call is None or not (row.pk in failures or is_result(row.performative, row.native_act)):
             continue
-        later = rows[rows.index(row) + 1 :][:10]
+        behind = rows[rows.index(row) + 1 :][:500]
+        is_piece = re.compile(PIECE).search
+        later = [each for each in behind if not (each.performative == "progress" and is_piece(each.native_act))][:10]
         own = [each for each in later if each.sender == call.sender and (each.sender or is_caller(each))]
-        texts = [
-            Said(seen[each.pk], read_body(each.body).list_texts(), read_body(each.body).find_tool()) for each in own
-        ]
-        calls = [said for each, said in zip(own, texts, strict=True) if each.performative == "request"]
+        texts = [Said.read_said(seen[each.pk], read_body(each.body)) for each in own[:5]]
+        texts = [each for each in texts if not each.is_mute]
+        calls = [each for each in texts if each.is_call]
+        if len({each.tool for each in calls[:2]}) == 1 and calls[1:] and calls[1].message.performative != "request":
+            # Its arguments came in pieces.
+            del calls[0]
         note = failures.get(row.pk)
         scene.after_results.append(
             AfterResult(
-                result=Said(seen[row.pk], read_body(row.body).list_texts()),
+                result=result,
                 failure=tuple(note["span"]) if note and note.get("span") else None,
                 has_failed=note is not None,
-                call=Said(seen[call.pk], read_body(call.body).list_texts()),
+                call=Said.read_said(seen[call.pk], read_body(call.body)),
                 next=next(iter(texts), None),
                 next_call=next(iter(calls), None),
                 known=frozenset(_list_known(rows, row, call, calls[0])) if calls else frozenset(),
