@@ -278,6 +278,19 @@ def test_the_image_has_no_server_and_reads_dialects_from_its_shell() -> None:
     assert SERVICES["postgres"]["image"] == "postgres:18"
 
 
+def test_the_engine_script_says_why_there_is_none_with_a_status_of_its_own(tmp_path: Path) -> None:
+    """Neither docker nor apt-get is found: the containers are skipped, and not passed or failed."""
+    script, tools = PROJECT / ".ci" / "engine", tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "id"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    for words, reason in (([], "name a command"), (["true"], "none answers, and only root on Debian can install one")):
+        done = subprocess.run(
+            [tools / "bash", script, *words], env={"PATH": str(tools)}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (75, f"engine: no container engine: {reason}\n")
+
+
 # A program begins so, and then nothing that base.txt does not pin can be imported; the pinned names are its argument.
 ONLY_BASE = """
 import re, sys

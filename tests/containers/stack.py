@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parents[2]
 HOST = "inspector.example.org"
 PATIENCE_SECONDS = 600.0
 # What an answer may be while something behind the proxy is away.
-AWAY = frozenset({429, 500, 502, 503, 504})
+AWAY = frozenset({429, 502, 503, 504})
 
 
 def find_compose() -> list[str]:
@@ -105,7 +105,7 @@ class Stack:
                 answer = self.session.request(method, f"http://127.0.0.1:{self.port}{path}", timeout=60, **options)
                 if answer.status_code not in AWAY or time.monotonic() > until:
                     return answer
-            except requests.ConnectionError:
+            except requests.RequestException:
                 if time.monotonic() > until:
                     raise
             time.sleep(0.5)
