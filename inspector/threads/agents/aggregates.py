@@ -1,8 +1,6 @@
 """Aggregates of agents and pairs: who said how much to whom, in each conversation and in all, and what they declared. A
 first or last time that a conversation takes back is looked up among the rows that are left."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -5,8 +5,6 @@ of its dialect; nothing stored depends on it. A name means, in any letter case, 
 auditor calls so, who is one with either, and who is called so by convention wherever no auditor says otherwise.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Events of tasks: what a message is to its task. The first of `EVENT_RULES` that fits it decides; `states` follows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, NamedTuple

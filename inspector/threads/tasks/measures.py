@@ -1,8 +1,6 @@
 """How long tasks took, how often they failed, and which stand still, as of the latest record of the channel: resolving
 must not depend on a moment, and a log of last year stands as it stood at its end."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

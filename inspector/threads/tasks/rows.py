@@ -4,8 +4,6 @@ How a task stands is a fact that later blocks read; what it adds up to is kept b
 message on a task marks no later block unless it stands otherwise. A task's row is the latest fact and all those sums.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Reads of traces, and of what the rows of a tree stand for. All within one workspace."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A trace of some hundred messages is read whole. A longer one is cut by time into
 its part (`inserting.marking`), which is read anew, and the sums of all parts are added up.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -2,8 +2,6 @@
 line below, where it is open; else to the next beside it; else up until there is one. The climb is bounded, for a window
 that crosses the end of a deep chain, and the walk stops there."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection
 from datetime import datetime

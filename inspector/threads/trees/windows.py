@@ -1,8 +1,6 @@
 """Windows: what a reader sees of a tree at once, folded as the reader wants it: open or closed by the depth of a row
 (`level`), and the other way round where it is `toggled`. A window costs the same in a tree of any size."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
