@@ -16,8 +16,8 @@ from pathlib import Path
 import redis
 
 from inspector.embedded.errors import EmbeddedError
-from inspector.embedded.listener import HOST
 from inspector.embedded.processes import Program
+from inspector.embedded.run import HOST
 from inspector.embedded.state import PROJECT, StateFolder
 
 NAME = "broker"

@@ -30,8 +30,8 @@ from inspector.embedded.cluster import Cluster
 from inspector.embedded.door import Door
 from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.homes import make_cluster
-from inspector.embedded.listener import HOST, open_listener
 from inspector.embedded.processes import Program, Supervisor, read_last_lines
+from inspector.embedded.run import HOST, open_listener
 from inspector.embedded.state import PROJECT, StateFolder, open_state
 
 from .broker import NAME as BROKER

@@ -24,6 +24,8 @@ from .problems import ProblemError
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
+# What an act with a body may be refused with, beside what every endpoint may be.
+ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -125,10 +127,6 @@ class HasScope(BasePermission):
 def refuse_scope(*needed: str, what: str = "this") -> ProblemError:
     """The refusal of a key that has none of these scopes."""
     return ProblemError(403, f"{what} needs a key with the scope {' or '.join(needed)}", scope=list(needed))
-
-
-# What an act with a body may be refused with, beside what every endpoint may be.
-ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
 
 
 def find_person(key: ApiKey) -> Membership:

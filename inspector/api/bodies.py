@@ -24,6 +24,10 @@ SILENCE_SECONDS: Final = 30
 # What the front says of a body stands under this name (`inspector.pool`), where no client can write.
 BODY: Final = "inspector.body"
 SLOW, ASKED = "slow", "asked"
+_BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
+# Blank lines are passed over, and no more of them is held than this.
+_MAX_BLANK: Final = 64 * 1024
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
@@ -171,12 +175,6 @@ def _limit(pieces: Pieces, most_bytes: int) -> Pieces:
 
 def _say_limit(most_bytes: int) -> str:
     return f"a body has at most {most_bytes} bytes here: send it in pieces"
-
-
-_BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
-# Blank lines are passed over, and no more of them is held than this.
-_MAX_BLANK: Final = 64 * 1024
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def look_at_beginning(body: Pieces, form: str | None) -> Iterator[bytes]:

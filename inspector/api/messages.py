@@ -70,6 +70,14 @@ SEARCH: Final = (
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
 MAX_TOPIC_LENGTH: Final = 200
+MAX_NODES: Final = 2_000
+_NODE: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
+    "properties": {"depth": {"type": "integer"}, "children": {"type": "integer"}},
+    "required": ["depth", "children"],
+    "additionalProperties": {},
+}
 
 
 def list_messages(request: Request, *, q: str, cursor: str | None, limit: int, fields: Set[str] | None) -> Response:
@@ -237,16 +245,6 @@ class ConversationView(Endpoint):
         lines = tell_lines(workspace=workspace, messages=window.rows)
         linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
         return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})
-
-
-MAX_NODES: Final = 2_000
-_NODE: Final[dict[str, Any]] = {
-    "type": "object",
-    "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
-    "properties": {"depth": {"type": "integer"}, "children": {"type": "integer"}},
-    "required": ["depth", "children"],
-    "additionalProperties": {},
-}
 
 
 @extend_schema_field(list_of(_NODE))

@@ -82,7 +82,7 @@ class LedgerPlaceSerializer(serializers.Serializer[Any]):
 class DeliverySerializer(ReceiptSerializer):
     """A receipt with custody and progress."""
 
-    channel = serializers.CharField()
+    channel = serializers.CharField(source="channel.name")
     door = serializers.ChoiceField(choices=Door.values)
     received_at = serializers.DateTimeField()
     file_name = serializers.CharField()
@@ -143,28 +143,20 @@ def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     """The members of a receipt; problems from the index after `after` on, at most a hundred."""
     problems = selectors.list_problems(delivery=delivery, after=after) if delivery.quarantined else ()
     warned = list_warnings(delivery.warnings)
-    return {
-        "delivery": str(delivery.pk),
-        "state": delivery.state,
-        "received": delivery.received,
-        "stored": delivery.stored,
-        "duplicate": delivery.duplicate,
-        "quarantined": delivery.quarantined,
-        "told_in_seconds": tell_wait(delivery),
-        "problems": [
-            {
-                "index": problem.index,
-                "line": problem.line,
-                "reason": problem.reason,
-                "raw": reverse("api:raw", args=[problem.record_id]),
-            }
+    return show(
+        ReceiptSerializer,
+        delivery,
+        delivery=str(delivery.pk),
+        told_in_seconds=tell_wait(delivery),
+        problems=[
+            show(ProblemRowSerializer, problem, raw=reverse("api:raw", args=[problem.record_id]))
             for problem in problems
         ],
-        "warnings": [asdict(row) for row in warned.first],
-        "warnings_total": warned.total,
-        "warnings_by_code": dict(warned.counts),
-        "links": {"self": reverse("api:delivery", args=[delivery.pk])},
-    }
+        warnings=[asdict(row) for row in warned.first],
+        warnings_total=warned.total,
+        warnings_by_code=dict(warned.counts),
+        links={"self": reverse("api:delivery", args=[delivery.pk])},
+    )
 
 
 def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
@@ -178,23 +170,20 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
     if len(receipt["problems"]) == 100:
         last = receipt["problems"][-1]["index"]
         receipt["links"]["next"] = f"{receipt['links']['self']}?after={last}"
-    return {
+    return show(
+        DeliverySerializer,
+        delivery,
         **receipt,
-        "channel": delivery.channel.name,
-        "door": delivery.door,
-        "received_at": delivery.received_at,
-        "file_name": delivery.file_name,
-        "size_bytes": delivery.size_bytes,
-        "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else None,
-        "framed_bytes": progress.framed_bytes,
-        "read": progress.read,
-        "is_framed": progress.is_framed,
-        "is_read": progress.is_read,
-        "failure": progress.failure,
-        "ledger": {"index": entry.index} if entry else None,
-        "withdrawal": make_withdrawal(withdrawal) if withdrawal else None,
-        "findings": {Message.Severity(severity).label.lower(): count for severity, count in found.items()},
-    }
+        sha256=bytes(delivery.sha256).hex() if delivery.sha256 else None,
+        framed_bytes=progress.framed_bytes,
+        read=progress.read,
+        is_framed=progress.is_framed,
+        is_read=progress.is_read,
+        failure=progress.failure,
+        ledger={"index": entry.index} if entry else None,
+        withdrawal=make_withdrawal(withdrawal) if withdrawal else None,
+        findings={Message.Severity(severity).label.lower(): count for severity, count in found.items()},
+    )
 
 
 def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
 from .shapes import show
 
 _RULES: Final = "rules"
+_CHANNELS: Final = "channels"
+_SEARCHES: Final = "searches"
 
 
 class RuleSerializer(serializers.Serializer[Any]):
@@ -78,9 +80,6 @@ def show_rule(rule: Rule, settings: Settings, count: RuleCount | None) -> dict[s
     )
 
 
-_CHANNELS: Final = "channels"
-
-
 class ChannelSerializer(serializers.Serializer[Any]):
     """A channel: a namespace of ids. `channel:` in a query finds what came by it."""
 
@@ -112,9 +111,6 @@ class ChannelsView(Endpoint):
         page, cursor = cut_keyed(found, given, workspace, lambda channel: [str(channel.pk)], of=_CHANNELS)
         rows = [show(ChannelSerializer, each) for each in page]
         return Response({"results": rows, "next": cursor})
-
-
-_SEARCHES: Final = "searches"
 
 
 class SavedSearchSerializer(serializers.Serializer[Any]):

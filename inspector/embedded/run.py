@@ -5,6 +5,7 @@ the samples; everything stops in the opposite order, the worker warm.
 """
 
 import argparse
+import errno
 import json
 import os
 import signal
@@ -21,14 +22,15 @@ from typing import NoReturn
 from . import programs, proof, samples
 from .cluster import Cluster
 from .door import Door
-from .errors import DatabaseError, EmbeddedError, ProcessFailedError
+from .errors import DatabaseError, EmbeddedError, PortForbiddenError, PortTakenError, ProcessFailedError
 from .homes import make_cluster
-from .listener import HOST, open_listener
 from .processes import Supervisor, read_last_lines
 from .state import PROJECT, StateFolder, find_state_root, open_state
 from .terminal import Terminal
 
+HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
+BACKLOG = 1024
 WEB_PATIENCE_S = 60.0
 
 
@@ -237,3 +239,25 @@ def serve(supervisor: Supervisor) -> NoReturn:
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def open_listener(port: int) -> socket.socket:
+    """Listen on the loopback interface.
+
+    Raises:
+        PortTakenError, PortForbiddenError: naming the port and how to choose another.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Connections of a server that was just stopped do not hold the port; one that still listens does.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(BACKLOG)
+    except OSError as refused:
+        listener.close()
+        if refused.errno == errno.EADDRINUSE:
+            raise PortTakenError(HOST, port) from refused
+        raise PortForbiddenError(
+            f"Port {port} on {HOST} cannot be opened ({refused.strerror}): choose another with PORT=8000 make run."
+        ) from refused
+    return listener

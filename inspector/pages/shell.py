@@ -24,6 +24,7 @@ from inspector.trail.acting import note_actor
 Row = TypeVar("Row")
 
 View = Callable[..., HttpResponseBase]
+_ANY: Final = uuid.UUID(int=0)
 
 
 def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"] = "viewer") -> Callable[[View], View]:
@@ -156,9 +157,6 @@ def write_query(request: HttpRequest, **changes: str | None) -> str:
         if value is not None:
             parameters[name] = value
     return f"?{parameters.urlencode()}" if parameters else request.path
-
-
-_ANY: Final = uuid.UUID(int=0)
 
 
 def address_each(name: str, slug: str) -> Callable[[uuid.UUID], str]:

@@ -18,6 +18,7 @@ from inspector.intake.failures import is_cut_off, is_passing
 from inspector.keyring.encryption import KeyringError, SealError
 
 RETRY_AFTER_SECONDS: Final = 5
+logger = logging.getLogger(__name__)
 
 
 def answer_failure(request: HttpRequest) -> HttpResponse:
@@ -37,9 +38,6 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
 def _inert(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store, private"
     return response
-
-
-logger = logging.getLogger(__name__)
 
 
 class UnreadableMiddleware:

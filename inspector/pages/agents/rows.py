@@ -76,20 +76,12 @@ class Gallery:
         return {
             "url": self.make_url(row.agent),
             "mark": self.find(row.agent),
-            "aliases": row.aliases,
-            "channel": row.agent.channel.name,
-            "channel_id": row.agent.channel_id,
+            "sum": row,
             "dialects": name_dialects(row.dialects),
-            "sent": row.sent,
-            "received": row.received,
-            "failures": row.failures,
             "outcome": outcome,
             "abilities": abilities[:MAX_ABILITIES],
             "more_abilities": max(0, len(abilities) - MAX_ABILITIES),
-            "first_at": row.first_at,
-            "last_at": row.last_at,
             "doubts": list_doubts(confusables, row.every),
-            "conversations": row.conversations,
         }
 
     def make_pair(self, pair: PairSum, outcomes: Mapping[tuple[uuid.UUID, uuid.UUID], Outcome]) -> dict[str, Any]:
@@ -100,14 +92,10 @@ class Gallery:
             "receiver": self.find(receiver) if receiver else None,
             "sender_url": self.make_url(sender) if sender else "",
             "receiver_url": self.make_url(receiver) if receiver else "",
-            "is_broadcast": pair.is_broadcast,
+            "sum": pair,
             "is_to_itself": sender is not None and sender == receiver,
-            "messages": pair.messages,
-            "failures": pair.failures,
             "dialects": name_dialects(pair.dialects),
             "outcome": outcomes.get((sender.pk, receiver.pk)) if sender and receiver else None,
-            "first_at": pair.first_at,
-            "last_at": pair.last_at,
             "search_url": self.make_search(sender, receiver, is_broadcast=pair.is_broadcast),
         }
 

@@ -204,7 +204,7 @@ class _Maker:
         is_standing = task.state in STANDING
         return {
             "anchor": make_task_anchor(task),
-            "native_id": task.native_id,
+            "row": task,
             "title": self._name(task),
             "url": self._link(asked.pk) if asked else "",
             "stands": stands,
@@ -214,27 +214,17 @@ class _Maker:
             "performer": self._find_agent(task.performer),
             "delegate": self._find_agent(task.delegate),
             "is_delegated": any(step.event == "delegated" for step in (*first, *last)),
-            "delegation": task.delegation,
-            "is_received": task.is_received,
-            "is_answered": task.is_answered,
-            "is_inferred": task.is_inferred,
             "asked_at": asked.order_time if asked else None,
             "acknowledged_after": say_seconds(task.acknowledge_seconds),
             "finished_after": say_seconds(task.finish_seconds),
             "has_finished": not is_standing,
             "silent_for": self._say_silence(task) if is_standing else "",
-            "deadline": task.deadline,
-            "deadline_at": task.deadline_at,
             "is_late": bool(task.deadline_at and task.finished_at and task.finished_at > task.deadline_at),
-            "retries": task.retries,
-            "failures": task.failures,
             "part_of": (self._name(whole) or whole.native_id or "another task") if whole else "",
             "part_of_url": self._link(whole.request) if whole and whole.request else "",
             "first_steps": [self._make_step(step) for step in first],
             "last_steps": [self._make_step(step) for step in last],
             "steps_between": max(0, task.step_count - len(first) - len(last)),
-            "step_count": task.step_count,
-            "message_count": task.message_count,
         }
 
     def _name(self, task: Task) -> str:

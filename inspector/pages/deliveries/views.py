@@ -114,10 +114,8 @@ def answer_delivery(
         "problems": [
             {
                 "index": problem.index + 1,
-                "line": problem.line,
-                "offset": problem.offset,
+                "row": problem,
                 "outcome": problem.get_outcome_display().lower(),
-                "reason": problem.reason,
                 "url": reverse("pages:raw", args=[slug, problem.record_id]) if membership.is_auditor else "",
             }
             for problem in shown
@@ -195,16 +193,9 @@ def _describe(delivery: Delivery) -> dict[str, Any]:
     said = delivery.options
     loaded_at = said.get("loaded_at")
     return {
-        "door": delivery.get_door_display(),
+        "row": delivery,
         "sent_by": name_sender(delivery),
-        "remote_address": delivery.remote_address,
-        "file_name": delivery.file_name,
-        "content_type": delivery.content_type,
-        "channel": delivery.channel.name,
-        "at": delivery.received_at,
         "loaded_at": datetime.fromisoformat(loaded_at) if loaded_at else None,
-        "framed_at": delivery.framed_at,
-        "size_bytes": delivery.size_bytes,
         "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else "",
         "container": said.get("container") or "",
         "archive": said.get("archive"),

@@ -82,11 +82,8 @@ def _show_leaning(entry: Dependency, slug: str) -> dict[str, Any]:
     return {
         "kind": _KINDS.get(entry.kind, entry.kind),
         "name": "" if entry.name == "active" else entry.name,
-        "value": entry.value,
-        "speaker": entry.speaker,
-        "number": entry.number,
+        "entry": entry,
         "url": reverse("pages:message", args=[slug, entry.message_id]),
-        "is_told": entry.is_told,
     }
 
 
@@ -100,15 +97,12 @@ def show_wordings(message: Message, slug: str) -> dict[str, Any]:
 
 def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> dict[str, Any]:
     return {
-        "since": earlier.since,
-        "until": earlier.until,
-        "decoder": earlier.decoder,
+        "row": earlier,
         "why": _CAUSES.get(earlier.cause, earlier.cause),
         "because_url": reverse("pages:message", args=[slug, earlier.because_of]) if earlier.because_of else "",
         "pieces": find_difference(earlier.english, english),
         "also_gone": [text for text in earlier.also if text not in also],
         "also_new": [text for text in also if text not in earlier.also],
-        "skipped": earlier.skipped,
     }
 
 

@@ -31,6 +31,9 @@ MAX_MAPPED: Final = 40
 MAX_CHOSEN_LENGTH: Final = 2000
 _WORD: Final = re.compile(r"[a-z]+")
 _NAMES: Final = {term.atom: term.name for term in SEARCHABLE}
+# So many spans a piece of English may come from; an address that names more is no piece of a page.
+MAX_SPANS: Final = 40
+_SPAN: Final = re.compile(r"(\d{1,9}):(\d{1,9})-(\d{1,9})")
 
 
 def select(message: Message, reading: Reading, light: Sequence[Span], slug: str) -> dict[str, Any] | None:
@@ -173,11 +176,6 @@ def _name(atom: str) -> str | None:
         return _NAMES[atom]
     known = atom.startswith(PATHS) or atom in registry.names()
     return atom if known and atom != "has" else None
-
-
-# So many spans a piece of English may come from; an address that names more is no piece of a page.
-MAX_SPANS: Final = 40
-_SPAN: Final = re.compile(r"(\d{1,9}):(\d{1,9})-(\d{1,9})")
 
 
 def read_light(request: HttpRequest) -> tuple[Span, ...]:

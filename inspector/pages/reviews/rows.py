@@ -20,6 +20,8 @@ from ..findings.rows import title_conversation
 from ..shown.told import find_openings_of, write_elapsed
 from .words import list_reasons, name_standing
 
+Beside = tuple[Sequence[ReviewItem], Sequence[ReviewItem]]
+
 
 def make_item_rows(items: Sequence[ReviewItem], workspace: Workspace, reader: User) -> list[dict[str, Any]]:
     """The lines of items, each loaded with its conversation and holder as `selectors.list_items` does."""
@@ -75,9 +77,6 @@ def describe_lease(item: ReviewItem, reader: User) -> dict[str, Any] | None:
 def _write_left(until: datetime) -> str:
     minutes = int((until - timezone.now()).total_seconds() // 60)
     return f"{minutes} min left" if minutes > 0 else "less than a minute left"
-
-
-Beside = tuple[Sequence[ReviewItem], Sequence[ReviewItem]]
 
 
 def is_free(item: ReviewItem) -> bool:

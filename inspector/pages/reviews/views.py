@@ -264,19 +264,12 @@ def _describe_count(count: QueueCount) -> dict[str, Any]:
     queue = count.queue
     return {
         "id": queue.pk,
-        "name": queue.name,
-        "is_standing": queue.is_standing,
+        "row": queue,
         "is_closed": queue.closed_at is not None,
-        "reviewers": queue.reviewers,
-        "source": queue.source,
         "filled_by": _say_source(queue),
-        "open": count.open,
+        "count": count,
         "second": count.states.get(SECOND, 0),
         "disputed": count.states.get(DISPUTED, 0),
-        "settled": count.settled,
-        "stale": count.stale,
-        "total": count.total,
-        "oldest": count.oldest,
     }
 
 

@@ -114,20 +114,14 @@ def describe_verdicts(
     entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
     return [
         {
-            "verdict": review.verdict,
+            "row": review,
             "changed": say_changed("verdict", changed[review.pk]) if review.pk in changed else "",
-            "reviewer": review.reviewer.get_username(),
-            "created_at": review.created_at,
-            "comment": review.comment,
-            "seen_messages": review.seen_messages,
-            "is_adjudication": review.is_adjudication,
             "answers": list(zip(review.rubric.criteria, review.answers, strict=True)) if review.rubric else [],
             "rubric": review.rubric.number if review.rubric else None,
             "digest": bytes(review.binding.digest).hex() if review.binding else "",
             "place": entered.get(review.pk),
             "standing": say_standing(standings[review.pk], found, workspace),
             "queue": "" if review.item.queue.is_standing else review.item.queue.name,
-            "item_id": review.item_id,
         }
         for review in reviews
     ]

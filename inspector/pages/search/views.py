@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,23 +18,25 @@ from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.transcripts import load_sentences
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
+from inspector.search.parts import can_be_asked, find_choice, write_term
 from inspector.search.registry import names
 from inspector.search.selectors import SlowQueryError, count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest_paths
+from inspector.search.terms import ALIASES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import load_records
 from inspector.threads.models import Message
+from inspector.threads.rendering.terms import fold
 
-from ..agents.marks import Casts
+from ..agents.marks import AgentMark, Casts
 from ..live import watch
 from ..shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
 from ..shown.budgets import fit, share_out, weigh
 from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
-from ..shown.told import make_line, name_conversation, name_dialect, shorten
+from ..shown.told import Line, make_line, name_conversation, name_dialect, shorten
 from ..shown.wires import fit_wire, mask_wire, weigh_wire
 from .aids import describe_droppable, describe_parts, describe_saved
-from .names import describe_literal, list_called, read_asked
 
 PAGE_ROWS = 25
 # To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
@@ -81,6 +83,8 @@ EXAMPLES: Final = {
     "finding": ">=warning",
     "rule": "unanswered",
 }
+SIDES: Final = ("from", "to")
+Asked = Mapping[str, frozenset[str]]
 
 
 @within_workspace("GET")
@@ -256,3 +260,37 @@ def add_marks(masked: Sequence[Stretch], ranges: Sequence[tuple[int, int]]) -> l
         if not any(start < secret.end and secret.start < end for secret in masked)
     ]
     return sorted((*masked, *marks), key=lambda stretch: stretch.start)
+
+
+def read_asked(terms: Iterable[Term]) -> Asked:
+    """The names that a query asks for on either side, as they are compared."""
+    found: dict[str, set[str]] = {side: set() for side in SIDES}
+    for term in terms:
+        side = ALIASES.get(term.name or "", term.name or "")
+        if side in found and not (term.is_negated or term.operator or term.is_prefix):
+            found[side].update(fold(value) for value in term.values)
+    return {side: frozenset(names) for side, names in found.items()}
+
+
+def list_called(line: Line, asked: Asked) -> list[AgentMark]:
+    """Who in a line is called by a name that was asked for, and bears another."""
+    marks = {"from": [line.sender] if line.sender else [], "to": line.receivers}
+    return [
+        mark
+        for side in SIDES
+        for mark in dict.fromkeys(marks[side])
+        if mark.label and fold(mark.label) in asked[side] and fold(mark.name) not in asked[side]
+    ]
+
+
+def describe_literal(query: str, asked: Asked) -> list[dict[str, Any]]:
+    """For each side that is asked for: the same query for those alone who bear the names on the wire themselves."""
+    found = []
+    for side in SIDES:
+        choice = find_choice(query, side) if asked[side] else None
+        if choice is None or not all(map(can_be_asked, choice.values)):
+            continue
+        literal = write_term(side, choice.values).replace(":", ":=", 1)
+        start, end = choice.part.start, choice.part.end
+        found.append({"literal": literal, "query": query[:start] + literal + query[end:]})
+    return found

@@ -25,6 +25,7 @@ LINES_BEFORE: Final = 1
 MAX_DUMPED_LENGTH: Final = 200_000
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
+VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
 
 
 def dump_bytes(
@@ -121,9 +122,6 @@ def escape_character(character: str) -> str:
     if character.isascii() and character.isprintable():
         return character
     return f"\\u{{{ord(character):X}}}"
-
-
-VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
 
 
 def show_layers(layers: Sequence[dict[str, Any]], view: str, light: Sequence[Span]) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ _VERB: Final = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
+NOT_RECEIVED = "was not received"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,9 +210,6 @@ def write_elapsed(elapsed: timedelta) -> str:
             rest = seconds % size // smaller_size
             return f"{seconds // size:,} {name}" + (f" {rest} {smaller}" if rest else "")
     return f"{seconds} s"
-
-
-NOT_RECEIVED = "was not received"
 
 
 def say_fate(bearers: int | None) -> str:

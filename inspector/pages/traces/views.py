@@ -73,19 +73,11 @@ def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
     return {
         "url": reverse("pages:trace", args=[slug, trace.pk]),
         "title": shorten(trace.subject or trace.native_id),
-        "native_id": trace.native_id,
+        "trace": trace,
         "channel": trace.channel.name if trace.channel else "",
         "agents": casts.find(trace).find_all(agents),
         "more_agents": len(trace.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
-        "state": trace.state,
-        "is_settled": trace.is_settled,
-        "last_at": trace.last_at,
-        "message_count": trace.message_count,
-        "conversation_count": trace.conversation_count,
-        "open_count": trace.open_count,
-        "missing_count": trace.missing_count,
-        "severity": trace.severity,
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.embedded import binaries, counting, first_steps, listener, run, samples
+from inspector.embedded import binaries, counting, first_steps, run, samples
 from inspector.embedded.binaries import Binaries, find_binaries
 from inspector.embedded.errors import (
     NoPostgresError,
@@ -103,10 +103,10 @@ def test_samples_are_remembered_for_their_workspace_only(tmp_path: Path) -> None
 
 
 def test_a_taken_port_names_itself_and_the_way_out() -> None:
-    with listener.open_listener(0) as other:
+    with run.open_listener(0) as other:
         port = other.getsockname()[1]
         with pytest.raises(PortTakenError, match=rf"^Port {port} on 127\.0\.0\.1 is taken.*PORT={port + 1} make run"):
-            listener.open_listener(port)
+            run.open_listener(port)
 
 
 def test_a_port_that_is_not_allowed_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +114,9 @@ def test_a_port_that_is_not_allowed_is_one_sentence(monkeypatch: pytest.MonkeyPa
         def bind(self, address: object) -> None:
             raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(listener.socket, "socket", Refusing)
+    monkeypatch.setattr(run.socket, "socket", Refusing)
     with pytest.raises(PortForbiddenError, match=r"^Port 80 on 127\.0\.0\.1 cannot be opened \(Permission denied\)"):
-        listener.open_listener(80)
+        run.open_listener(80)
 
 
 @for_each(["", "x", "-1", "65536", "80.5", "８０８０８０"])
