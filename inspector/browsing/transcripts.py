@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from dialects import (
@@ -35,6 +36,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.numbering import number_messages
+from inspector.threads.rendering.rule_flags import RuleFlag
 from inspector.threads.timeline import Start, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
@@ -60,7 +62,7 @@ def tell_lines(
     # Where clocks differ what is answered may stand later.
     parents |= here
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
-    wires = _find_likeness(messages)
+    wires, reused = _find_likeness(messages), find_reused(messages)
     for message in messages:
         check_effort()
         body = (bodies or {}).get(message.pk) or read_body(message)
@@ -73,14 +75,38 @@ def tell_lines(
             answer=_find_answer(message, body["message"], lines, parents),
         )
         # Of what stands before the lines told here the threads know.
-        if (reuse := _say_reuse(message)) and not any("used before" in place for place in lines[message.pk].places):
+        reuse = reused.get(message.pk)
+        if reuse and not any("used before" in place for place in lines[message.pk].places):
             lines[message.pk].places += (reuse,)
     return lines
 
 
-def _say_reuse(message: Message) -> str:
-    reuse = find_reuse(message.parent_why)
-    return f"Caution: {reuse}; which of the two is meant by replies is unknown." if reuse else ""
+def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
+    """That a message's id, number or turn was used before with other content, wherever that stands; no statement where
+    none of the messages shows it."""
+    messages = list(messages)
+    found = {each.pk: find_reuse(each.parent_why) for each in messages}
+    firsts = _find_first_bearers([each.pk for each in messages if each.sights & RuleFlag.DOUBLE])
+    earlier = Message.objects.defer("body", "words", "atoms").in_bulk(set(firsts.values())) if firsts else {}
+    number_messages(earlier.values())
+    digests = _find_digests({each.record_id for each in (*messages, *earlier.values())}) if earlier else {}
+    for each in messages:
+        first = earlier.get(firsts[each.pk]) if each.pk in firsts else None
+        # What says the same word for word is a repetition, which is no riddle.
+        if first is not None and digests.get(first.record_id) != digests.get(each.record_id):
+            own = f"the id {say_name(each.native_id)}"
+            found[each.pk] = f"{own} was used before, by message {first.number}, with other content"
+    doubt = "which of the two is meant by replies is unknown"
+    return {pk: f"Caution: {reuse}; {doubt}." for pk, reuse in found.items() if reuse}
+
+
+def _find_first_bearers(message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
+    """The first message before each of these in its conversation that bears its id too; at most one statement."""
+    own = ("channel", "conversation", "id_key")
+    bearers = Message.objects.shown().filter(**{name: OuterRef(name) for name in own}, place__lt=OuterRef("place"))
+    first = bearers.exclude(record=OuterRef("record")).order_by("place").values("pk")[:1]
+    rows = Message.objects.filter(pk__in=message_ids, id_key__isnull=False).annotate(first=Subquery(first))
+    return dict(rows.filter(first__isnull=False).values_list("pk", "first")) if message_ids else {}
 
 
 def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
@@ -92,8 +118,13 @@ def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:
     again = [message.record_id for message in messages if named[message.pk][0] and counts[named[message.pk]] > 1]
     if not again:
         return {}
+    return _find_digests(again)
+
+
+def _find_digests(record_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, bytes]:
+    """The digests of the texts of records: the texts themselves stay in the database."""
     digest = Coalesce(clear_sha256("wire"), clear_sha256("source"))
-    return {pk: bytes(found) for pk, found in Record.objects.filter(pk__in=again).values_list("pk", digest)}
+    return {pk: bytes(found) for pk, found in Record.objects.filter(pk__in=record_ids).values_list("pk", digest)}
 
 
 def write_text(*, conversation: Conversation, offset: int = 0) -> str:
@@ -141,12 +172,14 @@ def read_notes(body: Mapping[str, Any], part: int) -> list[Note]:
 
 
 def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
-    """The English of messages as lists have it, by their ids, each with its cautions; at most one statement more."""
+    """The English of messages as lists have it, by their ids, each with its cautions; one statement more for notes,
+    and four where an id was used before."""
     doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
     bodies = dict(Message.objects.filter(pk__in=doubtful).values_list("pk", "body")) if doubtful else {}
+    reused = find_reused(messages)
     return {
         each.pk: " ".join(
-            filter(None, (add_cautions(each.english, bodies.get(each.pk, ""), each.part), _say_reuse(each)))
+            filter(None, (add_cautions(each.english, bodies.get(each.pk, ""), each.part), reused.get(each.pk)))
         )
         for each in messages
     }

@@ -72,7 +72,8 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
         if name in _PLACES:
             cells[_PLACES[name]] = _make_value(name, value)
     # Nobody reads the sentence without what is doubtful of it.
-    cells[_PLACES["english"]] = make_cell(part.english + say_doubts(body, part.part))
+    doubts = say_doubts(body, part.part) + (f" {part.reused}" if part.reused else "")
+    cells[_PLACES["english"]] = make_cell(part.english + doubts)
     yield from cells
 
 

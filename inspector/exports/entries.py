@@ -13,19 +13,20 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
-from inspector.browsing.transcripts import add_cautions
+from inspector.browsing.transcripts import add_cautions, find_reused
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places
+from inspector.threads.rendering.rule_flags import RuleFlag
 
 from .listing import Entry
 
 _STATEMENT: Final = """
 SELECT wanted.place, record.id::text, record.source, record.wire, record.envelope, record.facts,
-       record.channel_id::text, hidden.record_id IS NOT NULL,
+       record.channel_id::text, hidden.record_id IS NOT NULL, message.sights,
        message.id::text, message.part, message.conversation_id::text, message.place, message.parent::text,
        message.parent_basis, message.order_time, message.order_basis, message.dialect, message.carrier,
        message.severity, message.english, message.body, record.sealed_with_id
@@ -36,7 +37,8 @@ SELECT wanted.place, record.id::text, record.source, record.wire, record.envelop
  ORDER BY wanted.place
 """
 # Where these stand in a row of it; the key that the record is sealed with comes last.
-_CONVERSATION, _PLACE = 10, 11
+_SIGHTS, _ID, _CONVERSATION, _PLACE = 8, 9, 11, 12
+_REUSED: Final = RuleFlag.DOUBLE | RuleFlag.REUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Part:
     severity: int
     english: str
     body: str
+    # That its id, number or turn was used before with other content, in a sentence.
+    reused: str
 
     @property
     def read_in(self) -> str:
@@ -66,7 +70,8 @@ class Part:
     def told(self) -> str:
         """Its English with its cautions."""
         has_doubts = self.severity >= Message.Severity.NOTICE
-        return add_cautions(self.english, self.body, self.part) if has_doubts else self.english
+        told = add_cautions(self.english, self.body, self.part) if has_doubts else self.english
+        return f"{told} {self.reused}" if self.reused else told
 
 
 @dataclass(slots=True)
@@ -129,10 +134,14 @@ def read_rows(entries: Sequence[Entry]) -> Found:
     found = _fetch(_STATEMENT, [record_ids, numbers])
     shown = [row for row in found if not row[7]]
     places = load_all_places({uuid.UUID(row[_CONVERSATION]) for row in shown})
-    return Found(list(_join(shown, places)), len(found) - len(shown))
+    flagged = [row[_ID] for row in shown if row[_SIGHTS] & _REUSED]
+    reused = find_reused(Message.objects.filter(pk__in=flagged).defer("body", "words", "atoms")) if flagged else {}
+    return Found(list(_join(shown, places, reused)), len(found) - len(shown))
 
 
-def _join(found: Sequence[tuple[Any, ...]], places: Mapping[uuid.UUID, Places]) -> Iterator[Row]:
+def _join(
+    found: Sequence[tuple[Any, ...]], places: Mapping[uuid.UUID, Places], reused: Mapping[uuid.UUID, str]
+) -> Iterator[Row]:
     for record_id, these in groupby(found, key=itemgetter(1)):
         messages = list(these)
         _, _, source, wire, envelope, facts, channel, *_, key = messages[0]
@@ -143,12 +152,15 @@ def _join(found: Sequence[tuple[Any, ...]], places: Mapping[uuid.UUID, Places]) 
             if error.is_destroyed:
                 continue  # It is being erased.
             raise
-        parts = [Part(*_number(message, places)) for message in messages]
+        parts = [Part(*_list_values(each, places, reused)) for each in messages]
         yield Row(record_id, source, wire, envelope, facts, channel, parts)
 
 
-def _number(message: Sequence[Any], places: Mapping[uuid.UUID, Places]) -> Sequence[Any]:
-    """What a row says of its message, its position in the stead of its place."""
+def _list_values(
+    message: Sequence[Any], places: Mapping[uuid.UUID, Places], reused: Mapping[uuid.UUID, str]
+) -> Sequence[Any]:
+    """The values of a part, of a row of its message: its position in the stead of its place."""
     known = places.get(uuid.UUID(message[_CONVERSATION]))
     position = known.find_position(message[_PLACE]) if known else -1
-    return [*message[8:_PLACE], position, *message[_PLACE + 1 : -2], unpack_text(message[-2])]
+    said = reused.get(uuid.UUID(message[_ID]), "")
+    return [*message[_ID:_PLACE], position, *message[_PLACE + 1 : -2], unpack_text(message[-2]), said]

@@ -118,6 +118,29 @@ def test_a_number_or_turn_used_again_is_told_and_found_without_an_answer(
     assert not any("used before" in each["english"] for each in listed if each["id"] == str(first.pk))
 
 
+def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
+    cast: Cast, viewer: Client, client: Client, token: str
+) -> None:
+    first = deliver(cast, say(1, "REQ", "ann", "bob", mid="m1", body={"t": "pay", "d": {"eur": 10}}))
+    deliver(cast, say(2, "REQ", "ann", "bob", mid="m1", body={"t": "pay", "d": {"eur": 10000}}))
+    settle_all()
+    second = Message.objects.order_by("place")[1]
+
+    def list_told() -> list[str]:
+        text = write_text(conversation=second.conversation, offset=1)
+        rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
+        found = viewer.get(reverse("pages:search", args=["acme"]), {"q": "pay"}).content.decode()
+        files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
+        return [text, next(each["english"] for each in rows if each["id"] == str(second.pk)), found, *files]
+
+    caution = "the id m1 was used before, by message 1, with other content"
+    assert [told.count(caution) for told in list_told()] == [1] * 5
+    # It depends on nothing that was noted when it came: what is hidden uses no id.
+    withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
+    settle_all()
+    assert [told.count("was used before") for told in list_told()] == [0] * 5
+
+
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
     for number, hostile in enumerate(HOSTILE):
         body = {"t": hostile, "d": {"note": hostile, hostile: hostile}}
