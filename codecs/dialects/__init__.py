@@ -72,7 +72,7 @@ from ._record import (
     Told,
 )
 from ._registry import all_dialects, detect, get_dialect, title_of
-from ._transcript import Answer, Transcript, bears, find_answer, name_message
+from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
 
@@ -152,6 +152,7 @@ __all__ = [
     "read",
     "read_log",
     "say_cautions",
+    "say_conflict",
     "say_name",
     "show_failure",
     "show_json",

@@ -458,14 +458,19 @@ def _say_repetition(line: Line, lines: deque[Line]) -> Iterator[str]:
     elif message.message_id is None and message.turn is not None and _comes_after_later(same[-1], message.turn, lines):
         yield f"Caution: {own} of this sender was message {first.number} already: a new run of the turns begins here."
     else:
-        found = list(islice(_find_differences(first.message, message), _MAX_COUNTED))
-        more = len(found) - _MAX_DIFFERENCES
-        differences = found[:_MAX_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
-        with_what = f" ({', '.join(differences)})" if differences else ""
-        yield (
-            f"Caution: {own} was used before, by message {first.number}, with other content{with_what}; "
-            "which of the two is meant by replies is unknown."
-        )
+        yield say_conflict(own, first.number, first.message, message)
+
+
+def say_conflict(own: str, number: int, first: Message, message: Message) -> str:
+    """The caution of a message whose id or number, as `own` names it, the first message of this number used before."""
+    found = list(islice(_find_differences(first, message), _MAX_COUNTED))
+    more = len(found) - _MAX_DIFFERENCES
+    differences = found[:_MAX_DIFFERENCES] + ([f"and {more} more"] if more > 0 else [])
+    with_what = f" ({', '.join(differences)})" if differences else ""
+    return (
+        f"Caution: {own} was used before, by message {number}, with other content{with_what}; "
+        "which of the two is meant by replies is unknown."
+    )
 
 
 def _comes_after_later(line: Line, turn: int, lines: deque[Line]) -> bool:

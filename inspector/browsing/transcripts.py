@@ -9,7 +9,6 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from dialects import (
@@ -24,6 +23,7 @@ from dialects import (
     make_visible,
     name_message,
     say_cautions,
+    say_conflict,
     say_name,
 )
 from dialects import Message as Told
@@ -85,28 +85,41 @@ def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
     """That a message's id, number or turn was used before with other content, wherever that stands; no statement where
     none of the messages shows it."""
     messages = list(messages)
-    found = {each.pk: find_reuse(each.parent_why) for each in messages}
-    firsts = _find_first_bearers([each.pk for each in messages if each.sights & RuleFlag.DOUBLE])
-    earlier = Message.objects.defer("body", "words", "atoms").in_bulk(set(firsts.values())) if firsts else {}
-    number_messages(earlier.values())
-    digests = _find_digests({each.record_id for each in (*messages, *earlier.values())}) if earlier else {}
-    for each in messages:
-        first = earlier.get(firsts[each.pk]) if each.pk in firsts else None
-        # What says the same word for word is a repetition, which is no riddle.
-        if first is not None and digests.get(first.record_id) != digests.get(each.record_id):
-            own = f"the id {say_name(each.native_id)}"
-            found[each.pk] = f"{own} was used before, by message {first.number}, with other content"
     doubt = "which of the two is meant by replies is unknown"
-    return {pk: f"Caution: {reuse}; {doubt}." for pk, reuse in found.items() if reuse}
+    said = {each.pk: find_reuse(each.parent_why) for each in messages}
+    found = {pk: f"Caution: {reuse}; {doubt}." for pk, reuse in said.items() if reuse}
+    firsts = _find_first_bearers([each for each in messages if each.sights & RuleFlag.DOUBLE])
+    held = Message.objects.defer("words", "atoms").in_bulk({*firsts, *firsts.values()}) if firsts else {}
+    number_messages(held.values())
+    digests = _find_digests({each.record_id for each in held.values()}) if held else {}
+    for pk, first_pk in firsts.items():
+        if pk in held and first_pk in held:
+            message, first = held[pk], held[first_pk]
+            # What says the same word for word is a repetition, which is no riddle.
+            if digests.get(first.record_id) != digests.get(message.record_id):
+                told = [read_told(each, read_body(each)["message"]) for each in (first, message)]
+                found[pk] = say_conflict(f"the id {say_name(message.native_id)}", first.number, *told)
+    return found
 
 
-def _find_first_bearers(message_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, uuid.UUID]:
-    """The first message before each of these in its conversation that bears its id too; at most one statement."""
-    own = ("channel", "conversation", "id_key")
-    bearers = Message.objects.shown().filter(**{name: OuterRef(name) for name in own}, place__lt=OuterRef("place"))
-    first = bearers.exclude(record=OuterRef("record")).order_by("place").values("pk")[:1]
-    rows = Message.objects.filter(pk__in=message_ids, id_key__isnull=False).annotate(first=Subquery(first))
-    return dict(rows.filter(first__isnull=False).values_list("pk", "first")) if message_ids else {}
+def _find_first_bearers(messages: Sequence[Message]) -> dict[uuid.UUID, uuid.UUID]:
+    """The first message before each of these in its conversation that bears its id too; at most one statement, which
+    looks at the bearers of an id once, however many of these bear it."""
+    named = {(each.conversation_id, bytes(each.id_key or b"")): each for each in messages if each.id_key and each.place}
+    if not named:
+        return {}
+    bearers = Message.objects.shown().filter(
+        channel__in={each.channel_id for each in named.values()},
+        conversation__in={conversation_id for conversation_id, _ in named},
+        id_key__in=[key for _, key in named],
+        place__isnull=False,
+    )
+    order = ("conversation_id", "id_key")
+    rows = bearers.order_by(*order, "place").distinct(*order).values_list(*order, "pk", "record_id")
+    first = {(conversation_id, bytes(key or b"")): (pk, record_id) for conversation_id, key, pk, record_id in rows}
+    found = {each.pk: first.get((each.conversation_id, bytes(each.id_key or b""))) for each in messages}
+    own = {each.pk: each.record_id for each in messages}
+    return {pk: other[0] for pk, other in found.items() if other and other[1] != own[pk]}
 
 
 def _find_likeness(messages: Sequence[Message]) -> dict[uuid.UUID, bytes]:

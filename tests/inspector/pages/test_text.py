@@ -133,7 +133,7 @@ def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
         files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
         return [text, next(each["english"] for each in rows if each["id"] == str(second.pk)), found, *files]
 
-    caution = "the id m1 was used before, by message 1, with other content"
+    caution = "the id m1 was used before, by message 1, with other content (eur = 10000 instead of 10)"
     assert [told.count(caution) for told in list_told()] == [1] * 5
     # It depends on nothing that was noted when it came: what is hidden uses no id.
     withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
