@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from inspector.api.bodies import BODY
-
 from .wsgi import application as product
+
+from inspector.api.bodies import BODY  # isort: skip  # it needs Django, which the line before has set up
 
 
 def _answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
