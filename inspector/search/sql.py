@@ -20,6 +20,7 @@ from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
 from .registry import Condition, has_any_term, has_terms, has_words
 from .speakers import list_names, write_called, write_speakers
+from .terms import KNOWN
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
 _BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
@@ -80,6 +81,7 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
             _refuse_operator(term)
         write = condition.write if may_see_secrets else condition.write_masked or condition.write
         return write(term, workspace) if condition.is_of_workspace else write(term)
+    _check_known(term)
     is_literal = term.operator == LITERAL
     if term.operator and not is_literal and registry.is_path(term.name):
         return write_path(term, exact.atom, workspace)
@@ -96,6 +98,15 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
         return write_speakers(exact.atom, term.values, workspace)
     wanted = [terms.term(exact.atom, value) for value in term.values]
     return has_any_term(workspace, wanted)
+
+
+def _check_known(term: Term) -> None:
+    """Refuse a name below one whose names are the product's to say, that is none of them: nothing has it."""
+    path, dot, below = (term.name or "").partition(".")
+    known = KNOWN.get(f"{path}{dot}", (below,))
+    if below not in known:
+        hint = f"{path}. has {', '.join(known)}; texts are found by their words"
+        raise QueryError(f"unknown field “{term.name}:”", term.start, term.end, hint=hint)
 
 
 def _check_deliveries(term: Term, workspace: Workspace) -> None:

@@ -87,3 +87,6 @@ ALIASES = {
     "result_id": "result",
 }
 PATHS = ("attributes.", "content.", "error.", "security.")
+# What stands below these is the product's to say: any other name finds nothing, and is refused.
+_SECURITY = ("encrypted", "opened", "session", "verified", "claim")
+KNOWN = {"error.": ("code", "retryable", "cause"), "security.": _SECURITY}

@@ -137,6 +137,8 @@ def test_a_day_is_a_day_where_the_reader_lives(log: Cast) -> None:
         ("from:>3", "cannot be compared"),
         ("has:rely", "did you mean reply"),
         ("attributes.:1", "unknown field “attributes.:”"),
+        ('error.message:"mail server refused"', "unknown field “error.message:”"),
+        ("-security.key:x", "unknown field “security.key:”"),
         ("attributes:1", "holds names of its own; say which, as in attributes.x:1"),
         ("content.limit:>many", "has no order"),
         ("w " * 41, "at most 40 terms"),
