@@ -14,6 +14,7 @@ from django.urls import reverse
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
+from inspector.browsing.transcripts import find_reused
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
@@ -201,9 +202,11 @@ def _begin_query(request: HttpRequest) -> str:
 def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[str, Any]:
     """The English of the message as it is stored, why it is so, and what it was before."""
     told = body["message"]
-    english = read_segments(told.get("english")) or ((message.english, (), "exact"),)
+    english = read_segments(told.get("english")) or [(message.english, (), "exact")]
+    # What no other note says of it: that another message bears its id, its number or its turn.
+    cautions = [(f" {caution}", (), "exact") for caution in find_reused([message]).values()]
     return {
-        "english": english,
+        "english": [*english, *cautions],
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",

@@ -131,14 +131,15 @@ def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
         rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
         found = viewer.get(reverse("pages:search", args=["acme"]), {"q": "pay"}).content.decode()
         files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
-        return [text, next(each["english"] for each in rows if each["id"] == str(second.pk)), found, *files]
+        page = viewer.get(reverse("pages:message", args=["acme", second.pk])).content.decode()
+        return [text, next(each["english"] for each in rows if each["id"] == str(second.pk)), found, page, *files]
 
     caution = "the id m1 was used before, by message 1, with other content (eur = 10000 instead of 10)"
-    assert [told.count(caution) for told in list_told()] == [1] * 5
+    assert [told.count(caution) for told in list_told()] == [1] * 6
     # It depends on nothing that was noted when it came: what is hidden uses no id.
     withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
     settle_all()
-    assert [told.count("was used before") for told in list_told()] == [0] * 5
+    assert [told.count("was used before") for told in list_told()] == [0] * 6
 
 
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
