@@ -160,7 +160,7 @@ RULES: Final = (
             say(
                 ("ada", f"👽13|@bob|#r1|${pack(b'pay 100')}{FOOT}"), ("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}")
             ),
-            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("ada", "@a3|f0|c1|S0|d1|T1|k7#")),
+            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("ada", "@a3|f0|c1|S0|d1|T1|k8#")),
         ),
         passes=(
             say(_NUMBERED[0], _NUMBERED[0]),
