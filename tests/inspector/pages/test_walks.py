@@ -40,11 +40,11 @@ SHOWN: Final[dict[str, Callable[[Any], list[Any]]]] = {
     "conversations/": lambda page: [row["id"] for row in page["rows"]],
     "conversations/?order=worst": lambda page: [row["id"] for row in page["rows"]],
     "traces/": lambda page: [row["url"] for row in page["rows"]],
-    "agents/": lambda page: [row.url for row in page["rows"]],
-    "agents/graph/": lambda page: [(pair.sender.name, pair.receiver.name) for pair in page["pairs"]],
-    "findings/?order=worst&state=all": lambda page: [row.id for row in page["rows"]],
+    "agents/": lambda page: [row["url"] for row in page["rows"]],
+    "agents/graph/": lambda page: [(pair["sender"].name, pair["receiver"].name) for pair in page["pairs"]],
+    "findings/?order=worst&state=all": lambda page: [row["id"] for row in page["rows"]],
     "reviews/": lambda page: [queue["id"] for queue in page["queues"]],
-    "conversations/{busy}/tasks/": lambda page: [task.anchor for task in page["tasks"]],
+    "conversations/{busy}/tasks/": lambda page: [task["anchor"] for task in page["tasks"]],
 }
 
 
