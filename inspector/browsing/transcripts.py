@@ -41,6 +41,8 @@ from inspector.threads.timeline import Start, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500
+# The body of a message that is not told yet.
+_NOTHING: Final = '{"message": {}}'
 
 
 def tell_lines(
@@ -89,7 +91,7 @@ def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
     said = {each.pk: find_reuse(each.parent_why) for each in messages}
     found = {pk: f"Caution: {reuse}; {doubt}." for pk, reuse in said.items() if reuse}
     firsts = _find_first_bearers([each for each in messages if each.sights & RuleFlag.DOUBLE])
-    held = Message.objects.defer("words", "atoms").in_bulk({*firsts, *firsts.values()}) if firsts else {}
+    held = Message.objects.defer("body", "words", "atoms").in_bulk({*firsts, *firsts.values()}) if firsts else {}
     number_messages(held.values())
     digests = _find_digests({each.record_id for each in held.values()}) if held else {}
     for pk, first_pk in firsts.items():
@@ -97,7 +99,12 @@ def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
             message, first = held[pk], held[first_pk]
             # What says the same word for word is a repetition, which is no riddle.
             if digests.get(first.record_id) != digests.get(message.record_id):
-                told = [read_told(each, read_body(each)["message"]) for each in (first, message)]
+                check_effort()
+                # Two at a time: of many long ones no more are held.
+                bodies = dict(Message.objects.filter(pk__in=(pk, first_pk)).values_list("pk", "body"))
+                told = [
+                    read_told(each, json.loads(bodies.get(each.pk) or _NOTHING)["message"]) for each in (first, message)
+                ]
                 found[pk] = say_conflict(f"the id {say_name(message.native_id)}", first.number, *told)
     return found
 
@@ -186,14 +193,17 @@ def read_notes(body: Mapping[str, Any], part: int) -> list[Note]:
 
 def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     """The English of messages as lists have it, by their ids, each with its cautions; one statement more for notes,
-    and four where an id was used before."""
+    and where ids were used before four, and one for each of these."""
     doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
-    bodies = dict(Message.objects.filter(pk__in=doubtful).values_list("pk", "body")) if doubtful else {}
+    rows = Message.objects.filter(pk__in=doubtful).values_list("pk", "part", "body")
+    doubts = dict[uuid.UUID, str]()
+    # A few at a time: of many long bodies no more are held.
+    for pk, part, body in rows.iterator(chunk_size=10) if doubtful else ():
+        check_effort()
+        doubts[pk] = add_cautions("", body, part)
     reused = find_reused(messages)
     return {
-        each.pk: " ".join(
-            filter(None, (add_cautions(each.english, bodies.get(each.pk, ""), each.part), reused.get(each.pk)))
-        )
+        each.pk: " ".join(filter(None, (each.english + doubts.get(each.pk, ""), reused.get(each.pk))))
         for each in messages
     }
 
