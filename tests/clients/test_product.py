@@ -90,7 +90,12 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
     monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
     number, records, kills = find_port(), 3000, 2
     client = Client(
-        f"http://127.0.0.1:{number}", token, first_pause_seconds=0.05, most_pause_seconds=0.5, batch_records=50
+        f"http://127.0.0.1:{number}",
+        token,
+        first_pause_seconds=0.05,
+        most_pause_seconds=0.5,
+        batch_records=50,
+        give_up_after_seconds=600,
     )
     with ThreadPoolExecutor(1) as pool:
         # Neither id nor time: nothing but the key of its batch tells a record that was seen from a new one.
@@ -102,14 +107,14 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
             end_what_was_begun()
         assert not sending.done(), "it was over before it could be interrupted"
         with serve(number, tmp_path):
-            receipt = sending.result(300)
+            receipt = sending.result(600)
     assert (receipt.received, receipt.stored + receipt.duplicate) == (records, records)
     assert Record.objects.count() == records
 
 
 def wait_for_records(count: int) -> None:
     """Until so many are durable."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while Record.objects.count() < count:
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -117,7 +122,7 @@ def wait_for_records(count: int) -> None:
 
 def end_what_was_begun() -> None:
     """As a worker does; the database hears of the death of its clients a moment later."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while Delivery.objects.filter(state=Delivery.State.RECEIVING).exists():
         assert time.monotonic() < until
         breaks.end_abandoned()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,22 @@ def stranger_token(cast: Cast) -> str:
 def way(request: pytest.FixtureRequest, cast: Cast, token: str, tmp_path: Path) -> Way:
     """Each of the doors, with the auditor before it: the first in the short lane, unless a test says in which turn."""
     return Way(request.param, cast.auditor, token, tmp_path)
+
+
+# How long the product waits for an answer, in milliseconds.
+_PATIENCE = ("PATIENCE_MS", "AT_ONCE_MS", "GLANCE_MS", "BY_TERMS_MS", "HIDDEN_MS")
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the database equally often on a machine that is busy: nothing is given up and asked for in another way, and
+    nothing that is due once in a second or minute falls into one of two requests that are compared."""
+    for name, module in list(sys.modules.items()):
+        for bound in _PATIENCE:
+            if name.startswith("inspector.") and hasattr(module, bound):
+                monkeypatch.setattr(module, bound, 60_000)
+    monkeypatch.setattr("inspector.accounts.idleness.WRITE_SECONDS", 3600)
+    monkeypatch.setattr("inspector.api.rates.KEPT_SECONDS", 3600.0)
 
 
 def deliver(

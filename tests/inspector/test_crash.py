@@ -81,8 +81,8 @@ def is_settled() -> bool:
 def run_harness(*options: str) -> str:
     """The harness's table, once it has found nothing."""
     environment = os.environ | {"PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}"}
-    command = [sys.executable, "-m", "bench.crash", "--patience=120", *options]
-    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=240)
+    command = [sys.executable, "-m", "bench.crash", "--patience=300", *options]
+    done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-3000:]
     # Not only its exit status: the counts have to be there, and of enough to mean something.
     told = dict(re.findall(r"^(accepted|lost|doubled) +([\d,]+)", done.stdout, re.MULTILINE))

@@ -214,6 +214,7 @@ def test_no_character_of_a_secret_is_told_by_any_query(
     cast: Cast,
     given: Mapping[str, Mapping[str, str]],
     sign_in: Callable[[Membership], Client],
+    unhurried: None,
     space: str,
     places: Sequence[int],
 ) -> None:

@@ -113,7 +113,7 @@ def test_a_key_snoozes_and_assigns(cast: Cast, found: Finding) -> None:
     assert [each["assignee"] for each in whole["acts"]] == [None, None, "amir", None]
 
 
-def test_the_search_language_and_the_choice_of_members(found: Finding, token: str) -> None:
+def test_the_search_language_and_the_choice_of_members(found: Finding, token: str, unhurried: None) -> None:
     client = Client(headers={"Authorization": f"Bearer {token}"})
     address = reverse("api:findings")
     both = call(client, address)

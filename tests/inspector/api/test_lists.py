@@ -72,7 +72,7 @@ def test_a_row_says_where_its_message_comes_from(cast: Cast, token: str) -> None
 
 
 @pytest.mark.parametrize("path", ["messages", "deliveries", "channels", "rules", "searches"])
-def test_a_longer_page_takes_no_more_statements(cast: Cast, token: str, path: str) -> None:
+def test_a_longer_page_takes_no_more_statements(cast: Cast, token: str, path: str, unhurried: None) -> None:
     counts = []
     for wanted in (1, 9):
         for number in range(wanted):

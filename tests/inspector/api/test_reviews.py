@@ -319,7 +319,7 @@ def test_a_role_that_was_taken_away_is_gone_for_the_key_too(cast: Cast, queue: R
     assert give(amir, item, "fine").status_code == 403
 
 
-def test_pages_follow_each_other_and_cost_the_same(cast: Cast, queue: ReviewQueue) -> None:
+def test_pages_follow_each_other_and_cost_the_same(cast: Cast, queue: ReviewQueue, unhurried: None) -> None:
     client = enter(cast, cast.auditor.user)
     address = f"{QUEUES}/{queue.pk}/items"
     whole = items_of(client, queue)

@@ -204,7 +204,7 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
 
 @pytest.mark.long(seconds=4)
 def test_a_page_costs_the_same_statements_whatever_it_holds(
-    cast: Cast, sign_in: Callable[[Membership], Client]
+    cast: Cast, sign_in: Callable[[Membership], Client], unhurried: None
 ) -> None:
     client = sign_in(cast.owner)
 

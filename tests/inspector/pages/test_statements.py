@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -29,8 +28,6 @@ from tests.inspector.pages.test_access import ids as ids
 SLUG = "acme"
 MAX_STATEMENTS = 12
 MAX_BYTES = 300_000
-# How long the product waits for an answer, in milliseconds.
-BOUNDS = ("PATIENCE_MS", "AT_ONCE_MS", "GLANCE_MS", "BY_TERMS_MS")
 # Where a page begins a transaction of its own, a test, which is in one already, saves its place.
 CONTROL = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "COMMIT")
 # What a process takes out of a key's requests at most once a second, for all that follow in it.
@@ -79,12 +76,9 @@ def make_long(start: int, end: int) -> bytes:
 
 @pytest.fixture
 def counts(
-    cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+    cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client], unhurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, list[tuple[int, int]]]:
     """For each address how many statements it took, and bytes it had, with little and with much to show."""
-    be_patient(monkeypatch)
-    # Nor how often a session notes that it is used.
-    monkeypatch.setattr("inspector.accounts.idleness.WRITE_SECONDS", 3600)
     deliver(cast, make_long(0, 10), name="few.log")
     settle_all()
     ids = choose_ids(ids)
@@ -105,14 +99,6 @@ def counts(
         for who, name, address in addresses:
             found.setdefault(name, []).append(measure(who, name, address))
     return found
-
-
-def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is busy must not decide whether something is asked a second time, or not any more."""
-    for name, module in list(sys.modules.items()):
-        for bound in BOUNDS:
-            if name.startswith("inspector.") and hasattr(module, bound):
-                monkeypatch.setattr(module, bound, 60_000)
 
 
 def choose_ids(ids: dict[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def test_a_secret_is_masked_wherever_its_message_is_shown(
     assert raw.status_code == (403 if role == "viewer" else 200)
 
 
-def test_queries_do_not_grow_with_the_rows(viewer: Client, cast: Cast) -> None:
+def test_queries_do_not_grow_with_the_rows(viewer: Client, cast: Cast, unhurried: None) -> None:
     counts = []
     for number in (3, 60):
         deliver(cast, *(say(index) for index in range(number)))
