@@ -94,7 +94,7 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
     """What is wrong after a shuffle, in words, and the picture that it left."""
     from inspector.intake.models import DeadLetter, Delivery, Job
     from inspector.threads.models import Conversation, Message
-    from inspector.threads.placing.numbering import number_messages
+    from inspector.threads.timeline import number_messages
 
     faults = [f"job {job.kind}: {job.failure}" for job in Job.objects.exclude(state=Job.State.DONE)]
     faults += [f"set aside: {letter.failure}" for letter in DeadLetter.objects.all()]

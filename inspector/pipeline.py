@@ -46,7 +46,7 @@ from inspector.logs import about
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
-from inspector.threads.announcing import forget_announcements
+from inspector.threads.resolving.writing import forget_announcements
 from inspector.upkeep import analyze_grown
 
 logger = logging.getLogger(__name__)

@@ -18,10 +18,9 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.citations import SEVERAL, count_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.numbering import load_places
 from inspector.threads.placing.places import Places
 from inspector.threads.tasks.events import FAILING
-from inspector.threads.timeline import Key, Mark, Start, Window, read_window
+from inspector.threads.timeline import Key, Mark, Start, Window, load_places, read_window
 
 WINDOW_STEPS: Final = 100
 # Two alike are soon read; three and more are one arrow with their number.

@@ -35,9 +35,8 @@ from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.numbering import number_messages
 from inspector.threads.rendering.rule_flags import RuleFlag
-from inspector.threads.timeline import Start, read_timeline
+from inspector.threads.timeline import Start, number_messages, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500

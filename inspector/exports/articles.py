@@ -25,7 +25,7 @@ from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
-from inspector.threads.placing.numbering import number_messages
+from inspector.threads.timeline import number_messages
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant

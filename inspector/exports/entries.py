@@ -18,9 +18,9 @@ from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.placing.numbering import load_all_places
 from inspector.threads.placing.places import Places
 from inspector.threads.rendering.rule_flags import RuleFlag
+from inspector.threads.timeline import load_all_places
 
 from .listing import Entry
 

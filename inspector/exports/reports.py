@@ -18,8 +18,8 @@ from inspector.audit.rules import RULES
 from inspector.ledger.places import Place, draw_note, find_places
 from inspector.ledger.reading import get_checkpoint
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.numbering import number_messages
 from inspector.threads.tasks.measures import get_state
+from inspector.threads.timeline import number_messages
 
 from .lines import SEVERITIES, write_second
 from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets

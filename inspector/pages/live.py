@@ -24,7 +24,7 @@ from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
 from inspector.search.selectors import read_query
 from inspector.threads.models import Conversation
-from inspector.threads.placing.numbering import load_places
+from inspector.threads.timeline import load_places
 
 from .shell import within_workspace
 

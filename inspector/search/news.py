@@ -17,8 +17,8 @@ from django.db import models
 
 from inspector.accounts.models import Workspace
 from inspector.browsing.feed import Batch, LostPlaceError, Place, find_end, read_feed
-from inspector.threads.announcing import KEPT
 from inspector.threads.models import Message
+from inspector.threads.resolving.writing import KEPT
 from inspector.threads.selectors import filter_conversations
 
 from .cursors import CursorError, read_key, write_key

@@ -22,8 +22,8 @@ from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny
 
 from .models import Conversation, Message, Wording
-from .placing.numbering import load_places, number_messages
 from .resolving.summaries import read_tally
+from .timeline import load_places, number_messages
 from .trees.traces import select_trace
 
 MAX_HIDDEN = 10_001

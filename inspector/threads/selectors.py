@@ -9,18 +9,17 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
 
 from inspector.accounts.models import Workspace
 from inspector.intake.models import Delivery, Job, Sighting
 
 from .agents.names import select_naming
-from .announcing import Snapshot
 from .messages import read_body, select_messages_of_delivery
 from .models import Conversation, Message
-from .placing.numbering import PLACES, load_places, number_messages
 from .resolving.summaries import GREETING, Tally, read_tally
 from .tasks.measures import annotate_stands
+from .timeline import PLACES, load_places, number_messages
 from .trees.lines import Kind
 from .trees.windows import Place, load_tree
 
@@ -40,7 +39,9 @@ def find_conversation(*, workspace: Workspace, conversation_id: uuid.UUID) -> Co
 @cache
 def _select_whole() -> QuerySet[Any]:
     """Conversations with all that a page of one needs: made once, for making it takes longer than asking."""
-    rows = Conversation.objects.select_related("channel").annotate(snapshot=Snapshot(), **PLACES)
+    # What the statement sees, in PostgreSQL's own form: it reads the row, and says so in the same go.
+    snapshot = Func(function="pg_current_snapshot", template="%(function)s()::text", output_field=TextField())
+    rows = Conversation.objects.select_related("channel").annotate(snapshot=snapshot, **PLACES)
     return annotate_stands(rows)
 
 

@@ -18,7 +18,7 @@ from inspector.audit.rules import RULES
 from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
-from inspector.threads.placing.numbering import number_messages
+from inspector.threads.timeline import number_messages
 
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message

@@ -22,7 +22,7 @@ from django.db.models.functions import Length
 from dialects import SHAPE_VERSION
 
 from ..models import Message
-from ..placing.numbering import load_places
+from ..timeline import load_places
 
 # Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew.
 DECODER_VERSION = f"18.{SHAPE_VERSION}"

@@ -1,19 +1,24 @@
-"""Writing: the rows of conversations that came out differently, many in one statement."""
+"""Writing: the rows of conversations that came out differently, many in one statement; and that messages were told for
+the first time, which readers follow (`browsing.feed`)."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, Final
+
+from django.db.models import BigIntegerField, Func
+from django.db.models.functions import Now
 
 from inspector.intake.bulk import copy_rows, update_rows
 from inspector.intake.text import make_storable
 
-from ..announcing import announce
 from ..inserting.inserts import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD
 from ..inserting.marking import mark_traces
+from ..models import Announcement
 from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
 from ..placing.citations import look_across
@@ -25,6 +30,10 @@ from ..trees.lines import Placed, hang, keep_ghosts
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
+# Of so many messages one row is written, for so long it is kept, and so many rows one sweep deletes at most.
+MAX_TOGETHER: Final = 500
+KEPT: Final = timedelta(days=1)
+MAX_FORGOTTEN: Final = 5000
 
 # A row is found by its conversation and order key too: one that was moved meanwhile keeps its id and is not written.
 _KEY = ("id", "conversation_id", "order_time", "order_source", "order_index")
@@ -144,3 +153,20 @@ def _insert_new(
     copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=hanging)
     ghosts |= {hung[pk].above for pk in homes if hung[pk].is_ghost}
     return list(homes)
+
+
+def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:
+    """Announce messages that the open transaction tells for the first time."""
+    number = Func(
+        function="pg_current_xact_id", template="%(function)s()::text::bigint", output_field=BigIntegerField()
+    )
+    Announcement.objects.bulk_create(
+        Announcement(workspace_id=workspace_id, transaction=number, at=Now(), messages=list(each))
+        for each in (messages[start : start + MAX_TOGETHER] for start in range(0, len(messages), MAX_TOGETHER))
+    )
+
+
+def forget_announcements() -> int:
+    """Delete announcements that are older than they are kept; how many. A part at a time, so that no sweep is long."""
+    old = Announcement.objects.filter(at__lt=Now() - KEPT).order_by("at").values("pk")[:MAX_FORGOTTEN]
+    return Announcement.objects.filter(pk__in=old).delete()[0]

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from inspector.search import news
-from inspector.threads.announcing import announce
 from inspector.threads.models import Message
+from inspector.threads.resolving.writing import announce
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -20,8 +20,8 @@ from psycopg.conninfo import make_conninfo
 from inspector.accounts.models import Workspace
 from inspector.browsing import feed
 from inspector.browsing.feed import LostPlaceError, Place, find_end, find_latest, read_feed
-from inspector.threads.announcing import KEPT, announce, forget_announcements
 from inspector.threads.models import Announcement, Message
+from inspector.threads.resolving.writing import KEPT, announce, forget_announcements
 
 from ..conftest import Cast, deliver, settle_all, take_in
 

@@ -18,9 +18,8 @@ from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, S
 from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.numbering import number_messages
 from inspector.threads.selectors import read_tree, sum_up
-from inspector.threads.timeline import Start, read_timeline
+from inspector.threads.timeline import Start, number_messages, read_timeline
 
 from ..conftest import Cast, deliver, settle_all
 

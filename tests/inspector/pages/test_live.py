@@ -16,8 +16,8 @@ from inspector.intake.models import Delivery
 from inspector.search import news
 from inspector.search.cursors import CursorError
 from inspector.search.news import begin, read_since, write_since
-from inspector.threads.announcing import announce
 from inspector.threads.models import Conversation, Message
+from inspector.threads.resolving.writing import announce
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db(transaction=True)  # What is told is committed.

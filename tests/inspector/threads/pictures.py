@@ -18,8 +18,8 @@ from inspector.threads.models import (
     Task,
     Trace,
 )
-from inspector.threads.placing.numbering import load_places
 from inspector.threads.tasks.rows import read_steps
+from inspector.threads.timeline import load_places
 from inspector.threads.trees.windows import Tree
 
 from ..browsing.test_agents import check_totals
