@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 REQUESTS ?= 50000
 IN_VENV := .venv/bin/python
-PATHS := codecs clients inspector tests bench docs manage.py
+PATHS := codecs clients inspector tests bench docs examples manage.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom format client lock clean venv venv-dev node-dev have-python

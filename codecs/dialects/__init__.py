@@ -15,7 +15,7 @@ from __future__ import annotations
 from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._decoding import Conversations, choose_dialect, decode, encode, identify, read, tell
 from ._dialect import Block, Dialect, Reply, Term
-from ._english import quote, say_cautions, say_name
+from ._english import enclose, quote, say_cautions, say_name
 from ._envelope import INSPECTED, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import (
@@ -71,7 +71,7 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, detect, get_dialect, title_of
+from ._registry import all_dialects, detect, get_dialect, title_of, version_of
 from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
@@ -138,6 +138,7 @@ __all__ = [
     "decode",
     "decode_envelope",
     "detect",
+    "enclose",
     "encode",
     "envelope_of",
     "find_answer",
@@ -162,6 +163,7 @@ __all__ = [
     "title_of",
     "to_json_type",
     "to_shallow_json",
+    "version_of",
     "warnings_of",
     "write_content",
     "write_json",

@@ -1,13 +1,16 @@
 """The registry: every dialect there is, found by its module, and the ranking of a text by all of them.
 
 Every module or package beside this one whose name has no leading underscore is a dialect's home and must end
-with `DIALECT = Dialect(...)` under its own name. A missing or repeated declaration stops the start.
+with `DIALECT = Dialect(...)` under its own name. Another package brings dialects by entry points of the group
+`dialects`: each is named by its slug and names the object. A missing or repeated declaration stops the start.
 """
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 
 from ._dialect import Dialect
@@ -23,15 +26,36 @@ def all_dialects() -> tuple[Dialect, ...]:
     home = import_module(package)
     found: dict[str, Dialect] = {}
     for module in iter_modules(home.__path__):
-        if module.name.startswith("_"):
-            continue
-        dialect = getattr(import_module(f"{package}.{module.name}"), "DIALECT", None)
-        if not isinstance(dialect, Dialect):
-            raise RegistryError(f"{package}.{module.name} declares no DIALECT")
-        if dialect.slug != module.name:
-            raise RegistryError(f"{package}.{module.name} calls itself {dialect.slug!r}")
-        found[dialect.slug] = dialect
+        if not module.name.startswith("_"):
+            declared = getattr(import_module(f"{package}.{module.name}"), "DIALECT", None)
+            found[module.name] = _check(declared, module.name, f"{package}.{module.name}")
+    for point in _list_installed():
+        if point.name in found:
+            raise RegistryError(f"{point.value} calls itself {point.name!r}, which there is already")
+        found[point.name] = _check(point.load(), point.name, point.value)
     return tuple(sorted(found.values(), key=lambda dialect: (dialect.rank, dialect.slug)))
+
+
+def _check(declared: object, name: str, home: str) -> Dialect:
+    if not isinstance(declared, Dialect):
+        raise RegistryError(f"{home} declares no DIALECT")
+    if declared.slug != name:
+        raise RegistryError(f"{home} calls itself {declared.slug!r}")
+    return declared
+
+
+def _list_installed() -> list[EntryPoint]:
+    return sorted(entry_points(group="dialects"), key=lambda point: point.name)
+
+
+def version_of(group: str) -> str:
+    """What tells the entry points that are installed under a group, with the versions of their packages, from others:
+    a full stop and eight characters, or nothing where none is installed."""
+    said = sorted(
+        f"{point.name} {point.dist.name if point.dist else ''} {point.dist.version if point.dist else ''}"
+        for point in entry_points(group=group)
+    )
+    return f".{hashlib.sha256(chr(10).join(said).encode()).hexdigest()[:8]}" if said else ""
 
 
 @cache

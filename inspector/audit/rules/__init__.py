@@ -1,22 +1,41 @@
-"""The rules: what an auditor must look at, each a declared object. `RULES` has them all, by code."""
+"""The rules: what an auditor must look at, each a declared object. `RULES` has them all, by code.
+
+Another package brings rules by entry points of the group `inspector.rules`, each of which names a sequence of them; a
+code that there is already stops the start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.metadata import entry_points
+from itertools import chain
 from typing import Final
+
+from dialects import version_of
 
 from . import approval, claims, decoding, grounds, meaning, placing, seals, senders, texts, tools, work
 from .rule import Hit, Rule
 
 __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 
-# Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 17
-RULES: Final[Mapping[str, Rule]] = {
-    rule.code: rule
-    for module in (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
-    for rule in module.RULES
-}
+INSTALLED: Final = "inspector.rules"
+# Raised when a rule changes what it finds: conversations are then examined again, in the background, as they are when a
+# package brings rules, or another version of them.
+VERSION: Final = f"17{version_of(INSTALLED)}"
+
+
+def _gather() -> Mapping[str, Rule]:
+    modules = (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
+    points = sorted(entry_points(group=INSTALLED), key=lambda point: point.name)
+    brought: Iterable[Iterable[Rule]] = (point.load() for point in points)
+    found: dict[str, Rule] = {}
+    for rule in chain.from_iterable(chain((module.RULES for module in modules), brought)):
+        if found.setdefault(rule.code, rule) is not rule:
+            raise ValueError(f"there are two rules {rule.code!r}")
+    return found
+
+
+RULES: Final = _gather()
 # Within one severity these come first, in this order, and what could not be read comes last.
 _FIRST: Final = (
     "token-in-clear",
