@@ -252,7 +252,7 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
         if others:
             # Where several wait, the latest is a guess that no reader should take for more.
             meant = join_words([*others, *names], last="or")
-            return (f"Which message it answers cannot be told: {meant}; each of them is unanswered.",)
+            return (f"Which message it answers cannot be told: {meant}; no answer to any of them is known.",)
         named = join_words(names, last="or")
         return (f"Judging by the sequence, in reply to {named}; the message itself does not say so.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
@@ -284,7 +284,7 @@ def bears(message: Message, handle: str) -> bool:
 def _say_unnamed(message: Message) -> tuple[str, ...]:
     """That an answer names no message, where its sentence does not say so, and that one without an act may be one."""
     if message.performative in (None, "unknown"):
-        return ("Its act is not known: whether it answers a message cannot be told.",)
+        return ("Whether it answers a message cannot be told.",)
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
     return () if is_said else ("It does not say which message it answers.",)
 
