@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -21,10 +21,12 @@ from dialects import (
     Transcript,
     TranscriptLine,
     find_answer,
+    get_dialect,
     make_visible,
     name_message,
     say_cautions,
     say_conflict,
+    say_instant,
     say_name,
 )
 from dialects import Message as Told
@@ -33,6 +35,7 @@ from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
 from inspector.lookups import HasAnyBit
+from inspector.threads.agents.keys import KEYED, ChangedKey, find_changed_keys
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
@@ -67,7 +70,7 @@ def tell_lines(
         parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
         number_messages(parents.values())
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
-    wires, reused = _find_likeness(messages), find_reused(messages)
+    wires, reused, rekeyed = _find_likeness(messages), find_reused(messages), _find_rekeyed(messages)
     # Where clocks differ what is answered may stand later.
     later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
     recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
@@ -90,6 +93,7 @@ def tell_lines(
         reuse = reused.get(message.pk)
         if reuse and not any("used before" in place for place in lines[message.pk].places):
             lines[message.pk].places += (reuse,)
+        lines[message.pk].places += rekeyed.get(message.pk, ())
     return lines
 
 
@@ -131,6 +135,42 @@ def _recall(
     for each in before:
         recall(each, is_before=True)
     return lines
+
+
+def find_conflicts(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
+    """What of messages contradicts others, wherever these stand: an id that is used again, a key that is another."""
+    messages = list(messages)
+    found = {pk: (said,) for pk, said in find_reused(messages).items()}
+    rekeyed = _find_rekeyed(messages)
+    return {pk: " ".join((*found.get(pk, ()), *rekeyed.get(pk, ()))) for pk in found.keys() | rekeyed.keys()}
+
+
+def _find_rekeyed(messages: Sequence[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
+    return {
+        pk: tuple(f"Caution: {say_changed_key(each)}" for each in changed)
+        for pk, changed in find_rekeyed(messages).items()
+    }
+
+
+def find_rekeyed(messages: Iterable[Message]) -> dict[uuid.UUID, list[ChangedKey]]:
+    """The keys of messages that are others than their sender showed in another conversation; no statement where none
+    of them shows keys, else one."""
+    keyed = {each.pk: each.conversation_id for each in messages if each.dialect in KEYED and each.conversation_id}
+    found: dict[uuid.UUID, list[ChangedKey]] = defaultdict(list)
+    for changed in find_changed_keys(set(keyed.values())) if keyed else ():
+        if changed.message in keyed:
+            found[changed.message].append(changed)
+    return found
+
+
+def say_changed_key(changed: ChangedKey) -> str:
+    """That a key is another one, and where and when which one was shown: a whole sentence."""
+    say = get_dialect(changed.dialect).say_key
+    (words, one), (_, other) = (say(changed.name, each) for each in (changed.value, changed.other_value))
+    name = changed.other_conversation
+    where = f"in conversation {say_name(name)}" if name else "in another conversation"
+    when = say_instant(changed.other_at)
+    return f"{say_name(changed.sender)}'s {words} is another one than {where} ({when}): {one} here, {other} there."
 
 
 def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
@@ -249,14 +289,14 @@ def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
 
 def load_cautions(message_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
     """The cautions of messages, by their ids; of those that have any."""
-    is_doubtful = Q(severity__gte=Message.Severity.NOTICE) | HasAnyBit("sights", REUSING)
+    is_doubtful = Q(severity__gte=Message.Severity.NOTICE) | HasAnyBit("sights", REUSING) | Q(dialect__in=KEYED)
     messages = Message.objects.filter(is_doubtful, pk__in=message_ids).defer("english", "body", "words", "atoms")
     return {pk: said.lstrip() for pk, said in _load_cautions(list(messages)).items() if said}
 
 
 def _load_cautions(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     """The cautions of each of these messages, each with the space before it; one statement for notes, and where ids
-    were used before four, and one for each of these."""
+    were used before four, and one for each of these; for keys one."""
     doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
     rows = Message.objects.filter(pk__in=doubtful).values_list("pk", "part", "body")
     doubts = dict[uuid.UUID, str]()
@@ -264,9 +304,9 @@ def _load_cautions(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     for pk, part, body in rows.iterator(chunk_size=10) if doubtful else ():
         check_effort()
         doubts[pk] = add_cautions("", body, part)
-    reused = find_reused(messages)
-    said = {each.pk: (doubts.get(each.pk, ""), reused.get(each.pk)) for each in messages}
-    return {pk: f"{told} {reuse}" if reuse else told for pk, (told, reuse) in said.items()}
+    found = find_conflicts(messages)
+    said = {each.pk: (doubts.get(each.pk, ""), found.get(each.pk)) for each in messages}
+    return {pk: f"{told} {conflict}" if conflict else told for pk, (told, conflict) in said.items()}
 
 
 def add_cautions(english: str, body: str, part: int) -> str:

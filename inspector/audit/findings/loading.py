@@ -40,6 +40,7 @@ from inspector.accounts.models import ApiKey
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
+from inspector.threads.agents.keys import KEYED, find_changed_keys
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
@@ -308,6 +309,7 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     load_related(scenes, messages, suspects)
     load_tasks(scenes)
     load_words_after_end(scenes, messages)
+    _load_rekeyed(scenes)
     _load_first(scenes)
     return list(scenes.values())
 
@@ -385,6 +387,13 @@ def _find_mixed(text: str, *, names: Sequence[str]) -> Sequence[str]:
         and any(sign in LOOKALIKES for sign in word)
         and all(sign.isascii() or sign in LOOKALIKES for sign in word)
     ]
+
+
+def _load_rekeyed(scenes: Mapping[uuid.UUID, Scene]) -> None:
+    """What shows another key than its sender did in another conversation of the channel."""
+    keyed = [pk for pk, scene in scenes.items() if not KEYED.isdisjoint(scene.conversation.dialects)]
+    for each in find_changed_keys(keyed) if keyed else ():
+        scenes[each.conversation].rekeyed.append(each)
 
 
 def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:

@@ -254,10 +254,15 @@ def say_lambda(number: int, sender: str, wire: str) -> bytes:
     return json.dumps(said | {"at": START + number}).encode() + b"\n"
 
 
-def offer(number: int, sender: str, key: int) -> bytes:
+def offer(number: int, sender: str, key: int, conversation: str = "c") -> bytes:
     shown = base64.b64encode(bytes.fromhex("302a300506032b656e032100") + bytes([key]) * 32).decode()
     packed = base64.b64encode(json.dumps({"crypto": ["X25519+AES-GCM"], "pubkey": shown}).encode()).decode()
-    said = {"raw": f"\N{EXTRATERRESTRIAL ALIEN}09|$j:{packed}", "from": sender, "to": ["bob"], "conversation": "c"}
+    said = {
+        "raw": f"\N{EXTRATERRESTRIAL ALIEN}09|$j:{packed}",
+        "from": sender,
+        "to": ["bob"],
+        "conversation": conversation,
+    }
     return json.dumps(said | {"dialect": "agent_lingua", "at": START + number}).encode() + b"\n"
 
 
@@ -300,3 +305,36 @@ def test_a_contradiction_is_told_found_and_one_click_from_the_other_message(
     assert f'<a href="#m-{first.pk.hex}">message {number}</a>' in row[: row.index("</article>")], told
     if rule:
         assert rule in {finding.rule for finding in find().findings.all()}
+
+
+def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_one_click_apart(
+    cast: Cast, viewer: Client, client: Client, token: str
+) -> None:
+    """Whatever comes first, and until what showed the other key is withdrawn."""
+    deliver(cast, offer(3, "kim", 2) + offer(4, "kim", 2) + offer(5, "lee", 9))
+    settle_all()
+    assert not find().findings.filter(rule="key-changed").exists()
+    deliver(cast, offer(9, "kim", 2, "later"))
+    early = deliver(cast, offer(1, "kim", 1, "early"))
+    settle_all()
+    other = Message.objects.get(conversation__native_id="early")
+    first, *_ = Message.objects.filter(conversation=find()).order_by("place")
+    finding = find().findings.get(rule="key-changed", holds=True)
+    assert (finding.record_id, list(finding.list_related())) == (first.record_id, [(other.record_id, 1)])
+    caution = "Caution: kim's public key is another one than in conversation early (21 November 2026, 09:00:01 UTC): "
+
+    def list_told() -> list[str]:
+        rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
+        files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
+        page = viewer.get(reverse("pages:message", args=["acme", first.pk])).content.decode()
+        return [print_text(viewer), " ".join(each["english"] for each in rows), page, *files]
+
+    assert [html.unescape(told).count(caution) for told in list_told()] == [1] * 5
+    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    row = page[page.index(f'id="m-{first.pk.hex}"') :]
+    assert reverse("pages:message", args=["acme", other.pk]) in row[: row.index("</article>")]
+    assert reverse("pages:message", args=["acme", other.pk]) in list_told()[2]
+    withdraw_delivery(membership=cast.auditor, delivery=early, reason="It was sent by mistake.")
+    settle_all()
+    assert not find().findings.filter(rule="key-changed", holds=True).exists()
+    assert [told.count("is another one than in") for told in list_told()] == [0] * 5
