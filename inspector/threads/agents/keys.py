@@ -21,33 +21,30 @@ KEYED: Final = frozenset(each.slug for each in all_dialects() if each.key_names)
 _MAX_AGENTS: Final = 100
 
 # A key is its sender's own where the decoder established it as that, and not where somebody passes it on.
-_IS_OWN: Final = """strpos({message}."established", CASE {said}."name" WHEN 'pubkey' THEN '["public-key",'
-    ELSE '["' || {said}."name" || '",' END) > 0"""
-_SAME: Final = """{one}."workspace_id" = {other}."workspace_id" AND {one}."agent_id" = {other}."agent_id"
-    AND {one}."kind" = 'key' AND {one}."name" = {other}."name" """
-# The first key that an agent shows in a conversation, beside the one that it showed last in any other before; each is
-# one look into the index of what an agent declared.
+_IS_OWN: Final = """strpos("message"."established", CASE "said"."name" WHEN 'pubkey' THEN '["public-key",'
+    ELSE '["' || "said"."name" || '",' END) > 0"""
+# The first key that each agent shows in a conversation, beside the one that it showed last in any other before: one
+# look into the index of what an agent declared.
 _CHANGED: Final = f"""
-SELECT "said"."conversation_id", "said"."message", "shown"."dialect", "shown"."sender", "said"."name", "said"."value",
-       "before"."message", "before"."value", "before"."at", "conversation"."native_id"
-  FROM "threads_declaration" "said" JOIN "threads_message" "shown" ON "shown"."id" = "said"."message"
- CROSS JOIN LATERAL (
-    SELECT "other".* FROM "threads_declaration" "other"
-      JOIN "threads_message" "message" ON "message"."id" = "other"."message"
-     WHERE {_SAME.format(one='"other"', other='"said"')} AND "other"."at" <= "said"."at"
-       AND "other"."conversation_id" <> "said"."conversation_id"
-       AND {_IS_OWN.format(message='"message"', said='"other"')}
+WITH "first" AS MATERIALIZED (
+    SELECT DISTINCT ON ("said"."conversation_id", "said"."agent_id", "said"."name") "said".*, "message"."sender"
+      FROM "threads_declaration" "said" JOIN "threads_message" "message" ON "message"."id" = "said"."message"
+     WHERE "said"."conversation_id" = ANY(%(conversations)s) AND "said"."kind" = 'key' AND {_IS_OWN}
+     ORDER BY "said"."conversation_id", "said"."agent_id", "said"."name", "said"."at", "said"."value"
+)
+SELECT "first"."conversation_id", "first"."message", "first"."dialect", "first"."sender", "first"."name",
+       "first"."value", "before"."message", "before"."value", "before"."at", "conversation"."native_id"
+  FROM "first" CROSS JOIN LATERAL (
+    SELECT "said".* FROM "threads_declaration" "said"
+      JOIN "threads_message" "message" ON "message"."id" = "said"."message"
+     WHERE "said"."workspace_id" = "first"."workspace_id" AND "said"."agent_id" = "first"."agent_id"
+       AND "said"."kind" = 'key' AND "said"."name" = "first"."name" AND "said"."at" <= "first"."at"
+       AND "said"."conversation_id" <> "first"."conversation_id" AND {_IS_OWN}
        AND NOT EXISTS (SELECT FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "message"."record_id")
-     ORDER BY "other"."at" DESC, "other"."value" LIMIT 1
+     ORDER BY "said"."at" DESC, "said"."value" LIMIT 1
  ) "before" JOIN "threads_conversation" "conversation" ON "conversation"."id" = "before"."conversation_id"
- WHERE "said"."conversation_id" = ANY(%(conversations)s) AND "said"."kind" = 'key'
-   AND "before"."value" <> "said"."value" AND {_IS_OWN.format(message='"shown"', said='"said"')}
-   AND NOT EXISTS (
-    SELECT FROM "threads_declaration" "first" JOIN "threads_message" "message" ON "message"."id" = "first"."message"
-     WHERE {_SAME.format(one='"first"', other='"said"')} AND "first"."conversation_id" = "said"."conversation_id"
-       AND "first"."at" < "said"."at" AND {_IS_OWN.format(message='"message"', said='"first"')}
-   )
- ORDER BY "said"."at", "said"."message", "said"."name"
+ WHERE "before"."value" <> "first"."value"
+ ORDER BY "first"."at", "first"."message", "first"."name"
 """  # noqa: S608
 _NEXT: Final = """
 SELECT DISTINCT "next"."conversation_id"
