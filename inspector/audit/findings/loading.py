@@ -349,7 +349,8 @@ def _take(scene: Scene, message: Seen, row: _Shown) -> None:
         scene.failures.append((message, read_value(body.message.error) or {}))
     if row.sights & RuleFlag.AGREEING:
         entries = [entry for entry in json.loads(row.established) if entry[0] in OF_SESSIONS]
-        scene.pacts.append((message, entries))
+        if entries:
+            scene.pacts.append((message, entries))
     if row.sights & RuleFlag.WRITTEN:
         _take_text(scene, message, row.english)
     if row.sights & RuleFlag.FUTURE:
