@@ -15,7 +15,7 @@ from __future__ import annotations
 from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._decoding import Conversations, choose_dialect, decode, encode, identify, read, tell
 from ._dialect import Block, Dialect, Reply, Term
-from ._english import enclose, quote, say_cautions, say_name
+from ._english import enclose, quote, say_cautions, say_instant, say_name
 from ._envelope import INSPECTED, envelope_of
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import (
@@ -154,6 +154,7 @@ __all__ = [
     "read_log",
     "say_cautions",
     "say_conflict",
+    "say_instant",
     "say_name",
     "show_failure",
     "show_json",

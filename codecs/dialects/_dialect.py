@@ -78,6 +78,11 @@ def never(wire: str) -> bool:
     return False
 
 
+def no_key(shown: str, written: str) -> tuple[str, str]:
+    """The answer of a dialect in which no keys are shown."""
+    return shown, written
+
+
 def no_number(message: Message) -> bool:
     """The answer of a dialect whose messages bear no number beside their id."""
     return False
@@ -97,7 +102,8 @@ class Dialect(Value):
     `has_objects` where a message may be an object of JSON: no other dialect is looked for in one.
     `is_carrier` where its messages hold texts that are read in turn; such a dialect is read and never written.
     `agents` are the names that agents bear by convention, by their name on the wire: a label for people and no more.
-    `key_names` are the names of a message's content under which its sender shows a key of its own.
+    `key_names` are the names of a message's content under which its sender shows a key of its own; of a name and a key
+    `say_key` says what that is called, and how it is told from others.
     `topics_are_tasks` where the topic of a message names its task, so that an answer has that of its request.
     `numbers_agents` where its parties are numbers, which the log around a message may have names for.
     `has_own_words` where the content of a message is in words of the dialect, whose meaning its English alone tells.
@@ -131,6 +137,7 @@ class Dialect(Value):
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}
     key_names: tuple[str, ...] = ()
+    say_key: Callable[[str, str], tuple[str, str]] = staticmethod(no_key)
     nouns: Mapping[str, str] = {}
     # What a detector should try first costs least; ties in score go to the dialect with the lower rank.
     rank: int = 10

@@ -135,7 +135,7 @@ class Answer:
     """What a message answers: these lines (several where it is not known which), or what it cites and is not here.
 
     `basis` is that of a parent. `elsewhere` names a message that is answered and that no line of this transcript tells;
-    `where` is where what it cites was looked for.
+    `where` is where what it cites was looked for, and `recalled` the line of a message elsewhere that is recalled.
     """
 
     basis: str
@@ -143,6 +143,7 @@ class Answer:
     cited: str = ""
     elsewhere: str = ""
     where: str = "in this record"
+    recalled: Line | None = None
 
 
 class Transcript:
@@ -152,7 +153,28 @@ class Transcript:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
+        self._before: Line | None = None
         self._latest: Line | None = None
+
+    def recall(
+        self,
+        message: Message,
+        *,
+        dialect: str,
+        wire: str | bytes,
+        number: int,
+        answered: Line | None = None,
+        is_before: bool = False,
+    ) -> Line:
+        """A message that stands in no line here, and that lines are compared with: what one of them answers, an earlier
+        answer to that (`answered`), or the message right before them (`is_before`)."""
+        line = Line(number, message, dialect, hash(wire))
+        if answered is not None:
+            _say_reversal(line, answered)
+        if is_before:
+            self._before = line
+            self._latest = line if message.sent_at else None
+        return line
 
     def tell(
         self,
@@ -178,7 +200,7 @@ class Transcript:
         line = Line(self._count, message, dialect, hash(wire))
         line.content = hash(write_content(message)) if get_dialect(dialect).numbers(message) else 0
         line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
-        answered = answer.lines[0] if answer and len(answer.lines) == 1 else None
+        answered = (answer.lines[0] if len(answer.lines) == 1 else answer.recalled) if answer else None
         reversal: tuple[str, ...] = ()
         if answered:
             reversal = (*_say_reversal(line, answered), *_say_other_task(line, answered))
@@ -187,7 +209,8 @@ class Transcript:
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        times = (*_say_time(line, self.lines, self._latest, answered), *_say_past(message))
+        before = self.lines[-1] if self.lines else self._before
+        times = (*_say_time(line, before, self._latest, answered), *_say_past(message))
         line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
@@ -252,7 +275,7 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
         if others:
             # Where several wait, the latest is a guess that no reader should take for more.
             meant = join_words([*others, *names], last="or")
-            return (f"Which message it answers cannot be told: {meant}; each of them is unanswered.",)
+            return (f"Which message it answers cannot be told: {meant}; no answer to any of them is known.",)
         named = join_words(names, last="or")
         return (f"Judging by the sequence, in reply to {named}; the message itself does not say so.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
@@ -284,7 +307,7 @@ def bears(message: Message, handle: str) -> bool:
 def _say_unnamed(message: Message) -> tuple[str, ...]:
     """That an answer names no message, where its sentence does not say so, and that one without an act may be one."""
     if message.performative in (None, "unknown"):
-        return ("Its act is not known: whether it answers a message cannot be told.",)
+        return ("Whether it answers a message cannot be told.",)
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
     return () if is_said else ("It does not say which message it answers.",)
 
@@ -346,9 +369,8 @@ def _say_past(message: Message) -> Iterator[str]:
                 yield f"Caution: the {what}, {say_instant(instant)}, was over when it was sent."
 
 
-def _say_time(line: Line, lines: deque[Line], latest: Line | None, answered: Line | None) -> Iterator[str]:
+def _say_time(line: Line, before: Line | None, latest: Line | None, answered: Line | None) -> Iterator[str]:
     """That the clock contradicts the order of the lines, or what is answered, or does not decide on the order."""
-    before = lines[-1] if lines else None
     if not line.message.sent_at or before is None:
         return
     if _is_before(line, before):
@@ -358,7 +380,10 @@ def _say_time(line: Line, lines: deque[Line], latest: Line | None, answered: Lin
     elif latest and _is_before(line, latest):
         yield f"Caution: its time is before that of message {latest.number}, which stands before it."
     elif (
-        before.message.sent_at and before is not answered and before.wire != line.wire and not _is_before(before, line)
+        before.message.sent_at
+        and (answered is None or before.number != answered.number)
+        and before.wire != line.wire
+        and not _is_before(before, line)
     ):
         yield f"Its time is that of message {before.number} too: which was first is not known."
 

@@ -6,7 +6,7 @@ JSON that is no dialect's own is such a text too, and its English says so: what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ._context import Context, Keys
 from ._dialect import Dialect, never
@@ -36,6 +36,15 @@ JSON_UNKNOWN = NoteKind(
     about="JSON of a kind that no dialect reads is kept as text, and what it quotes is not read as a message.",
 )
 
+DOUBTFUL = NoteKind(
+    code="prose.doubtful",
+    severity="notice",
+    group="assumption",
+    about="Plain text that has something of a dialect, too little to be read in it.",
+)
+# From this score on a guess that did not win is told.
+_WORTH_TELLING = 0.25
+
 
 def _sniff(wire: str) -> Candidate:
     return Candidate(dialect="prose", score=0.3, why="any text is at least text")
@@ -55,7 +64,17 @@ def _read(wire: str, envelope: Envelope | None = None) -> Reading:
 
 
 def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
-    return Told(reading=reading, messages=tuple(_say(message, reading.wire) for message in reading.messages))
+    doubts = tuple(_note_guesses(reading))
+    told = (_say(message, reading.wire) for message in reading.messages)
+    return Told(reading=reading, messages=tuple(each.replace(notes=(*each.notes, *doubts)) for each in told))
+
+
+def _note_guesses(reading: Reading) -> Iterator[Note]:
+    """What the text is perhaps; nothing where it was decided to be plain text against a better guess."""
+    scores = {each.dialect: each.score for each in reading.candidates}
+    for each in reading.candidates:
+        if each.dialect != "prose" and _WORTH_TELLING <= each.score < scores.get("prose", 0):
+            yield DOUBTFUL.note(f"it may be more than plain text ({each.why})", (0, 0, len(reading.wire)))
 
 
 def _say(message: Message, wire: str) -> Message:
@@ -96,7 +115,7 @@ DIALECT = Dialect(
     encode=_encode,
     masks=never,
     packs=never,
-    notes=(JSON_UNKNOWN,),
+    notes=(JSON_UNKNOWN, DOUBTFUL),
     has_objects=True,
     rank=99,
 )

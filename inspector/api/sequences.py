@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -11,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
+from inspector.browsing.transcripts import load_cautions
 from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 
@@ -43,6 +45,9 @@ class ArrowSerializer(serializers.Serializer[Any]):
     native_act = serializers.CharField(allow_blank=True)
     topic = serializers.CharField(allow_blank=True, help_text="its first 200 characters")
     english = serializers.CharField(allow_blank=True, help_text="its first 400 characters")
+    cautions = serializers.CharField(
+        allow_blank=True, help_text="what is doubtful of it, in whole sentences; of several messages, of each of them"
+    )
     is_failed = serializers.BooleanField()
     is_sealed = serializers.BooleanField()
     parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
@@ -94,19 +99,20 @@ class SequenceView(Endpoint):
             size=self.given["limit"],
             is_all_opened=self.given["alike"] == "apart",
         )
+        cautions = load_cautions([step.id for step in window.rows])
         present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
         return Response(
             {
                 "agents": [name for name in conversation.agents if name in present],
                 "message_count": conversation.message_count,
-                "arrows": [show_arrow(arrow) for arrow in arrows],
+                "arrows": [show_arrow(arrow, cautions) for arrow in arrows],
                 **show_next(window, conversation),
             }
         )
 
 
-def show_arrow(arrow: Arrow) -> dict[str, Any]:
-    """An arrow as the API shows it."""
+def show_arrow(arrow: Arrow, cautions: Mapping[uuid.UUID, str]) -> dict[str, Any]:
+    """An arrow as the API shows it, with the cautions of its messages."""
     first = arrow.first
     return show(
         ArrowSerializer,
@@ -117,5 +123,6 @@ def show_arrow(arrow: Arrow) -> dict[str, Any]:
         last_at=arrow.last.at,
         seconds_since=None if arrow.since is None else arrow.since.total_seconds(),
         sender=first.sender or None,
+        cautions=" ".join(dict.fromkeys(cautions[step.id] for step in arrow.steps if step.id in cautions)),
         is_parent_missing=bool(first.missing) and not first.bearers,
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from dialects import (
@@ -20,10 +21,12 @@ from dialects import (
     Transcript,
     TranscriptLine,
     find_answer,
+    get_dialect,
     make_visible,
     name_message,
     say_cautions,
     say_conflict,
+    say_instant,
     say_name,
 )
 from dialects import Message as Told
@@ -31,15 +34,20 @@ from inspector.accounts.models import Workspace
 from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
+from inspector.lookups import HasAnyBit
+from inspector.threads.agents.keys import KEYED, ChangedKey, find_changed_keys
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
+from inspector.threads.placing.nodes import SAID_TIMES
 from inspector.threads.rendering.rule_flags import RuleFlag
 from inspector.threads.timeline import Start, number_messages, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500
+# Whose id, number or turn may have been used before.
+REUSING: Final = (RuleFlag.DOUBLE | RuleFlag.REUSED).value
 # The body of a message that is not told yet.
 _NOTHING: Final = '{"message": {}}'
 
@@ -51,19 +59,21 @@ def tell_lines(
     known: Mapping[uuid.UUID, Message] | None = None,
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
-    """What the transcript of their conversation says of each of these messages, by their ids; at most three statements.
-    They are in the order of time, with their numbers and bodies (`bodies`: those read already). `known` are all that
-    are answered, numbered, where they are loaded; then one at most is made."""
+    """What the transcript of their conversation says of each of these messages, by their ids; at most three statements,
+    and three for what stands before them. They are in the order of time, with their numbers and bodies (`bodies`: those
+    read already). `known` are all that are answered, numbered, where they are loaded; then two fewer are made."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
     parents = dict(known or {})
     if outside and known is None:
         parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
         number_messages(parents.values())
-    # Where clocks differ what is answered may stand later.
-    parents |= here
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
-    wires, reused = _find_likeness(messages), find_reused(messages)
+    wires, reused, rekeyed = _find_likeness(messages), find_reused(messages), _find_rekeyed(messages)
+    # Where clocks differ what is answered may stand later.
+    later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
+    recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
+    parents |= here
     for message in messages:
         check_effort()
         body = (bodies or {}).get(message.pk) or read_body(message)
@@ -73,13 +83,93 @@ def tell_lines(
             wire=wires.get(message.record_id) or str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,
-            answer=_find_answer(message, body["message"], lines, parents),
+            answer=_find_answer(message, body["message"], lines, parents, recalled),
         )
+        if message.pk in recalled:
+            lines[message.pk].ends |= recalled[message.pk].ends
+            lines[message.pk].is_answered |= recalled[message.pk].is_answered
         # Of what stands before the lines told here the threads know.
         reuse = reused.get(message.pk)
         if reuse and not any("used before" in place for place in lines[message.pk].places):
             lines[message.pk].places += (reuse,)
+        lines[message.pk].places += rekeyed.get(message.pk, ())
     return lines
+
+
+def _recall(
+    transcript: Transcript,
+    messages: Sequence[Message],
+    answered: Iterable[Message],
+    wires: Mapping[uuid.UUID, bytes],
+) -> dict[uuid.UUID, TranscriptLine]:
+    """Have what lines are compared with recalled: what they answer, which is given back, and where others stand before
+    them, earlier answers to that and the message right before the first; then three statements."""
+    first = messages[0] if messages else None
+    named = {each.pk: each for each in answered if first and each.conversation_id == first.conversation_id}
+    before, others = list[Message](), list[Message]()
+    if first and first.number > 1 and first.place is not None:
+        shown = Message.objects.shown().filter(conversation=first.conversation_id, place__lt=first.place)
+        columns = shown.order_by("-place").defer("body", "english", "words", "atoms", "established", "links")
+        before = list(columns[:1])
+        tasks = {each.task for each in messages if each.parent in named and each.task}
+        others = list(columns.filter(task__in=tasks, parent__in=named)[:MAX_LINES])[::-1] if tasks else []
+        number_messages((*before, *others))
+
+    def recall(message: Message, **given: Any) -> TranscriptLine:
+        said = Told(
+            performative=message.performative,
+            native_act=message.native_act or None,
+            sender=message.sender or None,
+            topic=message.topic or None,
+            status=message.status or None,
+            sent_at=message.order_time.isoformat() if message.order_basis in SAID_TIMES else None,
+        )
+        wire = wires.get(message.record_id) or str(message.record_id)
+        return transcript.recall(said, dialect=message.dialect, wire=wire, number=message.number, **given)
+
+    lines = {pk: recall(each) for pk, each in named.items()}
+    for each in others:
+        if each.parent is not None:
+            recall(each, answered=lines[each.parent])
+    for each in before:
+        recall(each, is_before=True)
+    return lines
+
+
+def find_conflicts(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
+    """What of messages contradicts others, wherever these stand: an id that is used again, a key that is another."""
+    messages = list(messages)
+    found = {pk: (said,) for pk, said in find_reused(messages).items()}
+    rekeyed = _find_rekeyed(messages)
+    return {pk: " ".join((*found.get(pk, ()), *rekeyed.get(pk, ()))) for pk in found.keys() | rekeyed.keys()}
+
+
+def _find_rekeyed(messages: Sequence[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
+    return {
+        pk: tuple(f"Caution: {say_changed_key(each)}" for each in changed)
+        for pk, changed in find_rekeyed(messages).items()
+    }
+
+
+def find_rekeyed(messages: Iterable[Message]) -> dict[uuid.UUID, list[ChangedKey]]:
+    """The keys of messages that are others than their sender showed in another conversation; no statement where none
+    of them shows keys, else one."""
+    keyed = {each.pk: each.conversation_id for each in messages if each.dialect in KEYED and each.conversation_id}
+    found: dict[uuid.UUID, list[ChangedKey]] = defaultdict(list)
+    for changed in find_changed_keys(set(keyed.values())) if keyed else ():
+        if changed.message in keyed:
+            found[changed.message].append(changed)
+    return found
+
+
+def say_changed_key(changed: ChangedKey) -> str:
+    """That a key is another one, and where and when which one was shown: a whole sentence."""
+    say = get_dialect(changed.dialect).say_key
+    (words, one), (_, other) = (say(changed.name, each) for each in (changed.value, changed.other_value))
+    name = changed.other_conversation
+    where = f"in conversation {say_name(name)}" if name else "in another conversation"
+    when = say_instant(changed.other_at)
+    return f"{say_name(changed.sender)}'s {words} is another one than {where} ({when}): {one} here, {other} there."
 
 
 def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
@@ -191,8 +281,21 @@ def read_notes(body: Mapping[str, Any], part: int) -> list[Note]:
 
 
 def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
-    """The English of messages as lists have it, by their ids, each with its cautions; one statement more for notes,
-    and where ids were used before four, and one for each of these."""
+    """The English of messages as lists have it, by their ids, each with its cautions; `_load_cautions` asks."""
+    cautions = _load_cautions(messages)
+    return {each.pk: each.english + cautions[each.pk] for each in messages}
+
+
+def load_cautions(message_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """The cautions of messages, by their ids; of those that have any."""
+    is_doubtful = Q(severity__gte=Message.Severity.NOTICE) | HasAnyBit("sights", REUSING) | Q(dialect__in=KEYED)
+    messages = Message.objects.filter(is_doubtful, pk__in=message_ids).defer("english", "body", "words", "atoms")
+    return {pk: said.lstrip() for pk, said in _load_cautions(list(messages)).items() if said}
+
+
+def _load_cautions(messages: Collection[Message]) -> dict[uuid.UUID, str]:
+    """The cautions of each of these messages, each with the space before it; one statement for notes, and where ids
+    were used before four, and one for each of these; for keys one."""
     doubtful = [message.pk for message in messages if message.severity >= Message.Severity.NOTICE]
     rows = Message.objects.filter(pk__in=doubtful).values_list("pk", "part", "body")
     doubts = dict[uuid.UUID, str]()
@@ -200,11 +303,9 @@ def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     for pk, part, body in rows.iterator(chunk_size=10) if doubtful else ():
         check_effort()
         doubts[pk] = add_cautions("", body, part)
-    reused = find_reused(messages)
-    return {
-        each.pk: " ".join(filter(None, (each.english + doubts.get(each.pk, ""), reused.get(each.pk))))
-        for each in messages
-    }
+    found = find_conflicts(messages)
+    said = {each.pk: (doubts.get(each.pk, ""), found.get(each.pk)) for each in messages}
+    return {pk: f"{told} {conflict}" if conflict else told for pk, (told, conflict) in said.items()}
 
 
 def add_cautions(english: str, body: str, part: int) -> str:
@@ -222,6 +323,7 @@ def _find_answer(
     told: Mapping[str, Any],
     lines: Mapping[uuid.UUID, TranscriptLine],
     parents: Mapping[uuid.UUID, Message],
+    recalled: Mapping[uuid.UUID, TranscriptLine],
 ) -> Answer | None:
     basis = message.parent_basis
     if not basis or basis == "adjacency":
@@ -241,7 +343,7 @@ def _find_answer(
         return Answer(basis, elsewhere="a message that is not shown")
     name = name_message(parent.number, parent, dialect=parent.dialect)
     where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
-    return Answer(basis, elsewhere=f"{name}{where}")
+    return Answer(basis, elsewhere=f"{name}{where}", recalled=recalled.get(parent.pk))
 
 
 def _name_several(

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dialects import HIDDEN_CLASS, Message, make_visible
-from inspector.browsing.transcripts import say_doubts
 
 from .entries import Part, Row
 from .lines import SEVERITIES, write_instant, write_value
@@ -72,8 +71,7 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
         if name in _PLACES:
             cells[_PLACES[name]] = _make_value(name, value)
     # Nobody reads the sentence without what is doubtful of it.
-    doubts = say_doubts(body, part.part) + (f" {part.reused}" if part.reused else "")
-    cells[_PLACES["english"]] = make_cell(part.english + doubts)
+    cells[_PLACES["english"]] = make_cell(part.told)
     yield from cells
 
 

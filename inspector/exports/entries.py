@@ -13,13 +13,13 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
-from inspector.browsing.transcripts import add_cautions, find_reused
+from inspector.browsing.transcripts import REUSING, add_cautions, find_conflicts
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
+from inspector.threads.agents.keys import KEYED
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.places import Places
-from inspector.threads.rendering.rule_flags import RuleFlag
 from inspector.threads.timeline import load_all_places
 
 from .listing import Entry
@@ -37,8 +37,7 @@ SELECT wanted.place, record.id::text, record.source, record.wire, record.envelop
  ORDER BY wanted.place
 """
 # Where these stand in a row of it; the key that the record is sealed with comes last.
-_SIGHTS, _ID, _CONVERSATION, _PLACE = 8, 9, 11, 12
-_REUSED: Final = RuleFlag.DOUBLE | RuleFlag.REUSED
+_SIGHTS, _ID, _CONVERSATION, _PLACE, _DIALECT = 8, 9, 11, 12, 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Part:
     severity: int
     english: str
     body: str
-    # That its id, number or turn was used before with other content, in a sentence.
+    # That its id, number or turn was used before with other content, and its key is another, in sentences.
     reused: str
 
     @property
@@ -134,8 +133,8 @@ def read_rows(entries: Sequence[Entry]) -> Found:
     found = _fetch(_STATEMENT, [record_ids, numbers])
     shown = [row for row in found if not row[7]]
     places = load_all_places({uuid.UUID(row[_CONVERSATION]) for row in shown})
-    flagged = [row[_ID] for row in shown if row[_SIGHTS] & _REUSED]
-    reused = find_reused(Message.objects.filter(pk__in=flagged).defer("body", "words", "atoms")) if flagged else {}
+    flagged = [row[_ID] for row in shown if row[_SIGHTS] & REUSING or row[_DIALECT] in KEYED]
+    reused = find_conflicts(Message.objects.filter(pk__in=flagged).defer("body", "words", "atoms")) if flagged else {}
     return Found(list(_join(shown, places, reused)), len(found) - len(shown))
 
 

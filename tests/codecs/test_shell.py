@@ -356,7 +356,7 @@ def test_a_name_that_reads_like_more_is_told_to_be_one() -> None:
 def test_of_what_is_not_read_no_reader_is_left_to_guess_what_it_answers() -> None:
     told = tell({"raw": "@aB|f0|c1|S0|d1|T1|k1#"})
     assert "sends the planner (agent 1) an act that nSLIP does not define (number 11), about task 1." in told[1]
-    assert "Its act is not known: whether it answers a message cannot be told." in told[1]
+    assert "Whether it answers a message cannot be told." in told[1]
 
 
 def test_a_turn_used_for_another_act_is_told_in_words_and_not_by_its_code() -> None:
@@ -394,8 +394,8 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
     asked = [say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob"), say_lingua("👽16|@bob|$dGhlIHByaWNl", "kim", "bob")]
     told = tell(*asked, say_lingua("^1", "bob", "kim"))
     assert told[3].endswith(
-        "Which message it answers cannot be told: message 1 (kim's request) or message 2 (kim's question); each of "
-        "them is unanswered."
+        "Which message it answers cannot be told: message 1 (kim's request) or message 2 (kim's question); no "
+        "answer to any of them is known."
     )
     told = tell(*asked, say_lingua("^A|#r99", "bob", "kim"))
     assert told[3].endswith(

@@ -21,7 +21,7 @@ def test_decodes_to_its_messages(case: Case) -> None:
     assert [plain(message) for message in reading.messages] == case.data["messages"]
 
 
-@for_each(cases("valid"))
+@for_each([*cases("valid"), *(case for case in cases("malformed") if "english" in case.data)])
 def test_reads_as_its_english(case: Case) -> None:
     assert [message.sentence for message in case.decode().messages] == case.data["english"]
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from .._dialect import Dialect, Reply, never
 from .._record import Identity, Message
+from .contents import say_key
 from .detection import open_block, sniff
 from .encoding import encode_messages, is_answer
 from .glossary import GLOSSARY
@@ -74,6 +75,7 @@ DIALECT = Dialect(
     notes=NOTES,
     glossary=GLOSSARY,
     key_names=("pubkey", "fingerprint"),
+    say_key=say_key,
     # What is sent or posted need ask for nothing, whatever the table of acts makes of it.
     nouns={"PST": "message"},
 )

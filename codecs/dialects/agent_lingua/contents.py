@@ -54,6 +54,15 @@ def name_key(written: str) -> str:
     return hashlib.sha256(written.encode("utf-8", "surrogatepass") if key is None else key).hexdigest()[:8]
 
 
+def say_key(shown: str, written: str) -> tuple[str, str]:
+    """What a key is called that is shown under a name, and how it is told from others."""
+    return (
+        ("key fingerprint", cite(shorten(shown, written)))
+        if shown == "fingerprint"
+        else ("public key", name_key(written))
+    )
+
+
 def is_partial(written: str) -> bool:
     """Whether a key is only partly shown, and so cannot be compared with another."""
     return "…" in written or "..." in written

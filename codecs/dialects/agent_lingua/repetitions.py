@@ -1,4 +1,4 @@
-"""Fields that a message gives more than once: every value is told, for the documents do not say which one counts.
+"""Fields that a message gives more than once: every value is told, for no document says which one counts.
 
 Specification: 0.4.0 Syntax Structure, which has no rule for a repeated field. The record holds the last.
 """
@@ -37,14 +37,13 @@ def _insert(said: tuple[Segment, ...], role: str, parts: Sequence[Part]) -> tupl
     spans = tuple(span for part in earlier if (span := span_of(part)) is not None)
     words = join_words([_say_value(part) for part in earlier], last="or")
     doubt = f"the {role} is given {_TIMES.get(len(parts), f'{len(parts)} times')}"
-    ends = "the documents do not define which counts"
     standing = span_of(parts[-1])
     at = next((place for place, segment in enumerate(said, 1) if standing in segment.spans), 0)
     if role == "payload" or not at:
-        also = Segment(text=f"; {doubt}, earlier as {words}, and {ends}", spans=spans)
+        also = Segment(text=f"; {doubt}, earlier as {words}", spans=spans)
         return (*said[:-1], also, said[-1])
     at += at < len(said) and said[at].text == BOARD
-    also = Segment(text=f" (or {words}: {doubt}, and {ends})", spans=spans)
+    also = Segment(text=f" (or {words}: {doubt})", spans=spans)
     return (*said[:at], also, *said[at:])
 
 

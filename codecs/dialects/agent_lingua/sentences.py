@@ -47,7 +47,7 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
         _say_own_act(sentence, statement, message)
     elif (statement.domain, statement.action) == ("9", "3"):
         _say_submitting(sentence, statement, message)
-    elif (statement.domain, statement.action) == ("1", "6") and _asks_somebody(statement, message):
+    elif _asks_somebody(statement, message):
         _say_question(sentence, statement, message)
     else:
         _say_asking(sentence, statement, message)
@@ -68,9 +68,8 @@ def tell_statement(statement: Statement, message: Message, sealed: Sealed) -> tu
 def _is_asked(statement: Statement, message: Message) -> bool:
     """Whether the sentence asks somebody for something, and so says how often before what is asked."""
     is_own = statement.domain != "6" and statement.action in "0789A" and not _idiom(statement)
-    codes = (statement.domain, statement.action)
-    is_said = codes == ("1", "6") and _asks_somebody(statement, message)
-    return message.performative != "unknown" and not is_own and not is_said and codes not in _TOLD_APART
+    is_apart = (statement.domain, statement.action) in _TOLD_APART or _asks_somebody(statement, message)
+    return message.performative != "unknown" and not is_own and not is_apart
 
 
 _TOLD_APART = (("0", "6"), ("1", "3"), ("9", "3"))
@@ -78,13 +77,18 @@ _TOLD_APART = (("0", "6"), ("1", "3"), ("9", "3"))
 
 def _asks_somebody(statement: Statement, message: Message) -> bool:
     """Whether a query among messages is a question: it has a text, and an agent to answer it."""
+    is_query = statement.domain == "1" and message.performative == "query"
     is_agent = message.target is not None and message.target.kind == "agent"
-    return is_agent and statement.payload is not None and isinstance(message.content, str)
+    is_text = isinstance(message.content, str) and bool(message.content)
+    return is_query and is_agent and statement.payload is not None and is_text
 
 
 def _say_question(sentence: Sentence, statement: Statement, message: Message) -> None:
     asked = find_addressee(statement, message)
     sentence.say(" asks ", code_span(statement, 1), code_span(statement, 0)).say(*(asked or ("", None)))
+    # What is said to be read or verified is asked of somebody all the same.
+    if statement.action != "6":
+        sentence.say(f" (by the table, the action is “{ACTIONS[statement.action].meaning}”)", code_span(statement, 1))
     _say_own_number(sentence, statement)
 
 

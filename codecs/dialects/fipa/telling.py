@@ -21,7 +21,7 @@ def tell(reading: Reading, context: Context, keys: Keys) -> Told:
     record = parse_record(wire)
     if record.error:
         call = record.calls[0] if len(record.calls) == 1 else None
-        messages = tuple(_tell_malformed(message, call, wire, record.error.text) for message in reading.messages)
+        messages = tuple(_tell_malformed(message, call, wire) for message in reading.messages)
         return Told(reading=reading, messages=messages)
     opened: Opened = reading.parsed
     contents = Contents(reading, context, keys)
@@ -130,10 +130,10 @@ def _say_deadline(sentence: Sentence, message: Message, read: Parameter | None) 
     )
 
 
-def _tell_malformed(message: Message, call: Call | None, wire: str, why: str) -> Message:
-    """Who sent it to whom, as far as that is known, why it cannot be read, and its text."""
-    sentence = _say_parties(message, "sends ", " a message", call.used() if call else {}, call and call.act_span)
-    sentence.say(f" that cannot be read, because {why}")
+def _tell_malformed(message: Message, call: Call | None, wire: str) -> Message:
+    """Who sent it to whom, as far as that is known, and its text; why it cannot be read is a caution of its own."""
+    used = call.used() if call else {}
+    sentence = _say_parties(message, "sends ", " a message that cannot be read", used, call and call.act_span)
     if call and call.act:
         sentence.say("; what can be read of it: ").say(f"the act {call.act.name}", call.act_span)
     sentence.say("; as it stands: ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")

@@ -59,6 +59,8 @@ _TOKEN = re.compile(
 _STRUCTURE = re.compile(
     r"[IUHAX*][-/]?[a-z*\[]|[a-z*]/[A-Za-z*\[]|[a-z]=\S|\$\d|[a-zIUHAX][&|][a-zIUHAX]|[a-z][<>][A-Za-z*]|\b(?:a|c|e|m|o|s|v):[a-z]{2}\b"
 )
+# What joins words and is no part of an English one.
+_JOINED = re.compile(r"[a-z]=\S|\$\d|[a-zIUHAX][&|<>][a-zIUHAX*]|[IUHAX*][a-z]+/[a-z*]|\A(?:a|c|e|m|o|s|v):[a-z]{2}\b")
 # Atoms that are also English words: by themselves they prove nothing.
 _ENGLISH = frozenset(
     [
@@ -169,7 +171,7 @@ def _score(text: str) -> tuple[float, str]:
         count, exact, plain, longest, _ = _count(text[headed.end() :], _KNOWN)
         if count and exact >= 0.6 * count and exact > plain and not longest:
             return 0.8, "a version, and known atoms without a type"
-        return 0.25, "possibly lambda: a version, and words that are none of the dialect"
+        return 0.25, "possibly Lambda: a version, and words that are none of the dialect"
     known = _EXACT.get(text)
     if known is not None:
         return known, "exactly a protocol form"
@@ -184,7 +186,7 @@ def _score(text: str) -> tuple[float, str]:
         return (0.1, "possibly a list") if text[0] == "[" and text.endswith("]") else (0.0, "")
     switched = _SWITCH.match(text)
     if switched and (switched[1] == "*" or switched[1] in _BY_NAME):
-        return 0.2, "possibly lambda: a switch of the domain, without a type behind it"
+        return 0.2, "possibly Lambda: a switch of the domain, without a type behind it"
     bonus, place, words = 0.0, 0, _KNOWN
     while (addressed := _ADDRESSED.match(text, place)) and addressed.end() > place:
         bonus, place = 0.1, addressed.end()
@@ -218,7 +220,7 @@ def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[fl
     if opener is None and text[:1] == "<" and text[:2] not in ("<<", "<>"):
         opener = re.match(r"<(?=[a-z]{1,3}\Z)", text)
     if _OPENS_ENGLISH.match(text):
-        return 0.2, "possibly lambda: it opens as an English sentence does"
+        return 0.2, "possibly Lambda: it opens as an English sentence does"
     bare = _QUOTED.sub('""', text) if '"' in text or "'" in text else text
     if "](" in bare[:80] or _FLAG.search(bare) or "</" in bare or "/>" in bare:
         return 0.0, ""
@@ -229,23 +231,24 @@ def _score_statement(text: str, bonus: float, known: frozenset[str]) -> tuple[fl
     if total == 0 and not (opener and re.match(r".[A-Z*](?![a-z])", text)):
         if opener and re.fullmatch(r'[!?.~]"(?:[^"\\]|\\.)*"', text):
             return 0.35, "a type symbol and a quotation"
-        return (0.15, "possibly lambda: no words to judge") if opener and len(text) < 12 else (0.0, "")
+        return (0.15, "possibly Lambda: no words to judge") if opener and len(text) < 12 else (0.0, "")
     share = exact / total if total else 1.0
     structured = bool(_STRUCTURE.search(text))
     if opener is None:
         if share >= 0.6 and (structured or bonus) and not longest:
-            return 0.2 + bonus / 2, "possibly lambda: no type symbol, but known atoms"
+            joined = 0.05 if _JOINED.search(text) else bonus / 2
+            return 0.2 + joined, "possibly Lambda: no type symbol, but known words"
         return 0.0, ""
     if share < 0.6 or longest > exact or unknown_opening:
         if (structured or exact) and not unknown_opening and not longest:
-            return 0.25, "possibly lambda: too few known atoms"
-        return (0.2, "possibly lambda: a form before it, but no known atoms") if bonus and not longest else (0.0, "")
+            return 0.25, "possibly Lambda, of which too few words are known"
+        return (0.2, "possibly Lambda: a form before it, but no known atoms") if bonus and not longest else (0.0, "")
     if not structured and exact <= plain:
         # Only words that are English too: a sentence or a command, not evidence.
-        return 0.2, "possibly lambda: its atoms are also English words"
+        return 0.2, "possibly Lambda: its atoms are also English words"
     if not structured and not _LONGER.search(text):
         # Single letters among signs are what any bytes come to.
-        return 0.25, "possibly lambda: single letters, and nothing joins them"
+        return 0.2, "possibly Lambda: single letters, and nothing joins them"
     percent = round(100 * share)
     score = 0.55 + 0.3 * (share - 0.6) / 0.4 + (0.1 if structured else 0.0) + bonus
     if not structured and exact - plain < 2:

@@ -100,10 +100,8 @@ def _with_tree(reading: Reading, parsed: Parsed, scopes: list[Scope], vocabulary
 def _tell_malformed(message: Message, parsed: Parsed) -> Message:
     note, wire = parsed.malformed, parsed.text
     who = say_name(message.sender) if message.sender else "Someone"
-    said = [Segment(text=f"{who} sends what cannot be read as Λ Lambda")]
-    if note is not None:
-        said.append(Segment(text=f": {note.text}", spans=(note.span,) if note.span else ()))
-    said.append(Segment(text="."))
+    # Why it cannot be read is a caution of its own.
+    said = [Segment(text=f"{who} sends what cannot be read as Λ Lambda.")]
     said.extend(_tell_before(wire, note))
     if wire:
         whole = (0, 0, len(wire))

@@ -52,11 +52,9 @@ def _say_where(part: Prose, tags: Sequence[TagRead]) -> str:
 
 
 def _tell_malformed(message: Message, record: Record, wire: str, context: Context) -> Message:
-    """Who sent it to whom, as far as that is known, why it cannot be read, and its text."""
+    """Who sent it to whom, as far as that is known, and its text; why it cannot be read is a caution of its own."""
     tag = record.tags[0] if len(record.tags) == 1 else None
-    sentence = TagSentence(message, tag, context).tell_sending()
-    if record.error:
-        sentence.say(f" that cannot be read, because {record.error.text}", record.error.span)
+    sentence = TagSentence(message, tag, context).tell_sending().say(" that cannot be read")
     for index, (words, field) in enumerate(_find_readable(tag)):
         sentence.say(", " if index else "; what can be read of it: ").say(words, span_of(field))
     sentence.say("; as it stands: ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")

@@ -83,16 +83,14 @@ def _describe(line: Line) -> str:
 
 
 def _tell_malformed(message: Message, record: Record, wire: str) -> Message:
-    """Who sent it to whom, as far as that is known, why it cannot be read, and its text."""
+    """Who sent it to whom, as far as that is known, and its text; why it cannot be read is a caution of its own."""
     line = record.lines[0] if len(record.lines) == 1 else None
     sentence = _open(message, line).say(" sends ")
     if message.receivers:
         _say_receiver(sentence, message, line.pieces.get("receiver") if line else None)
         sentence.say(" ")
-    sentence.say("a message")
-    if record.error:
-        sentence.say(f" that cannot be read, because {record.error.text}", record.error.span)
-    sentence.say("; as it stands: ").say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
+    sentence.say("a message that cannot be read; as it stands: ")
+    sentence.say(quote(wire), (0, 0, len(wire)), basis="unknown").say(".")
     return message.replace(english=sentence.segments(), gloss=tuple(_gloss(line)) if line else ())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -15,17 +16,19 @@ from typing import Any, Final, NamedTuple
 from django.db import transaction
 from django.db.models import Q
 
+from inspector.browsing.transcripts import say_changed_key
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
+from inspector.threads.agents.keys import find_changed_keys, find_next_shown
 from inspector.threads.inserting.marking import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
 from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
-from ..models.findings import Examination
+from ..models.findings import Examination, Finding
 from ..reviews.bindings import check
 from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
@@ -38,6 +41,8 @@ from .storing import Found, write_findings
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
 MAX_TEXT_LENGTH: Final = 2000
 _OUTDATED_AT_ONCE: Final = 1000
+# The rule that compares conversations with each other.
+_REKEYED: Final = "key-changed"
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
 MAX_OF_A_RULE: Final = 1000
 
@@ -69,6 +74,9 @@ def examine(
     ids = [each.pk for each in conversations]
     workspace_id = conversations[0].workspace_id
     settings = load_settings(workspace_id=workspace_id)
+    # First, so that it is not lost where this is broken off: what it needs was stored by settling.
+    if settings.is_on(_REKEYED):
+        _ask_next_shown(conversations)
     found = find(load_scenes(conversations), settings)
     with transaction.atomic():
         hold_conversations(ids)
@@ -82,6 +90,23 @@ def examine(
         check(conversations=set(ids))
         fill_by_findings(workspace_id=workspace_id, conversations=set(ids))
         finish()
+
+
+@transaction.atomic
+def _ask_next_shown(conversations: Sequence[Conversation]) -> None:
+    """Have those conversations examined again whose keys are compared with keys of these, and come out otherwise."""
+    following = find_next_shown(conversations)
+    if not following:
+        return
+    stored = Finding.objects.filter(conversation__in=following, rule=_REKEYED, holds=True)
+    rows = list(stored.values_list("conversation", "text", "related"))
+    full = {pk for pk, count in Counter(row[0] for row in rows).items() if count >= MAX_OF_A_RULE}
+    told = {(pk, text) for pk, text, related in rows if related}
+    changed = find_changed_keys(following)
+    expected = {(each.conversation, make_storable(say_changed_key(each))[:MAX_TEXT_LENGTH]) for each in changed}
+    examined = set(Examination.objects.filter(conversation__in=following).values_list("conversation", flat=True))
+    if stale := ({pk for pk, _ in told ^ expected} & examined) - full:
+        jobs.ask(kind=Job.Kind.EXAMINE, subjects=stale, workspace_id=conversations[0].workspace_id)
 
 
 def _find_told_otherwise(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:

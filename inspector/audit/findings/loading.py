@@ -40,6 +40,7 @@ from inspector.accounts.models import ApiKey
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
+from inspector.threads.agents.keys import KEYED, find_changed_keys
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
@@ -308,6 +309,7 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     load_related(scenes, messages, suspects)
     load_tasks(scenes)
     load_words_after_end(scenes, messages)
+    _load_rekeyed(scenes)
     _load_first(scenes)
     return list(scenes.values())
 
@@ -347,7 +349,8 @@ def _take(scene: Scene, message: Seen, row: _Shown) -> None:
         scene.failures.append((message, read_value(body.message.error) or {}))
     if row.sights & RuleFlag.AGREEING:
         entries = [entry for entry in json.loads(row.established) if entry[0] in OF_SESSIONS]
-        scene.pacts.append((message, entries))
+        if entries:
+            scene.pacts.append((message, entries))
     if row.sights & RuleFlag.WRITTEN:
         _take_text(scene, message, row.english)
     if row.sights & RuleFlag.FUTURE:
@@ -385,6 +388,13 @@ def _find_mixed(text: str, *, names: Sequence[str]) -> Sequence[str]:
         and any(sign in LOOKALIKES for sign in word)
         and all(sign.isascii() or sign in LOOKALIKES for sign in word)
     ]
+
+
+def _load_rekeyed(scenes: Mapping[uuid.UUID, Scene]) -> None:
+    """What shows another key than its sender did in another conversation of the channel."""
+    keyed = [pk for pk, scene in scenes.items() if not KEYED.isdisjoint(scene.conversation.dialects)]
+    for each in find_changed_keys(keyed) if keyed else ():
+        scenes[each.conversation].rekeyed.append(each)
 
 
 def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from inspector.threads.agents.keys import ChangedKey
 from inspector.threads.models import Conversation
 from inspector.tokens import MARKS
 
@@ -255,9 +256,9 @@ class Scene:
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
     be seen, `mixed` words that look Latin and are not. `judged` accept or evaluate a message of their own sender, which
-    stands beside each. `results` are what tools gave back and failed, gives orders or states a value; `after_results`
-    what their callers did next. `strangers` came by a key whose agents have other names, each
-    with what the key is called.
+    stands beside each. `rekeyed` show another key than their sender did in another conversation. `results` are what
+    tools gave back and failed, gives orders or states a value; `after_results` what their callers did next. `strangers`
+    came by a key whose agents have other names, each with what the key is called.
     """
 
     conversation: Conversation
@@ -281,4 +282,5 @@ class Scene:
     results: list[Said] = field(default_factory=list)
     after_results: list[AfterResult] = field(default_factory=list)
     strangers: list[tuple[Seen, str]] = field(default_factory=list)
+    rekeyed: list[ChangedKey] = field(default_factory=list)
     first: Seen | None = None

@@ -21,7 +21,7 @@ __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 INSTALLED: Final = "inspector.rules"
 # Raised when a rule changes what it finds: conversations are then examined again, in the background, as they are when a
 # package brings rules, or another version of them.
-VERSION: Final = f"17{version_of(INSTALLED)}"
+VERSION: Final = f"18{version_of(INSTALLED)}"
 
 
 def _gather() -> Mapping[str, Rule]:

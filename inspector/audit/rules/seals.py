@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from inspector.browsing.transcripts import say_changed_key
+
 from ..findings.scene import Scene, Seen
 from .rule import FOOT, Hit, Rule, pack, say
 
@@ -53,6 +55,10 @@ _DOWN: Final = (
     _OFFER,
     ("bob", "^0|$j:eyJhY2NlcHRlZCI6dHJ1ZSwic2VjdXJpdHkiOiJCIn0=" + FOOT),
 )
+
+
+def _say_elsewhere(*lines: tuple[str, str]) -> str:
+    return say(*lines).replace('"conversation": "c"', '"conversation": "d"')
 
 
 def _find_plaintext(scene: Scene) -> Iterator[Hit]:
@@ -111,6 +117,11 @@ def _list_pacts(scene: Scene) -> _Pacts:
 def _find_pact(pacts: Sequence[tuple[datetime, Seen | None]], at: datetime) -> Seen | None:
     """The message in which what was in force at a moment was agreed."""
     return next((message for since, message in reversed(pacts) if since < at), None)
+
+
+def _find_rekeyed(scene: Scene) -> Iterator[Hit]:
+    for each in scene.rekeyed:
+        yield Hit(message=each.message, text=say_changed_key(each), detail=each.name, related=(each.other,))
 
 
 def _find_refused(scene: Scene) -> Iterator[Hit]:
@@ -178,8 +189,14 @@ RULES: Final = (
         severity="warning",
         group="security",
         notes=frozenset({"agent_lingua.key-changed"}),
-        triggers=(say(_KEY, _OTHER_KEY),),
-        passes=(say(_KEY, _KEY), say(_KEY, ("bob", _OTHER_KEY[1]))),
+        cites=_SECURITY,
+        look=_find_rekeyed,
+        triggers=(say(_KEY, _OTHER_KEY), say(_KEY) + _say_elsewhere(_OTHER_KEY)),
+        passes=(
+            say(_KEY, _KEY),
+            say(_KEY, ("bob", _OTHER_KEY[1])),
+            say(_KEY) + _say_elsewhere(_KEY, ("bob", _OTHER_KEY[1])),
+        ),
     ),
     Rule(
         code="key-shared",

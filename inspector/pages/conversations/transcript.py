@@ -19,7 +19,7 @@ import dialects
 from dialects import say_name
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
-from inspector.browsing.transcripts import tell_lines
+from inspector.browsing.transcripts import find_rekeyed, tell_lines
 from inspector.effort import check_effort
 from inspector.opening.reveals import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.messages import find_messages_by_ids, load_records
@@ -37,6 +37,7 @@ from ..shown.markup import SENTENCE_CHARACTERS
 from ..shown.told import (
     NoteLine,
     Segments,
+    link_rekeyed,
     list_notes,
     make_line,
     name_dialect_of,
@@ -252,6 +253,7 @@ class _Builder:
         # What was opened for this reader is in no transcript.
         bodies = {row.message.pk: row.body for row in rows if row.message and row.message.pk not in disclosed.openings}
         self._lines = tell_lines(workspace=workspace, messages=ordered, known=self._parents, bodies=bodies)
+        self._rekeyed = find_rekeyed(ordered)
         self._numbers = {message.number: message for message in ordered}
         self._previous: Message | None = None
         self._told_once: set[str] = set()
@@ -335,7 +337,8 @@ class _Builder:
         numbers = {each.number for each in self._here.values() if (str(each.record_id), each.part) in cited}
         numbers |= {int(found) for text in texts for found in _NUMBERED.findall(_QUOTED.sub("", text))}
         numbers = {each for each in numbers - {message.number} if 0 < each <= self._conversation.message_count}
-        return [{"number": number, "url": self._find_url(number)} for number in sorted(numbers)[:MAX_OTHERS]]
+        here = [{"number": number, "url": self._find_url(number)} for number in sorted(numbers)[:MAX_OTHERS]]
+        return here + link_rekeyed(self._rekeyed.get(message.pk, ()), self._workspace.slug)
 
     def _find_url(self, number: int) -> str:
         if number in self._numbers:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
-from inspector.browsing.transcripts import find_reused
+from inspector.browsing.transcripts import find_conflicts, find_rekeyed
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
@@ -32,6 +32,7 @@ from ..shown.markup import Span
 from ..shown.readings import show_pieces
 from ..shown.told import (
     find_openings_of,
+    link_rekeyed,
     list_notes,
     make_line,
     name_conversation,
@@ -203,10 +204,11 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[
     """The English of the message as it is stored, why it is so, and what it was before."""
     told = body["message"]
     english = read_segments(told.get("english")) or [(message.english, (), "exact")]
-    # What no other note says of it: that another message bears its id, its number or its turn.
-    cautions = [(f" {caution}", (), "exact") for caution in find_reused([message]).values()]
+    # What no other note says of it: that another message bears its id, its number or its turn, or shows another key.
+    cautions = [(f" {caution}", (), "exact") for caution in find_conflicts([message]).values()]
     return {
         "english": [*english, *cautions],
+        "others": link_rekeyed(find_rekeyed([message]).get(message.pk, ()), slug),
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",

@@ -14,6 +14,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
+from inspector.browsing.transcripts import load_cautions
 from inspector.hidden_characters import spell_hidden
 from inspector.threads.selectors import sum_up
 from inspector.threads.timeline import Start
@@ -32,6 +33,7 @@ from .mermaid import write_mermaid
 MAX_EXPORTED: Final = 2_000
 MAX_OPENED: Final = 50
 MAX_ENGLISH_LENGTH: Final = 240
+MAX_CAUTIONS_LENGTH: Final = 600
 # A longer text is for a download alone.
 MAX_MERMAID_LENGTH: Final = 50_000
 NOBODY: Final = uuid.UUID(int=0)
@@ -79,7 +81,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(arrows, cast, slug, findings),
+        "table": _make_table(arrows, cast, slug, findings, load_cautions([step.id for step in window.rows])),
         "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
         "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MAX_EXPORTED,
@@ -137,10 +139,17 @@ def _write_window(request: HttpRequest, start: int) -> str:
 
 
 def _make_table(
-    arrows: Sequence[Arrow], cast: Cast, slug: str, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+    arrows: Sequence[Arrow],
+    cast: Cast,
+    slug: str,
+    findings: Mapping[uuid.UUID, Sequence[OpenRule]],
+    cautions: Mapping[uuid.UUID, str],
 ) -> list[dict[str, Any]]:
     return [
-        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ()))
+        {
+            **_make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ())),
+            "cautions": shorten_name(cut(cautions.get(step.id, ""), MAX_CAUTIONS_LENGTH), MAX_CAUTIONS_LENGTH),
+        }
         for arrow in arrows
         for step in arrow.steps
     ]

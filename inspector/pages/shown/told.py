@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.urls import reverse
+
 from dialects import say_name, title_of
+from inspector.threads.agents.keys import ChangedKey
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import AgentMark, Cast
+from .budgets import shorten_name
 from .fields import write_offsets
 from .markup import Segment, Span
 
@@ -30,6 +34,17 @@ _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
 NOT_RECEIVED = "was not received"
+
+
+def link_rekeyed(changed: Iterable[ChangedKey], slug: str) -> list[dict[str, Any]]:
+    """Where the other key was shown that a message contradicts: [{name, url}]."""
+    return [
+        {
+            "name": f"where {shorten_name(each.sender)} showed another key",
+            "url": reverse("pages:message", args=[slug, each.other]),
+        }
+        for each in changed
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

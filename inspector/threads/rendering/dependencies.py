@@ -26,7 +26,7 @@ from ..timeline import load_places
 
 # Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew, as
 # it has when a package brings a dialect, or another version of it.
-DECODER_VERSION = f"18.{SHAPE_VERSION}{version_of('dialects')}"
+DECODER_VERSION = f"19.{SHAPE_VERSION}{version_of('dialects')}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.
 POSITION, SIZE = "position", "size"

@@ -28,7 +28,9 @@ CLOCK_SKEW: Final = timedelta(minutes=5)
 MIN_SEVERITY: Final = 2
 # Under which kinds a decoder says what was offered and agreed of sessions, as its entries are stored.
 OF_SESSIONS: Final = ("handshake", "session")
-_STARTS_OF_SESSIONS: Final = tuple(f'["{kind}",' for kind in OF_SESSIONS)
+# Under which it says which key an agent showed as its own, by the name that the key had.
+OF_KEYS: Final = {"pubkey": "public-key", "fingerprint": "fingerprint"}
+_STARTS_OF_SESSIONS: Final = tuple(f'["{kind}",' for kind in (*OF_SESSIONS, *OF_KEYS.values()))
 _SEALED: Final = terms.term("security.encrypted", "true")
 _LEANING: Final = frozenset({terms.term("has", "references"), terms.term("has", "condition")})
 
@@ -44,7 +46,7 @@ class RuleFlag(IntFlag):
     LEANING = 1 << 2
     FAILED = 1 << 3
     SEALED = 1 << 4
-    # Its record established something of a session.
+    # Its record established something of a session, or a key of its sender.
     AGREEING = 1 << 5
     # Its sentence or its sender holds signs that deceive.
     WRITTEN = 1 << 6

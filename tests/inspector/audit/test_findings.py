@@ -241,6 +241,7 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
         return len(caught)
 
     deliver(cast, TWICE)
+    deliver(cast, say(("ada", "👽")).replace('"c"', '"d"').encode(), name="d.log")
     settle_all()
     few = count()
     for number in range(20):

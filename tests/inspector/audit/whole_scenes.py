@@ -5,6 +5,7 @@ Nothing here goes by a sight or by an index of what is remarkable: each message 
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections import defaultdict
@@ -41,10 +42,11 @@ from inspector.audit.findings.loading import (
 from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
 from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
-from inspector.threads.models import Conversation, Message, Task
+from inspector.threads.agents.keys import ChangedKey
+from inspector.threads.models import Conversation, Declaration, Message, Task
 from inspector.threads.placing.citations import find_reuse
 from inspector.threads.rendering import terms
-from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_SESSIONS, RuleFlag
+from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.tool_words import PIECE, VALUE, is_result
 from inspector.threads.tasks.rows import read_steps
 
@@ -62,6 +64,7 @@ def has_term(wanted: str) -> Q:
     return Q(atoms__contains=Marked(F("workspace_id"), Value(wanted)))
 
 
+KINDS = (*OF_SESSIONS, *OF_KEYS.values())
 # What a row shows by itself, as PostgreSQL reads it: held against what was decided when it was told.
 _received_earlier = Record.objects.filter(pk=OuterRef("record_id"), created_at__lt=OuterRef("order_time") - CLOCK_SKEW)
 CONDITIONS: Mapping[RuleFlag, Q] = {
@@ -70,7 +73,7 @@ CONDITIONS: Mapping[RuleFlag, Q] = {
     RuleFlag.FAILED: Q(performative="failure"),
     RuleFlag.JUDGING: Q(performative__in=JUDGEMENTS),
     RuleFlag.SEALED: has_term(terms.term("security.encrypted", "true")),
-    RuleFlag.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in OF_SESSIONS), _connector=Q.OR),
+    RuleFlag.AGREEING: Q(*(("established__contains", f'["{kind}",') for kind in KINDS), _connector=Q.OR),
     RuleFlag.WRITTEN: Q(english__regex=f"{UNSEEN}|{MIXED}") | Q(sender__regex=UNSEEN),
     RuleFlag.FUTURE: ~Q(order_basis="receipt") & Q(Exists(_received_earlier)),
 }
@@ -113,6 +116,7 @@ def _load(conversation: Conversation) -> Scene:
     _load_judged(scene)
     _load_after_results(scene)
     _load_strangers(scene)
+    _load_rekeyed(scene)
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
         has_content = has_term(terms.term("has", "content"))
@@ -218,6 +222,27 @@ def _list_known(rows: Sequence[Message], result: Message, call: Message, next_ca
         is_own = number > rows.index(result) and row.sender == call.sender and is_caller(row)
         if not is_own and not is_result(row.performative, row.native_act):
             yield from (word for word in words if word.lower() in row.english.lower())
+
+
+def _load_rekeyed(scene: Scene) -> None:
+    """Of all that was declared in the channel, in its order: what each agent showed first here, and last elsewhere."""
+    channel = Conversation.objects.filter(channel=scene.conversation.channel_id)
+    shown: dict[tuple[uuid.UUID, str], list[Declaration]] = defaultdict(list)
+    rows = Declaration.objects.filter(conversation__in=channel, kind="key").select_related("agent", "conversation")
+    for row in rows.order_by("at", "value"):
+        record = Message.objects.shown().filter(pk=row.message).values_list("record", flat=True).first()
+        opening = Message.objects.filter(record=record, part=1).first()
+        if opening and any(entry[0] == OF_KEYS[row.name] for entry in json.loads(opening.established or "[]")):
+            shown[row.agent.pk, row.name].append(row)
+    for several in shown.values():
+        first = next((row for row in several if row.conversation == scene.conversation), None)
+        others = [row for row in several if first and row.conversation != scene.conversation and row.at < first.at]
+        before = next((row for row in others if row.at == others[-1].at), None)
+        if first and before and before.value != first.value:
+            of = (first.message, first.dialect, first.agent.name, first.name, first.value)
+            rest = (before.message, before.value, before.at, before.conversation.native_id)
+            scene.rekeyed.append(ChangedKey(scene.conversation.pk, *of, *rest))
+    scene.rekeyed.sort(key=lambda each: (Message.objects.get(pk=each.message).order_time, each.message, each.name))
 
 
 def _load_strangers(scene: Scene) -> None:

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from dialects import make_visible
 from inspector.browsing.transcripts import write_text
+from inspector.exports import cells
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
@@ -70,6 +71,24 @@ def test_a_reply_is_told_with_the_number_and_the_words_of_what_it_answers(cast: 
     later = print_text(viewer, "?offset=1").splitlines()
     assert later[1].startswith("2. ")
     assert "In reply to message 1 (kim's request “burn”)." in later[1]
+
+
+def test_a_window_knows_what_stands_before_it(cast: Cast, viewer: Client) -> None:
+    lines = [
+        say(1, "REQ", "kim", "bob"),
+        say(2, "ERR", "bob", "kim", pid="m1"),
+        say(3, "INF", "lee", "kim"),
+        say(4, "INF", "kim", "bob", ts=START + 3),
+        say(5, "DONE", "bob", "kim", pid="m1", body={"t": "pay", "d": {}}),
+        say(6, "ACK", "bob", "kim", pid="m5", ts=START + 4),
+    ]
+    deliver(cast, b"".join(lines))
+    settle_all()
+    whole = print_text(viewer).splitlines()[1:]
+    told = ("this reverses message 2", "it is about “pay”", "Its time is that of message", "which it answers")
+    assert [sum(words in line for line in whole) for words in told] == [1, 1, 1, 1]
+    for offset in range(1, 6):
+        assert print_text(viewer, f"?offset={offset}").splitlines()[1:] == whole[offset:]
 
 
 def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast: Cast, viewer: Client) -> None:
@@ -167,7 +186,9 @@ def test_the_api_prints_the_lines_of_the_text(cast: Cast, viewer: Client, client
     assert [each["line"] for each in answer["messages"]] == print_text(viewer).splitlines()[1:]
 
 
-def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Client, client: Client, token: str) -> None:
+def test_every_warning_and_notice_is_told_at_every_door(
+    cast: Cast, viewer: Client, client: Client, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = [
         say(1, "ACK", "kim", "bob", pid="gone", body={"t": "burn", "d": {"accepted": False, "file": "a\u202eb"}}),
         say(2, "REQ", "kim", "bob", extra=1, ctx={"hash": "zz"}),
@@ -182,13 +203,20 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
     hits = html.unescape(
         viewer.get(reverse("pages:search", args=["acme"]), {"q": "severity:>=notice"}).content.decode()
     )
-    exported = read(make(ask(cast, form="csv"))).decode().replace('""', '"')
+    exported = [read(make(ask(cast, form="csv"))).decode().replace('""', '"')]
+    # Of a message that is too long for cells the record is not taken apart, and its cautions are told all the same.
+    monkeypatch.setattr(cells, "_MAX_CELL_LENGTH", 10)
+    exported.append(read(make(ask(cast, form="csv"))).decode().replace('""', '"'))
     lines_of_json = [json.loads(line)["inspected"] for line in read(make(ask(cast))).splitlines()]
     by_json = {each["id"]: each["english"] for line in lines_of_json for each in line["messages"]}
     for conversation in Conversation.objects.all():
         text = write_text(conversation=conversation)
         page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
         shown = html.unescape(re.sub(r"<[^>]*>", "", page)).casefold()
+        address = reverse("api:sequence", args=[conversation.pk])
+        window = client.get(address, {"alike": "apart"}, headers={"authorization": f"Bearer {token}"}).json()
+        by_arrow = {each["messages"][0]: each["cautions"] for each in window["arrows"]}
+        drawn = html.unescape(viewer.get(reverse("pages:sequence", args=["acme", conversation.pk])).content.decode())
         for message in conversation.messages.all():
             rows = read_body(message)
             shared = rows["record"].get("notes") or () if message.part == 1 else ()
@@ -201,7 +229,9 @@ def test_every_warning_and_notice_is_told_at_every_door(cast: Cast, viewer: Clie
                 told = f"Caution: {words}."
                 assert told in by_api[str(message.pk)]
                 assert told in by_json[str(message.pk)]
-                assert make_visible(told) in make_visible(exported)
+                assert all(make_visible(told) in make_visible(each) for each in exported)
+                assert told in by_arrow[str(message.pk)]
+                assert told in drawn
                 assert told in hits, (told, hits)
                 assert words.casefold() in shown or f"message/{message.pk}" in page, words
     assert checked > 3
@@ -224,10 +254,15 @@ def say_lambda(number: int, sender: str, wire: str) -> bytes:
     return json.dumps(said | {"at": START + number}).encode() + b"\n"
 
 
-def offer(number: int, sender: str, key: int) -> bytes:
+def offer(number: int, sender: str, key: int, conversation: str = "c") -> bytes:
     shown = base64.b64encode(bytes.fromhex("302a300506032b656e032100") + bytes([key]) * 32).decode()
     packed = base64.b64encode(json.dumps({"crypto": ["X25519+AES-GCM"], "pubkey": shown}).encode()).decode()
-    said = {"raw": f"\N{EXTRATERRESTRIAL ALIEN}09|$j:{packed}", "from": sender, "to": ["bob"], "conversation": "c"}
+    said = {
+        "raw": f"\N{EXTRATERRESTRIAL ALIEN}09|$j:{packed}",
+        "from": sender,
+        "to": ["bob"],
+        "conversation": conversation,
+    }
     return json.dumps(said | {"dialect": "agent_lingua", "at": START + number}).encode() + b"\n"
 
 
@@ -270,3 +305,36 @@ def test_a_contradiction_is_told_found_and_one_click_from_the_other_message(
     assert f'<a href="#m-{first.pk.hex}">message {number}</a>' in row[: row.index("</article>")], told
     if rule:
         assert rule in {finding.rule for finding in find().findings.all()}
+
+
+def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_one_click_apart(
+    cast: Cast, viewer: Client, client: Client, token: str
+) -> None:
+    """Whatever comes first, and until what showed the other key is withdrawn."""
+    deliver(cast, offer(3, "kim", 2) + offer(4, "kim", 2) + offer(5, "lee", 9))
+    settle_all()
+    assert not find().findings.filter(rule="key-changed").exists()
+    deliver(cast, offer(9, "kim", 2, "later"))
+    early = deliver(cast, offer(1, "kim", 1, "early"))
+    settle_all()
+    other = Message.objects.get(conversation__native_id="early")
+    first, *_ = Message.objects.filter(conversation=find()).order_by("place")
+    finding = find().findings.get(rule="key-changed", holds=True)
+    assert (finding.record_id, list(finding.list_related())) == (first.record_id, [(other.record_id, 1)])
+    caution = "Caution: kim's public key is another one than in conversation early (21 November 2026, 09:00:01 UTC): "
+
+    def list_told() -> list[str]:
+        rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
+        files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
+        page = viewer.get(reverse("pages:message", args=["acme", first.pk])).content.decode()
+        return [print_text(viewer), " ".join(each["english"] for each in rows), page, *files]
+
+    assert [html.unescape(told).count(caution) for told in list_told()] == [1] * 5
+    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    row = page[page.index(f'id="m-{first.pk.hex}"') :]
+    assert reverse("pages:message", args=["acme", other.pk]) in row[: row.index("</article>")]
+    assert reverse("pages:message", args=["acme", other.pk]) in list_told()[2]
+    withdraw_delivery(membership=cast.auditor, delivery=early, reason="It was sent by mistake.")
+    settle_all()
+    assert not find().findings.filter(rule="key-changed", holds=True).exists()
+    assert [told.count("is another one than in") for told in list_told()] == [0] * 5
