@@ -124,6 +124,7 @@ DIALECT = make_dialect(
         notes=(ID_MISSING, NO_MESSAGE, STATE_UNKNOWN),
         glossary=GLOSSARY,
         versions=VERSIONS,
+        names_conversations_late=True,
         version_of=_find_version,
         rank=21,
     )

@@ -25,7 +25,7 @@ from ..models import Message
 from ..placing.numbering import load_places
 
 # Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew.
-DECODER_VERSION = f"18.{SHAPE_VERSION}"
+DECODER_VERSION = f"19.{SHAPE_VERSION}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.
 POSITION, SIZE = "position", "size"
