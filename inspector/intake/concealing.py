@@ -112,9 +112,8 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
         ]
         if seen or (not places and name in secrets.texts.values()):
             at = min(seen) if seen else None
-            is_whole = at is None or at[0] not in last
-            words = "" if is_whole else ", in pieces"
-            yield IN_CLEAR.note(f"looks like an exposed {name}{words}", at if is_whole else last[at[0]])
+            of = last.get(at[0]) if at else None
+            yield IN_CLEAR.note(f"looks like an exposed {name}{', in pieces' if of else ''}", of or at)
 
 
 def conceal_told(told: Told, reading: Reading) -> Told:

@@ -11,7 +11,7 @@ from .rule import Hit, Rule
 __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 
 # Raised when a rule changes what it finds: conversations are then examined again, in the background.
-VERSION: Final = 17
+VERSION: Final = 18
 RULES: Final[Mapping[str, Rule]] = {
     rule.code: rule
     for module in (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
