@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Self
@@ -53,7 +54,12 @@ class Layer(Value):
 
     def find_pieces(self, spans: Sequence[Span]) -> list[Piece]:
         """The pieces that share characters with any of these spans."""
-        return [each for each in self.pieces if any(each.start < end and start < each.end for _, start, end in spans)]
+        found: dict[Piece, None] = {}
+        for _, start, end in spans:
+            first = bisect_right(self.pieces, start, key=lambda each: each.end)
+            last = bisect_left(self.pieces, end, key=lambda each: each.start)
+            found |= dict.fromkeys(self.pieces[first:last])
+        return list(found)
 
 
 class Field(Value):

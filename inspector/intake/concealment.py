@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -27,15 +28,16 @@ class Secrets:
     """The tokens of one record: their texts, each with the name of its shape, and where they stand in its layers.
 
     `spans` has them by layer, in order and apart; `hidden` has with them the stretches of outer layers that unpack into
-    one; `stands` has each with the name of its shape. `pieces` are the stretches that have some of one of several, each
-    with the part of the message that says it.
+    one; `stands` has each with the name of its shape. `pieces` are by layer the stretches that have some of one of
+    several, `parts` the parts of the messages that say them.
     """
 
     texts: dict[str, str]
     spans: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     hidden: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     stands: Sequence[tuple[Span, str]] = ()
-    pieces: Sequence[tuple[Span, int]] = ()
+    pieces: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    parts: Set[int] = frozenset()
 
     def hide(self, text: str) -> str:
         """The text without these tokens, also where it says them in other words or cut short."""
@@ -57,7 +59,7 @@ class Secrets:
                 name: self._hide_pieces(inner) if name in _PIECES else self.hide_all(inner)
                 for name, inner in value.given().items()
             }
-            if "content" in hidden and isinstance(value, Message) and value.part in {part for _, part in self.pieces}:
+            if "content" in hidden and isinstance(value, Message) and value.part in self.parts:
                 hidden["content"] = MASK
             return value.replace(**hidden)
         return value
@@ -109,7 +111,7 @@ class Secrets:
         )
 
     def _is_piece(self, spans: Iterable[Span]) -> bool:
-        return any(holds(piece, span) for span in spans for piece, _ in self.pieces)
+        return any(holds(each, span) for span in spans for each in find_overlapping(self.pieces.get(span[0], ()), span))
 
     @cached_property
     def _tokens(self) -> Needles:
@@ -198,13 +200,16 @@ def locate_secrets(texts: dict[str, str], layers: Sequence[Layer]) -> Secrets:
     for span, _ in stands:
         hidden[span[0]].append(span)
     spans = {layer: join_spans(found) for layer, found in hidden.items()}
-    pieces: list[tuple[Span, int]] = []
+    pieces: dict[int, list[Span]] = defaultdict(list)
+    parts: set[int] = set()
     for layer in reversed(layers):
         for outer in layer.find_outer(hidden[layer.id]):
             hidden.setdefault(outer[0], []).append(outer)
-        pieces += ((each.span, each.part) for each in layer.find_pieces(hidden[layer.id]))
-    whole = {layer: join_spans(found) for layer, found in hidden.items()}
-    return Secrets(texts, spans, whole, stands, pieces)
+        for each in layer.find_pieces(hidden[layer.id]):
+            pieces[each.span[0]].append(each.span)
+            parts.add(each.part)
+    whole, cut = ({at: join_spans(found) for at, found in each.items()} for each in (hidden, pieces))
+    return Secrets(texts, spans, whole, stands, cut, parts)
 
 
 def _find_in(values: Iterable[Any], texts: dict[str, str]) -> None:
