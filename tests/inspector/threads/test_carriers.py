@@ -56,6 +56,16 @@ def test_each_stands_in_the_tree_by_the_rules_of_its_own_dialect(log: Cast) -> N
     assert [each.performative for each in answers] == ["done", "failure"]
 
 
+@pytest.mark.parametrize("is_spoken", [False, True])
+def test_an_answer_that_any_program_may_give_is_of_the_protocol_that_is_spoken(cast: Cast, *, is_spoken: bool) -> None:
+    method = "ping" if is_spoken else "textDocument/hover"
+    refused = {"code": -32601, "message": "no such method"}
+    lines = [rpc(id=1, method=method, params={}), rpc(id=1, result={}), rpc(id=1, error=refused)]
+    deliver(cast, "\n".join(lines).encode())
+    settle_all(is_examined=False)
+    assert {each.dialect for each in Message.objects.all()} == {"mcp" if is_spoken else "prose"}
+
+
 def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
     found = find_messages(workspace=log.workspace, query="dialect:nslip")
     assert {each.carrier for each in found} == {"mcp"}
