@@ -112,7 +112,6 @@ def settle_conversation(job: Job) -> None:
         if jobs.is_half_read(workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, subjects=done, again_after_seconds=pause)
-        ask_to_examine({job.subject, *done}, workspace_id=job.workspace_id)
 
     if conversation is None:
         jobs.finish(job)

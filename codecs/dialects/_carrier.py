@@ -8,8 +8,9 @@ open.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from ._carrier_telling import Opened, tell_carried
@@ -18,12 +19,12 @@ from ._draft import Draft, nest
 from ._english import quote
 from ._errors import EncodeError
 from ._events import find_data, is_mute
-from ._inner import Inner, TooDeepError, grow_inner, read_inner, veil
+from ._inner import Inner, TooDeepError, grow_inner, grow_put_together, read_inner, veil
 from ._json import JsonError, Loaded, Rules, load, skip_space
 from ._places import Places
 from ._positions import Node, Path, make_list, place, read_key
-from ._reading import LayerKind
-from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading
+from ._reading import LayerKind, Piece
+from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading, Span
 from ._scan import leaf, tile
 from ._veil import mask_fields
 
@@ -49,6 +50,7 @@ class Carrier(NamedTuple):
         replies: as in `Dialect`, for messages of its own.
         labels: by path without indices (`params.message.parts.text`), or by the key alone, its label and its meaning.
         not_offered: the note on a called tool that is not in the list before it, where it has such lists.
+        names_conversations_late: as in `Dialect`.
         version_of: the version that a JSON value of its own names or shows.
     """
 
@@ -65,6 +67,7 @@ class Carrier(NamedTuple):
     not_offered: NoteKind | None = None
     glossary: tuple[Term, ...] = ()
     versions: tuple[str, ...] = ()
+    names_conversations_late: bool = False
     version_of: Callable[[Any], str | None] = lambda data: None
     rank: int = 20
 
@@ -99,6 +102,7 @@ def make_dialect(carrier: Carrier) -> Dialect:
         glossary=carrier.glossary,
         has_objects=True,
         is_carrier=True,
+        names_conversations_late=carrier.names_conversations_late,
         rank=carrier.rank,
     )
 
@@ -256,20 +260,24 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
     if hidden:
         for draft in drafts:
             draft.hide(hidden)
+    messages = tuple(_place_messages(drafts, inner, places, envelope))
+    own_messages = [each for each in messages if each.carrier_part is None]
+    put_together = tuple(_put_together(zip(drafts, own_messages, strict=True), places, len(layers)))
     return Reading(
         dialect=carrier.slug,
-        layers=layers,
+        layers=(*layers, *put_together),
         tree=lambda: mask_fields(
             (
                 *_grow(carrier.labels, wire, places.root, is_stream=text.is_stream),
                 *(field for each in places.opened for field in _grow({}, each.text, each.node, each.layer)),
                 *grow_inner(inner.values()),
+                *map(grow_put_together, put_together),
             ),
             secrets,
         ),
         version=carrier.version_of(own[0][1]),
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
-        messages=tuple(_place_messages(drafts, inner, places, envelope)),
+        messages=messages,
         notes=tuple(notes[:MAX_NOTES]),
         parsed=Opened(drafts, places, inner),
     )
@@ -329,6 +337,28 @@ def _place_messages(
         for path, each in ((path, inner[path]) for path in draft.carried if path in inner):
             yield from each.place(each.fill(outer, is_heard=path in draft.heard), outer, part)
             part += len(each.reading.messages)
+
+
+def _put_together(drafted: Iterable[tuple[Draft, Message]], places: Places, layer: int) -> Iterator[Layer]:
+    """The texts of which several pieces stand in the record, in layers from that number on."""
+    texts: list[list[tuple[str, Span, int]]] = []
+    growing: dict[tuple[str, str], list[tuple[str, Span, int]]] = {}
+    for draft, message in drafted:
+        for each in draft.gathered:
+            name = (each.kind, each.name)
+            if each.is_first or name not in growing:
+                texts.append([])
+                growing[name] = texts[-1]
+            if each.text and (span := places.find_span(each.path)) is not None:
+                growing[name].append((each.text, span, message.part))
+    for number, held in enumerate((each for each in texts if len(each) > 1), start=layer):
+        ends = [*accumulate(len(text) for text, _, _ in held)]
+        pieces = tuple(
+            Piece(end - len(text), end, span, part) for end, (text, span, part) in zip(ends, held, strict=True)
+        )
+        text = "".join(text for text, _, _ in held)
+        whole = {"id": number, "kind": "put-together", "text": text, "of": pieces[-1].span}
+        yield Layer.trust({**whole, "_pieces": pieces})
 
 
 def _grow(

@@ -93,8 +93,10 @@ class _Telling:
             for told in said.values():
                 messages.extend(told)
         # Layers of their own, so that what is secret in them is found; behind all that are there without a context.
+        known = {layer.text for layer in self._reading.layers if layer.kind == "put-together"}
         for text, span in self._put_together:
-            self._contents.add_text(text, span)
+            if text not in known:
+                self._contents.add_text(text, span)
         return Told(
             reading=self._reading,
             messages=tuple(messages),

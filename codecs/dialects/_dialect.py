@@ -107,6 +107,8 @@ class Dialect(Value):
     `topics_are_tasks` where the topic of a message names its task, so that an answer has that of its request.
     `numbers_agents` where its parties are numbers, which the log around a message may have names for.
     `has_own_words` where the content of a message is in words of the dialect, whose meaning its English alone tells.
+    `names_conversations_late` where the answer to a message may be the first to name their conversation: neither can
+    then be said to be without the other.
     `nouns` are what a message is called where another speaks of it, by its act, where its performative says too much.
     """
 
@@ -133,6 +135,7 @@ class Dialect(Value):
     topics_are_tasks: bool = False
     numbers_agents: bool = False
     has_own_words: bool = False
+    names_conversations_late: bool = False
     notes: tuple[NoteKind, ...] = ()
     glossary: tuple[Term, ...] = ()
     agents: Mapping[str, str] = {}

@@ -34,12 +34,14 @@ class Offer(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """A text that is a piece of a longer one: under which kind and name that is put together, and if it begins it."""
+    """A text that is a piece of a longer one: under which kind and name that is put together, if it begins it, and
+    where it stands."""
 
     kind: str
     name: str
     text: str
     is_first: bool
+    path: Path
 
 
 def nest(performative: str, tool: str | None, span: Span | None) -> Mapping[str, Any]:
@@ -117,9 +119,9 @@ class Draft:
         self.opened.append(path)
         return self
 
-    def gather(self, kind: str, name: str, text: str, *, is_first: bool = False) -> Draft:
-        """Add a text to the one that is put together under a kind and a name, or begin that."""
-        self.gathered.append(Gathered(kind, name, text, is_first))
+    def gather(self, kind: str, name: str, text: str, path: Path = (), *, is_first: bool = False) -> Draft:
+        """Add the text at a path to the one that is put together under a kind and a name, or begin that."""
+        self.gathered.append(Gathered(kind, name, text, is_first, path))
         return self
 
     def nest(self, performative: str, path: Path | None, *, tool: str | None = None) -> Draft:
@@ -164,6 +166,7 @@ class Draft:
         self.pieces = [each if each.path is None else each._replace(path=(number, *each.path)) for each in self.pieces]
         self.notes = [(kind, text, (number, *path)) for kind, text, path in self.notes]
         self.opened = [(number, *path) for path in self.opened]
+        self.gathered = [each._replace(path=(number, *each.path)) for each in self.gathered]
         self.nested = [(act, tool, path if path is None else (number, *path)) for act, tool, path in self.nested]
         self.heard = {(number, *path) for path in self.heard}
         if self.called is not None:

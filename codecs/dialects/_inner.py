@@ -220,7 +220,12 @@ class Contents:
         layer = Layer(id=self._next, kind="put-together", text=text, of=of)
         self._next += 1
         self.layers.append(layer)
-        self.fields.append(leaf("text", "put together", text, 0, len(text), value=text, layer=layer.id))
+        self.fields.append(grow_put_together(layer))
+
+
+def grow_put_together(layer: Layer) -> Field:
+    """The one leaf of a layer that was put together."""
+    return leaf("text", "put together", layer.text, 0, len(layer.text), value=layer.text, layer=layer.id)
 
 
 def say_inner(said: Sequence[Message], part: int, span: Span) -> Iterator[Segment]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from ._message import Message, Note, Span
 from ._value import Value, to_json_type
@@ -19,13 +20,46 @@ LayerKind = Literal[
 ]
 
 
+class Piece(NamedTuple):
+    """A piece of a text that was put together: text[start:end], where it stands, and the part that says it."""
+
+    start: int
+    end: int
+    span: Span
+    part: int
+
+
 class Layer(Value):
-    """One text in which spans count. Layer 0 is the wire; an inner layer names the span (`of`) it came from."""
+    """One text in which spans count. Layer 0 is the wire; an inner layer names the span (`of`) it came from. One that
+    was put together of several in this record knows each of these `pieces`, which are not shown."""
+
+    _carried = frozenset({"_pieces"})
 
     id: int
     kind: LayerKind
     text: str
     of: Span | None = None
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """Those that it was put together of; none of any other."""
+        pieces: Sequence[Piece] = vars(self).get("_pieces", ())
+        return pieces
+
+    def find_outer(self, spans: Sequence[Span]) -> list[Span]:
+        """The stretches of outer layers from which these spans of this one came; none where there is no span."""
+        if not self.pieces:
+            return [self.of] if self.of is not None and spans else []
+        return [each.span for each in self.find_pieces(spans)]
+
+    def find_pieces(self, spans: Sequence[Span]) -> list[Piece]:
+        """The pieces that share characters with any of these spans."""
+        found: dict[Piece, None] = {}
+        for _, start, end in spans:
+            first = bisect_right(self.pieces, start, key=lambda each: each.end)
+            last = bisect_left(self.pieces, end, key=lambda each: each.start)
+            found |= dict.fromkeys(self.pieces[first:last])
+        return list(found)
 
 
 class Field(Value):

@@ -20,8 +20,8 @@ def find_secrets(fields: Iterable[Field], layers: Sequence[Layer]) -> dict[int, 
             found[field.span[0]].append(field.span)
         stack.extend(field.children)
     for layer in reversed(layers):
-        if layer.of is not None and layer.id in found:
-            found[layer.of[0]].append(layer.of)
+        for outer in layer.find_outer(found.get(layer.id, ())):
+            found[outer[0]].append(outer)
     return found
 
 

@@ -102,6 +102,7 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
         if each.is_masked and not each.children:
             known.setdefault(each.span[0], []).append(each.span)
     joined = {layer: join_spans(spans) for layer, spans in known.items()}
+    last = {layer.id: layer.of for layer in reading.layers if layer.kind == "put-together"}
     for name in NAMES:
         places = [span for span, shape in secrets.stands if shape == name]
         seen = [
@@ -110,7 +111,9 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
             if not any(holds(each, span) for each in find_overlapping(joined.get(span[0], ()), span))
         ]
         if seen or (not places and name in secrets.texts.values()):
-            yield IN_CLEAR.note(f"looks like an exposed {name}", min(seen) if seen else None)
+            at = min(seen) if seen else None
+            of = last.get(at[0]) if at else None
+            yield IN_CLEAR.note(f"looks like an exposed {name}{', in pieces' if of else ''}", of or at)
 
 
 def conceal_told(told: Told, reading: Reading) -> Told:

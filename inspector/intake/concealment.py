@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from dialects import MASK, Layer, Reading, Segment, Span
+from dialects import MASK, Layer, Message, Reading, Segment, Span
 from inspector.tokens import alias_of, find_tokens, has_hint, hide_tokens
 
 from .needles import HEAD, Needles
@@ -27,13 +28,16 @@ class Secrets:
     """The tokens of one record: their texts, each with the name of its shape, and where they stand in its layers.
 
     `spans` has them by layer, in order and apart; `hidden` has with them the stretches of outer layers that unpack into
-    one; `stands` has each with the name of its shape.
+    one; `stands` has each with the name of its shape. `pieces` are by layer the stretches that have some of one of
+    several, `parts` the parts of the messages that say them.
     """
 
     texts: dict[str, str]
     spans: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     hidden: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     stands: Sequence[tuple[Span, str]] = ()
+    pieces: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    parts: Set[int] = frozenset()
 
     def hide(self, text: str) -> str:
         """The text without these tokens, also where it says them in other words or cut short."""
@@ -55,6 +59,8 @@ class Secrets:
                 name: self._hide_pieces(inner) if name in _PIECES else self.hide_all(inner)
                 for name, inner in value.given().items()
             }
+            if "content" in hidden and isinstance(value, Message) and value.part in self.parts:
+                hidden["content"] = MASK
             return value.replace(**hidden)
         return value
 
@@ -79,7 +85,7 @@ class Secrets:
         for segment, characters in zip(segments, texts, strict=True):
             text = "".join(characters)
             if text == segment.text and self._is_within(segment.spans):
-                text = MASK if len(text) > 1 else text
+                text = MASK if len(text) > 1 or self._is_piece(segment.spans) else text
             if text:
                 hidden.append(segment if text == segment.text else segment.replace(text=text))
         return tuple(hidden)
@@ -96,11 +102,16 @@ class Secrets:
                 reached = end
 
     def _is_within(self, spans: Iterable[Span]) -> bool:
-        """Whether these characters are all of a token."""
+        """Whether these characters are all of a token, or of a piece of one."""
         found = list(spans)
         return bool(found) and all(
-            any(holds(each, span) for each in find_overlapping(self.spans.get(span[0], ()), span)) for span in found
+            any(holds(each, span) for each in find_overlapping(self.spans.get(span[0], ()), span))
+            or self._is_piece([span])
+            for span in found
         )
+
+    def _is_piece(self, spans: Iterable[Span]) -> bool:
+        return any(holds(each, span) for span in spans for each in find_overlapping(self.pieces.get(span[0], ()), span))
 
     @cached_property
     def _tokens(self) -> Needles:
@@ -189,10 +200,16 @@ def locate_secrets(texts: dict[str, str], layers: Sequence[Layer]) -> Secrets:
     for span, _ in stands:
         hidden[span[0]].append(span)
     spans = {layer: join_spans(found) for layer, found in hidden.items()}
+    pieces: dict[int, list[Span]] = defaultdict(list)
+    parts: set[int] = set()
     for layer in reversed(layers):
-        if layer.of and hidden[layer.id]:
-            hidden.setdefault(layer.of[0], []).append(layer.of)
-    return Secrets(texts, spans, {layer: join_spans(found) for layer, found in hidden.items()}, stands)
+        for outer in layer.find_outer(hidden[layer.id]):
+            hidden.setdefault(outer[0], []).append(outer)
+        for each in layer.find_pieces(hidden[layer.id]):
+            pieces[each.span[0]].append(each.span)
+            parts.add(each.part)
+    whole, cut = ({at: join_spans(found) for at, found in each.items()} for each in (hidden, pieces))
+    return Secrets(texts, spans, whole, stands, cut, parts)
 
 
 def _find_in(values: Iterable[Any], texts: dict[str, str]) -> None:

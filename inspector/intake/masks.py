@@ -34,13 +34,14 @@ def find_outer_secrets(reading: Reading) -> list[Span]:
 
 def _spread_secrets(reading: Reading) -> dict[int, list[Span]]:
     """By layer what is to be masked in it. A layer that was unpacked from a piece with a secret in it would show that
-    piece again in the outer layers: there the whole stretch it came from is masked."""
+    piece again in the outer layers: there the whole stretch it came from is masked. Of a layer that was put together it
+    is each piece that has some of the secret."""
     secrets: dict[int, list[Span]] = defaultdict(list)
     for span in find_secrets(reading.fields):
         secrets[span[0]].append(span)
     for layer in reversed(reading.layers):
-        if layer.of and secrets.get(layer.id):
-            secrets[layer.of[0]].append(layer.of)
+        for outer in layer.find_outer(secrets.get(layer.id, ())):
+            secrets[outer[0]].append(outer)
     return secrets
 
 

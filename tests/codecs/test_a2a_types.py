@@ -87,9 +87,9 @@ def fill(message: Protobuf, depth: int = 0) -> Protobuf:
     return message
 
 
-def read(said: Any) -> dialects.Message:
-    """The first message of it, which is A2A's; nothing of it has a note."""
-    reading = dialects.decode(json.dumps(said))
+def read(said: Any, *before: str) -> dialects.Message:
+    """The first message of it, which is A2A's, in a conversation that these began; nothing of it has a note."""
+    reading = dialects.decode(json.dumps(said), prior=[(wire, None) for wire in before])
     assert reading.dialect == "a2a"
     assert not [*reading.notes, *(note for message in reading.messages for note in message.notes)]
     assert all(message.sentence for message in reading.messages)
@@ -125,10 +125,12 @@ def test_each_object_of_0_3_is_read_alone(name: str) -> None:
 @pytest.mark.parametrize("name", ERRORS_OF_0_3)
 def test_each_error_of_0_3_is_a_failure(name: str) -> None:
     said = make(getattr(old, name)) | {"code": getattr(old, name).model_fields["code"].default}
-    message = read({"jsonrpc": "2.0", "id": 1, "error": said})
+    wire = {"jsonrpc": "2.0", "id": 1, "error": said}
+    message = read(wire, '{"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t1"}}')
     assert message.performative in ("failure", "not-understood")
     assert message.error
     assert message.error.code == str(said["code"])
+    assert dialects.decode(json.dumps(wire)).dialect == "prose", "any program may answer so"
 
 
 @pytest.mark.parametrize("method", [*new.DESCRIPTOR.services_by_name["A2AService"].methods], ids=lambda each: each.name)

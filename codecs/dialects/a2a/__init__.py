@@ -44,7 +44,7 @@ def _is_own(call: Call) -> bool:
 
 
 def _recognise(data: Any) -> tuple[float, str] | None:
-    """A method of A2A is sure; an answer is by its shape, and weak where any protocol could have given it."""
+    """A method of A2A is sure; an answer is by its shape, and weaker than prose where any protocol could."""
     calls = list_calls(data)
     if not calls:
         spots = _list_spots(data)
@@ -56,10 +56,10 @@ def _recognise(data: Any) -> tuple[float, str] | None:
         return None
     if any(find_shape(unwrap(Spot(call.data.get("result")))) for call in calls):
         return 0.95, "JSON-RPC with a result as A2A gives it"
-    # Who speaks another protocol of JSON-RPC in this conversation is believed.
+    # Any program may answer so: it is A2A where the conversation speaks it, and alone it is prose.
     if any(call.kind == "error" and call.data["error"].get("code") in list(ERRORS) for call in calls):
-        return 0.46, "an error of JSON-RPC with a code of A2A"
-    return 0.45, "an answer of JSON-RPC, in which A2A is written"
+        return 0.26, "an error of JSON-RPC with a code of A2A"
+    return 0.24, "an answer of JSON-RPC, in which A2A is written"
 
 
 def _list_spots(data: Any) -> list[Spot]:
@@ -124,6 +124,7 @@ DIALECT = make_dialect(
         notes=(ID_MISSING, NO_MESSAGE, STATE_UNKNOWN),
         glossary=GLOSSARY,
         versions=VERSIONS,
+        names_conversations_late=True,
         version_of=_find_version,
         rank=21,
     )

@@ -165,9 +165,9 @@ def _draft_piece(spot: Spot, call: Call | None) -> Draft:
     if task.text:
         draft.say(f"; it is of the task {say_name(task.text)}", task.path)
     name = f"{task.text or ''}/{artifact.find('artifactId') or write(artifact.at('index').value)}"
-    texts = [item.at("text").text for item in artifact.at("parts").items]
-    whole = "".join(text for text in texts if text)
-    draft.gather("a2a-artifact", name, whole, is_first=not is_added)
+    draft.gather("a2a-artifact", name, "", is_first=not is_added)
+    for text in (item.at("text") for item in artifact.at("parts").items):
+        draft.gather("a2a-artifact", name, text.text or "", text.path)
     if is_last:
         draft.say("; the artifact is complete", spot.path)
         if is_added:

@@ -146,7 +146,7 @@ def _read_delta(turn: Turn, delta: dict[str, Any], path: Path, name: str) -> Non
     content = delta.get("content")
     if read_text(content):
         draft = turn.begin("progress", "chunk", content=content).say(" begins: " if is_first else " goes on: ")
-        draft.carry((*path, "content")).gather(_TEXT, name, str(content), is_first=is_first)
+        draft.carry((*path, "content")).gather(_TEXT, name, str(content), (*path, "content"), is_first=is_first)
     elif is_first:
         turn.begin("progress", "chunk").say(" begins", path).gather(_TEXT, name, "", is_first=True)
     calls = delta.get("tool_calls")
@@ -170,7 +170,8 @@ def _read_call(turn: Turn, call: dict[str, Any], path: Path, name: str) -> None:
         draft.say(" goes on with the arguments: ").carry((*path, "function", "arguments"))
     else:
         return
-    draft.gather(_ARGUMENTS, name, read_text(given) or "", is_first=draft.columns["performative"] == "request")
+    at, is_first = (*path, "function", "arguments"), draft.columns["performative"] == "request"
+    draft.gather(_ARGUMENTS, name, read_text(given) or "", at, is_first=is_first)
 
 
 def _begin_call(draft: Draft, name: str, tool: str | None, own: str | None) -> None:
@@ -232,7 +233,7 @@ def _begin_block(turn: Turn, block: dict[str, Any], path: Path, name: str) -> Dr
         say_content(draft, block, path)
     # What a block before had under this number is not its own.
     draft.establish(_CALL, name, "").establish(_TOOL, name, "")
-    return draft.gather(_TEXT, name, text, is_first=True).gather(_ARGUMENTS, name, "", is_first=True)
+    return draft.gather(_TEXT, name, text, (*path, key), is_first=True).gather(_ARGUMENTS, name, "", is_first=True)
 
 
 def _add_to_block(turn: Turn, delta: dict[str, Any], path: Path, name: str) -> Draft:
@@ -241,7 +242,7 @@ def _add_to_block(turn: Turn, delta: dict[str, Any], path: Path, name: str) -> D
     if text is None:
         return turn.begin("progress", delta["type"]).say(words.removesuffix(": "), path)
     draft = turn.begin("progress", delta["type"], content=text).say(words).carry((*path, key))
-    return draft.gather(_ARGUMENTS if key == "partial_json" else _TEXT, name, text)
+    return draft.gather(_ARGUMENTS if key == "partial_json" else _TEXT, name, text, (*path, key))
 
 
 def _draft_response_event(data: dict[str, Any], columns: dict[str, Any]) -> list[Draft]:

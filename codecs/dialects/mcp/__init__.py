@@ -34,7 +34,7 @@ ID_MISSING = NoteKind(
 
 
 def _recognise(data: Any) -> tuple[float, str] | None:
-    """A method of MCP is sure; an answer is by its shape, and weak where any protocol could have given it."""
+    """A method of MCP is sure; an answer is by its shape, and weaker than prose where any protocol could."""
     calls = list_calls(data)
     if not calls:
         return None
@@ -44,8 +44,8 @@ def _recognise(data: Any) -> tuple[float, str] | None:
         return None
     if any(call.kind == "result" and find_answer(call.data["result"]) for call in calls):
         return 0.9, "JSON-RPC with a result as MCP gives it"
-    # Who speaks another protocol of JSON-RPC in this conversation is believed.
-    return 0.45, "an answer of JSON-RPC, in which MCP is written"
+    # Any program may answer so: it is MCP where the conversation speaks it, and alone it is prose.
+    return 0.25, "an answer of JSON-RPC, in which MCP is written"
 
 
 def _make(data: Any) -> Sequence[Draft]:

@@ -44,7 +44,9 @@ def find_answer(result: Any) -> str | None:
         return "model"
     if result.get("action") in ("accept", "decline", "cancel"):
         return "action"
-    return next((key for key, _, _ in ANSWERS if isinstance(result.get(key), (dict, list))), None)
+    # A language server answers with a single object of contents.
+    held = {**result, "contents": None} if isinstance(result.get("contents"), dict) else result
+    return next((key for key, _, _ in ANSWERS if isinstance(held.get(key), (dict, list))), None)
 
 
 def draft_answer(call: Call) -> Draft:

@@ -36,6 +36,7 @@ from django.db.models import (
     When,
 )
 
+from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
@@ -433,6 +434,31 @@ def load_tasks(scenes: Mapping[uuid.UUID, Scene]) -> None:
         _take_task(scenes, Task.objects.filter(IsAny("id", _find_above(links))), known)
         for scene in scenes.values():
             scene.tasks.sort(key=lambda task: (task.first_at, bytes(task.key)))
+    load_elsewhere(scenes)
+
+
+# Who asks may not know yet how the conversation will be called in which the answer stands.
+_LATE: Final = frozenset(each.slug for each in all_dialects() if each.names_conversations_late)
+
+
+def load_elsewhere(scenes: Mapping[uuid.UUID, Scene]) -> None:
+    """What is answered in other conversations, or may be, or may have been asked for there."""
+    tasks = [task for scene in scenes.values() for task in scene.tasks]
+    requests = {task.request for task in tasks if task.request and not task.is_answered}
+    reports = {steps[0].message_id for task in tasks if not task.request and (steps := read_steps(task.steps))}
+    answers = Message.objects.shown().exclude(conversation=OuterRef("conversation"))
+    answers = answers.filter(channel=OuterRef("channel"), parent_key=OuterRef("id_key"), parent=OuterRef("pk"))
+    is_late = Q(dialect__in=_LATE)
+    late = Case(When(is_late, then=F("body")), default=Value("", PackedTextField()), output_field=PackedTextField())
+    rows = Message.objects.filter(is_late | Exists(answers), IsAny("id", requests | reports)).annotate(late=late)
+    for pk, conversation_id, body in rows.values_list("pk", "conversation_id", "late") if requests | reports else ():
+        scene = scenes.get(conversation_id)
+        if scene is None:
+            continue
+        # A request of theirs that names its conversation itself is answered in that.
+        is_named = scene.conversation.native_id and "conversation_id" not in read_body(body).record.from_envelope
+        if not body or pk in reports or not is_named:
+            scene.elsewhere.add(pk)
 
 
 def _take_task(

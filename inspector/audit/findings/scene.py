@@ -56,6 +56,7 @@ class OfRecord(msgspec.Struct):
     """What is read of its record."""
 
     notes: Notes = []
+    from_envelope: list[str] = []
 
 
 class Body(msgspec.Struct):
@@ -256,9 +257,11 @@ class Scene:
     conversation where others are or are agreed to be; `pacts` carry what they established of sessions, each as [kind,
     name, value and more]; `refused` are not opened by the key of their session. `hidden` hold characters that cannot
     be seen, `mixed` words that look Latin and are not. `judged` accept or evaluate a message of their own sender, which
-    stands beside each. `rekeyed` show another key than their sender did in another conversation. `results` are what
-    tools gave back and failed, gives orders or states a value; `after_results` what their callers did next. `strangers`
-    came by a key whose agents have other names, each with what the key is called.
+    stands beside each. `rekeyed` show another key than their sender did in another conversation. `elsewhere` are
+    requests that messages of other conversations answer, and requests and reports of which the other may stand in
+    another one, so that nothing is missing here. `results` are what tools gave back and failed, gives orders or states
+    a value; `after_results` what their callers did next. `strangers` came by a key whose agents have other names, each
+    with what the key is called.
     """
 
     conversation: Conversation
@@ -283,4 +286,5 @@ class Scene:
     after_results: list[AfterResult] = field(default_factory=list)
     strangers: list[tuple[Seen, str]] = field(default_factory=list)
     rekeyed: list[ChangedKey] = field(default_factory=list)
+    elsewhere: set[uuid.UUID] = field(default_factory=set)
     first: Seen | None = None

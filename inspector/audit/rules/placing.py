@@ -94,7 +94,7 @@ def _find_answers_to_nothing(scene: Scene) -> Iterator[Hit]:
         if task.request is not None:
             continue
         steps = read_steps(task.steps)
-        if steps and steps[0].message_id not in cited:
+        if steps and steps[0].message_id not in cited | scene.elsewhere:
             yield Hit(
                 message=steps[0].message_id,
                 text=f"It reports on {task.native_id or 'something'!r}, which no received message asked for.",

@@ -109,13 +109,17 @@ def _find_unanswered(scene: Scene) -> Iterator[Hit]:
         # What has a deadline has a rule of its own; and where nobody is named, nobody owes anybody an answer.
         if task.deadline_at is not None or not (task.requester or task.performer):
             continue
-        if task.request and task.act in ("request", "query") and not task.is_answered and task.state in STANDING:
+        if task.request and task.act in ("request", "query") and _is_unheard(task, scene):
             asked = f"{name_agent(task.requester)} asked {name_agent(task.performer, 'without naming a recipient')}"
             yield Hit(
                 message=task.request,
                 text=f"{asked}; no reply was received.",
                 due_at=task.last_at + STALLED_AFTER,
             )
+
+
+def _is_unheard(task: SeenTask, scene: Scene) -> bool:
+    return not (task.is_answered or task.request in scene.elsewhere) and task.state in STANDING
 
 
 def name_agent(agent: str, otherwise: str = "Somebody") -> str:
@@ -125,7 +129,7 @@ def name_agent(agent: str, otherwise: str = "Somebody") -> str:
 
 def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
     for task in scene.tasks:
-        if task.request and task.act == "delegate" and not task.is_answered and task.state in STANDING:
+        if task.request and task.act == "delegate" and _is_unheard(task, scene):
             handed = f"{name_agent(task.requester)} handed it to {name_agent(task.performer, 'no named recipient')}"
             yield Hit(
                 message=task.request,

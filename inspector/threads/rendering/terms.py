@@ -192,6 +192,9 @@ def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> 
     for name, atom in _LISTS.items():
         for value in given.get(name, ()):
             yield atom, str(value)
+    # Who is asked for a tool finds a message within which it is called, too.
+    for each in message.nested:
+        yield from flatten("attributes.tool", each.get("attributes", {}).get("tool"))
     yield from _list_groups(message, given)
     notes = (*message.notes, *(reading.notes if message.part == 1 else ()))
     for note in {note.code: note for note in notes}.values():

@@ -37,7 +37,7 @@ from .blocks import Timeline, is_one_block
 from .passes import Pass
 from .resolver import TOGETHER, finish_rows, go_through
 from .storing import mark_blocks
-from .writing import Changes, write_changes
+from .writing import Changes, find_homes, write_changes
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
 # more where nothing follows soon, it waits until there is more.
@@ -187,7 +187,8 @@ def insert_arrivals(
     ready = _prove([] if is_read_before else candidates, prepared, workspace_id)
     resolved = {each.conversation.pk for each in ready}
     ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
-    ask_to_examine(resolved, workspace_id=workspace_id)
+    answered = {name for each in ready for name in each.passed.changes.answered}
+    ask_to_examine(resolved | find_homes(answered), workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
     before: Mapping[uuid.UUID, Mapping[int, inserts.Shown]] = {}
@@ -249,6 +250,10 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
+    # What they answer in other conversations is answered no longer, or again.
+    elsewhere = rows.filter(parent__isnull=False, parent_key__isnull=False).values("parent")
+    for pk, at, source, index in MessageRow.objects.filter(pk__in=elsewhere).values_list("conversation_id", *order):
+        slots[pk].add(slot_of(at, bytes(source), index))
     stale = _merge(inserts.find_citing(borne, workspace_id), slots)
     arrivals = [
         inserts.read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")

@@ -133,6 +133,8 @@ class Assigner:
         above = self._find_above(node) if linked else None
         if node.task is not None:
             named = self._find_by_id(node.run, node.task)
+            if linked and node.parent_elsewhere and named.request is None:
+                named.asked_elsewhere = named.asked_elsewhere or node.parent
             self._place_within(named, node, above)
             state: TaskState | None = named
         elif node.performative in events.ASKS:

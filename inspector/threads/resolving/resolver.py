@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Func, IntegerField, OuterRef
 
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..inserting.marking import Fence, ask_to_open, hold_alone, hold_channels
+from ..inserting.marking import Fence, ask_to_examine, ask_to_open, hold_alone, hold_channels
 from ..messages import count_hidden_by_conversation
 from ..models import Conversation, Message, Task
 from ..models.blocks import Fact
@@ -34,7 +34,7 @@ from .passes import Pass
 from .storing import break_off, mark_readers, write_block, write_facts, write_only_blocks
 from .summaries import add_up, read_summary, write_rows
 from .view import View, digest_key
-from .writing import Changes, write_changes
+from .writing import Changes, find_homes, write_changes
 
 # Conversations of one block are resolved together up to so many messages.
 TOGETHER: Final = 2000
@@ -67,6 +67,8 @@ def resolve(
             if not any(each.dirty for each in timelines):
                 finish_rows(timelines, passes)
                 finish(set(held) - {conversation.pk})
+                examined = {*held, *find_homes(changes.answered)}
+                ask_to_examine(examined, workspace_id=conversation.workspace_id)
                 return
 
 

@@ -4,7 +4,7 @@ the first time, which readers follow (`browsing.feed`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
@@ -55,6 +55,8 @@ class Changes:
     where: dict[uuid.UUID, Placed] = field(default_factory=dict)
     # Those of which something that stood is told otherwise.
     reworded: dict[uuid.UUID, History] = field(default_factory=dict)
+    # What they answer otherwise than before, also once they are written: it may stand in other conversations.
+    answered: set[uuid.UUID] = field(default_factory=set)
     size_bytes: int = 0
 
     @property
@@ -72,6 +74,10 @@ class Changes:
         is_told = row is not None and row.digest != node.was_told
         if node.is_new or is_told or node.hash_link() != node.was_linked:
             self.traced.append(node.id)
+        if node.parent_elsewhere and (node.is_new or node.hash_link() != node.was_linked):
+            self.answered |= {node.parent} if node.parent else set()
+        if node.was_parent not in (None, node.parent):
+            self.answered.add(node.was_parent)
         key = (node.id, history.conversation.pk, node.at, node.source, node.index)
         self.where[node.id] = Placed(node.id, history.conversation.pk, node.parent, node.cited, node.basis)
         placed = (node.place, node.run, node.parent, node.cited, node.basis, make_storable(node.why), node.task_id)
@@ -141,6 +147,12 @@ def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> Non
         look_across(messages=written[start : start + WINDOW])
     mark_traces(messages=MessageRow.objects.filter(pk__in=traced), workspace_id=workspace_id, is_whole=False)
     announce(messages=fresh, workspace_id=workspace_id)
+
+
+def find_homes(messages: Collection[uuid.UUID]) -> set[uuid.UUID]:
+    """The conversations in which these messages stand."""
+    rows = MessageRow.objects.filter(pk__in=messages).values_list("conversation_id", flat=True)
+    return set(rows) if messages else set()
 
 
 def _insert_new(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
+from django.test import Client
 
 import dialects
 from inspector.accounts.models import Channel
@@ -14,7 +15,7 @@ from inspector.audit.models import Finding
 from inspector.audit.rules.tools import stream_turn
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
-from inspector.threads.models import Message
+from inspector.threads.models import MaskedWire, Message
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -180,3 +181,32 @@ def test_a_secret_whose_arguments_came_in_pieces_is_found_where_they_are_put_tog
     deliver(cast, near.encode(), channel=channel, name="near.jsonl")
     settle_all()
     assert not Finding.objects.filter(rule="token-in-clear", channel=channel).exists()
+
+
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_the_pieces_of_a_secret_are_masked_where_they_stand_in_one_text(cast: Cast, client: Client, size: int) -> None:
+    """To whoever may not see it none of them is readable, nor in what is compared; what is no piece of it stays so."""
+    value, secret = SECRETS["query"]
+    lines = stream_turn(*(value[at : at + size] for at in range(0, len(value), size)))
+    wire = "".join(f"data: {line}\n\n" for line in lines.splitlines())
+    deliver(cast, json.dumps({"raw": wire}).encode(), name="whole.jsonl")
+    settle_all()
+    reading = read_with_facts(wire, "", "")
+    (whole,) = (layer for layer in reading.layers if layer.kind == "put-together" and secret in layer.text)
+    assert whole.text == value
+    start = value.index(secret)
+    (shown, *_) = mask_layers(reading)
+    for piece in whole.pieces:
+        _, first, last = piece.span
+        is_of_secret = piece.start < start + len(secret) and start < piece.end
+        assert (shown[first:last] == "•" * (last - first)) == is_of_secret, reading.wire[first:last]
+        message = next(each for each in reading.messages if each.part == piece.part)
+        assert ("•" in str(message.content)) == is_of_secret
+    parts = {each.part for each in whole.pieces if each.start < start + len(secret) and start < each.end}
+    rows = Message.objects.order_by("part").values_list("part", "english")
+    assert {part for part, english in rows if "goes on: “••••••”" in english} == parts
+    assert bytes(MaskedWire.objects.get().text).decode() == shown
+    client.force_login(cast.viewer.user, backend="django.contrib.auth.backends.ModelBackend")
+    for each in Message.objects.all():
+        page = client.get(f"/w/acme/messages/{each.pk}/").content.decode()
+        assert [text for text in (secret, '"ghp_a1', "a1B2") if text in page] == []

@@ -35,6 +35,7 @@ from inspector.audit.findings.loading import (
     RESULTS,
     _Shown,
     _take,
+    load_elsewhere,
     load_words_after_end,
     see,
     see_all,
@@ -110,6 +111,7 @@ def _load(conversation: Conversation) -> Scene:
     tasks = Task.objects.filter(conversation=conversation).order_by("first_at", "key")
     scene.tasks = [SeenTask._make(row) for row in tasks.values_list(*SeenTask._fields)]
     load_words_after_end({conversation.pk: scene}, shown)
+    load_elsewhere({conversation.pk: scene})
     _load_doubles(scene)
     _load_reused(scene)
     _load_early(scene)

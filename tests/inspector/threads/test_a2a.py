@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from inspector.audit.models import Finding
+from inspector.audit.rules.rule import clowl
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message, Task
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -69,3 +73,61 @@ def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversa
     assert request.conversation_id != result.conversation_id
     assert (result.parent, result.parent_basis) == (request.pk, "explicit")
     assert result.parent_why == "its task repeats that message; it is in another conversation"
+
+
+def _rpc(at: int, sender: str, receiver: str, envelope: str = "", **said: Any) -> str:
+    around = {"from": sender, "to": receiver, **({"conversation": envelope} if envelope else {})}
+    return json.dumps({**around, "at": f"2026-11-21T09:00:{at:02d}Z", "raw": json.dumps({"jsonrpc": "2.0", **said})})
+
+
+@pytest.mark.parametrize("envelope", ["", "log-7"], ids=["unnamed", "named by the log"])
+@pytest.mark.parametrize("repeats", [False, True], ids=["", "with history"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "answers first"])
+def test_nothing_is_missed_that_may_stand_in_the_conversation_that_an_answer_names(
+    cast: Cast, envelope: str, order: Sequence[int], *, repeats: bool
+) -> None:
+    first = {name: value for name, value in say("Count", "user", "m1").items() if name != "contextId"}
+    more: dict[str, Any] = {"history": [say("Count", "user", "m1", taskId="t1")]} if repeats else {}
+    task = {"kind": "task", "id": "t1", "contextId": "c1", **more}
+    asked = [
+        _rpc(1, "planner", "counter", envelope, id=1, method="message/send", params={"message": first}),
+        _rpc(3, "planner", "counter", envelope, id=2, method="tasks/get", params={"id": "t1"}),
+        _rpc(
+            5,
+            "planner",
+            "counter",
+            envelope,
+            id=3,
+            method="message/send",
+            params={"message": {**first, "messageId": "m2"}},
+        ),
+        _rpc(7, "planner", "clerk", id=4, method="message/send", params={"message": say("And?", "user", "m3")}),
+        json.dumps({"from": "eve", "at": "2026-11-23T09:00:00Z", "raw": "That is all."}),
+    ]
+    answered = [
+        _rpc(2, "counter", "planner", id=1, result={**task, "status": {"state": "working"}}),
+        _rpc(4, "counter", "planner", id=2, result={**task, "status": {"state": "completed"}}),
+        _rpc(6, "counter", "planner", id=3, result={**say("None", "agent", "m4"), "contextId": "c2"}),
+    ]
+    for at in order:
+        deliver(cast, "\n".join((asked, answered)[at]).encode(), name=f"{at}.jsonl")
+        settle_all()
+    # What names its conversation and has no answer there has none.
+    assert list(Finding.objects.filter(holds=True).values_list("rule", "text")) == [
+        ("unanswered", "planner asked clerk; no reply was received.")
+    ]
+
+
+def test_a_request_is_unanswered_as_long_as_nothing_in_another_conversation_answers_it(cast: Cast) -> None:
+    """Also where the answer comes later, and is withdrawn again."""
+    asked = clowl("m1", "REQ", "oscar", "radar") + clowl("m9", "INF", "eve", "oscar", minute=180)
+    deliver(cast, asked.encode(), name="asked.jsonl")
+    settle_all()
+    assert list(Finding.objects.filter(holds=True).values_list("rule", flat=True)) == ["unanswered"]
+    done = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1").replace('"c"', '"elsewhere"')
+    answer = deliver(cast, done.encode(), name="answer.jsonl")
+    settle_all()
+    assert list(Finding.objects.filter(holds=True)) == []
+    withdraw_delivery(delivery=answer, membership=cast.owner, reason="a mistake")
+    settle_all()
+    assert list(Finding.objects.filter(holds=True).values_list("rule", flat=True)) == ["unanswered"]

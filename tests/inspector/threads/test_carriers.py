@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from inspector.audit.rules.tools import ask_model, stream_turn, trace
 from inspector.search.facets import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
@@ -55,6 +56,16 @@ def test_each_stands_in_the_tree_by_the_rules_of_its_own_dialect(log: Cast) -> N
     assert [each.performative for each in answers] == ["done", "failure"]
 
 
+@pytest.mark.parametrize("is_spoken", [False, True])
+def test_an_answer_that_any_program_may_give_is_of_the_protocol_that_is_spoken(cast: Cast, *, is_spoken: bool) -> None:
+    method = "ping" if is_spoken else "textDocument/hover"
+    refused = {"code": -32601, "message": "no such method"}
+    lines = [rpc(id=1, method=method, params={}), rpc(id=1, result={}), rpc(id=1, error=refused)]
+    deliver(cast, "\n".join(lines).encode())
+    settle_all(is_examined=False)
+    assert {each.dialect for each in Message.objects.all()} == {"mcp" if is_spoken else "prose"}
+
+
 def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
     found = find_messages(workspace=log.workspace, query="dialect:nslip")
     assert {each.carrier for each in found} == {"mcp"}
@@ -64,6 +75,17 @@ def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
     assert counted is not None
     values = {each.value: each.count for each in next(one for one in counted.facets if one.name == "dialect").values}
     assert values == {"mcp": 5, "nslip": 2, "clowl": 1}
+
+
+def test_a_call_within_a_span_or_put_together_of_pieces_is_found_by_its_tool(cast: Cast) -> None:
+    span = ask_model("Where is it?", {"name": "find", "id": "c1", "arguments": {"q": "gate"}}, {"name": "book"})
+    deliver(cast, (trace(span) + stream_turn(call=("send", {"to": "eve"}))).encode())
+    settle_all(is_examined=False)
+    found = {
+        tool: [each.dialect for each in find_messages(workspace=cast.workspace, query=f"tool:{tool}")]
+        for tool in ("find", "book", "send", "gate")
+    }
+    assert found == {"find": ["otel"], "book": ["otel"], "send": ["chat", "chat"], "gate": []}
 
 
 def test_its_page_shows_its_characters_and_hides_its_secret(log: Cast, client: Client) -> None:
