@@ -1,4 +1,4 @@
-"""What `--once` proves: counts that agree with the samples' README, and a fresh message found by search and read in English."""
+"""What `--once` proves: the counts of the samples' README, and a fresh message found by search and read in English."""
 
 import json
 import secrets
