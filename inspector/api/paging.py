@@ -227,6 +227,20 @@ def cut_keyed(
     return page, write_key(key_of(page[-1]), workspace.pk, of=of) if has_more else None
 
 
+def walk_by_id(
+    rows: QuerySet[Model], given: Mapping[str, Any], workspace: Workspace, *, of: str, is_newest_first: bool = False
+) -> tuple[Sequence[Any], str | None]:
+    """The rows of the page, and the cursor of the next or None: of a list in the order of its ids.
+
+    Raises:
+        ProblemError: 400 for a cursor that is none of this list of this workspace.
+    """
+    if key := read_row_key(given, workspace, of=of):
+        rows = rows.filter(**{f"pk__{'lt' if is_newest_first else 'gt'}": uuid.UUID(key[0])})
+    found = list(rows.order_by("-pk" if is_newest_first else "pk")[: given["limit"] + 1])
+    return cut_keyed(found, given, workspace, lambda row: [str(row.pk)], of=of)
+
+
 def read_start(given: Mapping[str, Any], workspace: Workspace, conversation: Conversation) -> Start:
     """Where in the timeline of a conversation the page begins.
 
