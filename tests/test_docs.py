@@ -201,7 +201,7 @@ def test_the_settings_page_lists_every_variable_that_starting_reads() -> None:
     paths = [*(ROOT / "inspector" / "embedded").glob("*.py"), ROOT / "manage.py"]
     paths += [ROOT / "inspector" / name for name in ("asgi.py", "wsgi.py", "celery.py")]
     read = {name for path in paths for name, _ in read_variables(path)}
-    from inspector.embedded.pytest_plugin import KEPT_FROM_TESTS
+    from tests.throw_away import KEPT_FROM_TESTS
 
     assert set(settings_table("`make run` and `make test`")) == read | set(KEPT_FROM_TESTS)
 

@@ -12,10 +12,10 @@ import psycopg.errors
 import pytest
 
 from inspector.embedded.homes import make_cluster
-from inspector.embedded.migrated import find_kept
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 from tests.inspector.embedded.conftest import find_processes
+from tests.migrated import find_kept
 
 PROJECT = Path(__file__).resolve().parents[3]
 
