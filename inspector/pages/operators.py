@@ -1,4 +1,4 @@
-"""Django's admin for whoever operates the installation: lists of rows to read, without a word of what they hold.
+"""Django's admin for operators of the installation: lists of rows to read, without a word of what they hold.
 
 It goes across workspaces, so no owner of one sees it. It is there where `OPERATOR_ADMIN` says so, for superusers of the
 installation (`manage.py createsuperuser`) who signed in on the product's own page and have a second factor; for anybody
