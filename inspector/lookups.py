@@ -22,7 +22,7 @@ class IsAny(Func):
     """Whether a column is one of the elements of an array: one parameter, where `in` takes one for each value.
 
     Args:
-        column: its name; of a foreign key that of the id.
+        column: its name, of a foreign key that of the id; or an expression in its place.
         values: all of one type; or an expression that is an array.
     """
 
@@ -30,9 +30,9 @@ class IsAny(Func):
     arg_joiner = " = ANY("
     output_field = BooleanField()
 
-    def __init__(self, column: str, values: Iterable[Any] | BaseExpression | F) -> None:
+    def __init__(self, column: str | Func, values: Iterable[Any] | BaseExpression | F) -> None:
         array = values if isinstance(values, BaseExpression | F) else Value(list(values))
-        super().__init__(F(column), array)
+        super().__init__(column, array)
 
 
 class HasAnyBit(Func):

@@ -22,9 +22,8 @@ traces, their jobs, the totals of agents, the delivery, and last the trail of th
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from django.db import DatabaseError, connection
 
@@ -39,6 +38,7 @@ from inspector.intake.failures import is_away
 from inspector.intake.liveness import alone
 from inspector.intake.models import Job
 from inspector.intake.staging import discard_expired
+from inspector.intake.turns import Turns
 from inspector.intake.waking import wake
 from inspector.keyring.services import remove_expired_keys
 from inspector.ledger.sequencing import enter_new
@@ -55,8 +55,6 @@ logger = logging.getLogger(__name__)
 _SWEEPING, _TIDYING = 0x7377656570, 0x74696479
 # How often a worker looks for what nobody was woken for, and how often old things are discarded.
 LOOK_SECONDS, TIDY_SECONDS = 2.0, 60.0
-# Reading goes first; while there is more to read, what follows it has this share of its time.
-SETTLING_SHARE = 0.25
 # How many jobs of a kind are done together, as far as they are small.
 TOGETHER: dict[str, int] = {
     Job.Kind.INGEST: MAX_TOGETHER,
@@ -65,11 +63,7 @@ TOGETHER: dict[str, int] = {
     Job.Kind.EXAMINE: 50,
 }
 OF_DELIVERIES = frozenset({Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.WEIGH})
-# What goes after reading and has a share of the time.
-AFTER_READING = (
-    *(Job.Kind.SETTLE, Job.Kind.TRACE, Job.Kind.OPEN, Job.Kind.EXAMINE),
-    *(Job.Kind.EXPORT, Job.Kind.ALERT, Job.Kind.VERIFY, Job.Kind.ERASE),
-)
+_turns = Turns()
 
 
 def run_due(
@@ -94,42 +88,12 @@ def run_due(
             jobs.take_back()
             looked = time.monotonic()
         analyze_grown()
-        job = _turns.claim(only)
+        job = _turns.claim(only, together=TOGETHER)
         if job is None:
             break
         run_job(job)
         count += 1
     return count
-
-
-class Turns(threading.local):
-    """Whose turn it is in a worker: reading goes before settling, which has its share all the same."""
-
-    def __init__(self) -> None:
-        self._spent = {False: 0.0, True: 0.0}
-        self._claimed: tuple[bool, float] | None = None
-
-    def claim(self, kinds: Sequence[str]) -> Job | None:
-        """The next job of these kinds, or None where none is due."""
-        if self._claimed is not None:
-            is_settling, since = self._claimed
-            self._spent[is_settling] += time.monotonic() - since
-        settling = [kind for kind in kinds if kind in AFTER_READING]
-        reading = [kind for kind in kinds if kind not in AFTER_READING]
-        is_settlings_turn = self._spent[True] < SETTLING_SHARE * self._spent[False]
-        first, second = (settling, reading) if is_settlings_turn else (reading, settling)
-        job = jobs.claim(kinds=first, otherwise=second, together=TOGETHER)
-        is_settling = job is not None and job.kind in AFTER_READING
-        if job is None or (is_settling and not is_settlings_turn):
-            # Nothing is left to read: what settling takes now is nobody's, and is not held against it later.
-            self._spent = {False: 0.0, True: 0.0}
-            self._claimed = None
-        else:
-            self._claimed = (is_settling, time.monotonic())
-        return job
-
-
-_turns = Turns()
 
 
 def run_job(job: Job) -> None:

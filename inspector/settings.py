@@ -75,6 +75,11 @@ INSTALLED_APPS = [
     "inspector.pages",
 ]
 
+# Django's admin for superusers of the installation, to read and without a word of any log: `inspector.pages.operators`.
+OPERATOR_ADMIN = env.bool("OPERATOR_ADMIN", False)
+if OPERATOR_ADMIN:
+    INSTALLED_APPS.append("django.contrib.admin.apps.SimpleAdminConfig")
+
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -1,5 +1,6 @@
 """The addresses: pages for people, the API for programs, and what a supervisor asks."""
 
+from django.conf import settings
 from django.urls import include, path
 
 from inspector.api import probes
@@ -15,5 +16,10 @@ urlpatterns = [
     path("", include("inspector.pages.urls")),
     path("", include("inspector.pages.settings.identity_urls")),
 ]
+
+if settings.OPERATOR_ADMIN:
+    from inspector.pages.operators import site
+
+    urlpatterns.insert(0, path("operators/", site.urls))
 
 handler500 = "inspector.pages.unavailable.answer_failure"

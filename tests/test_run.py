@@ -125,7 +125,7 @@ def check_proof(clone: dict[str, Any]) -> None:
     assert " · read " in told.stdout
     assert "One of the conversations, in English:" in told.stdout
     assert re.search(r"^\d+ messages in \d+ conversations of \d+ agents, in \d+ dialects\.$", told.stdout, re.MULTILINE)
-    assert "agree with an independent count" in told.stdout
+    assert "agree with samples/README.md" in told.stdout
     assert told.stdout.rstrip().endswith("Everything works.")
     assert find_processes(clone["cwd"]) == [], "something was left running"
     assert not (clone["cwd"] / ".state").stat().st_mode & 0o067

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import uuid
 from typing import Final
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -70,12 +69,6 @@ def list_api_keys(*, workspace: Workspace) -> QuerySet[ApiKey]:
 def list_channels(*, workspace: Workspace) -> QuerySet[Channel]:
     """The channels of a workspace, by name."""
     return Channel.objects.filter(workspace=workspace).order_by("name")
-
-
-def walk_channels(*, workspace: Workspace, after: uuid.UUID | None = None, limit: int = 50) -> list[Channel]:
-    """The channels of a workspace in the order in which they were made; `after` is the id of the last one seen."""
-    rows = Channel.objects.filter(workspace=workspace)
-    return list((rows.filter(pk__gt=after) if after else rows).order_by("pk")[:limit])
 
 
 def find_channel(*, workspace: Workspace, name: str) -> Channel | None:

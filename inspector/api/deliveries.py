@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from inspector.intake import selectors
 from inspector.intake.withdrawals import find_withdrawals
-from inspector.ledger.reading import find_changed, say_changed
+from inspector.ledger.selectors import find_changed, say_changed
 from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes

@@ -19,11 +19,10 @@ from inspector.retention.selectors import find_tombstone, list_erasures
 from .authentication import ACT_REFUSALS, act_for, caller_of
 from .documents import Document, Text
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .paging import CURSOR, LIMIT, page_of, walk_by_id
 from .parameters import Choice
 from .problems import ProblemError
 
-_ERASURES: Final = "erasures"
 _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
@@ -86,10 +85,9 @@ class ErasuresView(Endpoint):
     @extend_schema(operation_id="list_erasures", responses=ErasurePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of erasures, those by age among them."""
-        given, workspace = self.given, caller_of(request).workspace
-        key, rows = read_row_key(given, workspace, of=_ERASURES), list_erasures(workspace_id=workspace.pk)
-        found = list((rows.filter(pk__lt=uuid.UUID(key[0])) if key else rows)[: given["limit"] + 1])
-        page, cursor = cut_keyed(found, given, workspace, lambda each: [str(each.pk)], of=_ERASURES)
+        workspace = caller_of(request).workspace
+        found = list_erasures(workspace_id=workspace.pk)
+        page, cursor = walk_by_id(found, self.given, workspace, of="erasures", is_newest_first=True)
         return Response({"results": [_show(each) for each in page], "next": cursor})
 
     @extend_schema(

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from django.db.models import Model, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, Model, QuerySet
 from rest_framework import serializers
 from rest_framework.serializers import CharField, DateTimeField, Serializer
 
@@ -142,7 +141,7 @@ def cut_page(
 
 def find_page(
     rows: QuerySet[Model],
-    meant: RawSQL | None,
+    meant: Exists | None,
     given: Mapping[str, Any],
     workspace: Workspace,
     *,
@@ -157,13 +156,13 @@ def find_page(
     return cut_found(_find(rows, meant, given, at=at, before=before), given["limit"], workspace, at=at)
 
 
-def _find(rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
+def _find(rows: QuerySet[Model], meant: Exists | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
     return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
 
 
 def find_walk(
     rows: QuerySet[Model],
-    meant: RawSQL | None,
+    meant: Exists | None,
     given: Mapping[str, Any],
     workspace: Workspace,
     *,
@@ -185,7 +184,7 @@ def find_walk(
 
 
 def find_single(
-    rows: QuerySet[Model], meant: RawSQL | None, given: Mapping[str, Any], workspace: Workspace, *, at: str
+    rows: QuerySet[Model], meant: Exists | None, given: Mapping[str, Any], workspace: Workspace, *, at: str
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """The one page of a list in an order that moves.
 
@@ -226,6 +225,20 @@ def cut_keyed(
     page = found[: given["limit"]]
     has_more = len(found) > len(page)
     return page, write_key(key_of(page[-1]), workspace.pk, of=of) if has_more else None
+
+
+def walk_by_id(
+    rows: QuerySet[Model], given: Mapping[str, Any], workspace: Workspace, *, of: str, is_newest_first: bool = False
+) -> tuple[Sequence[Any], str | None]:
+    """The rows of the page, and the cursor of the next or None: of a list in the order of its ids.
+
+    Raises:
+        ProblemError: 400 for a cursor that is none of this list of this workspace.
+    """
+    if key := read_row_key(given, workspace, of=of):
+        rows = rows.filter(**{f"pk__{'lt' if is_newest_first else 'gt'}": uuid.UUID(key[0])})
+    found = list(rows.order_by("-pk" if is_newest_first else "pk")[: given["limit"] + 1])
+    return cut_keyed(found, given, workspace, lambda row: [str(row.pk)], of=of)
 
 
 def read_start(given: Mapping[str, Any], workspace: Workspace, conversation: Conversation) -> Start:

@@ -13,7 +13,7 @@ from inspector.audit.models.reviews import Rubric
 from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import QueueCount, count_reviewers
-from inspector.ledger.reading import find_changed
+from inspector.ledger.selectors import find_changed
 
 from .paging import page_of
 from .shapes import show

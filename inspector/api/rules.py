@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -10,21 +9,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.selectors import find_membership, walk_channels
+from inspector.accounts.selectors import find_membership, list_channels
 from inspector.audit.findings.selectors import RuleCount, count_by_rule
 from inspector.audit.findings.settings import Settings, load_settings
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.search.saved import walk_saved
+from inspector.search.saved import select_saved
 
 from .authentication import caller_of
 from .endpoints import Endpoint
-from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
+from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key, walk_by_id
 from .shapes import show
 
 _RULES: Final = "rules"
-_CHANNELS: Final = "channels"
-_SEARCHES: Final = "searches"
 
 
 class RuleSerializer(serializers.Serializer[Any]):
@@ -104,13 +101,9 @@ class ChannelsView(Endpoint):
     @extend_schema(operation_id="list_channels", responses=ChannelPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of channels."""
-        given, workspace = self.given, caller_of(request).workspace
-        key = read_row_key(given, workspace, of=_CHANNELS)
-        after = uuid.UUID(key[0]) if key else None
-        found = walk_channels(workspace=workspace, after=after, limit=given["limit"] + 1)
-        page, cursor = cut_keyed(found, given, workspace, lambda channel: [str(channel.pk)], of=_CHANNELS)
-        rows = [show(ChannelSerializer, each) for each in page]
-        return Response({"results": rows, "next": cursor})
+        workspace = caller_of(request).workspace
+        page, cursor = walk_by_id(list_channels(workspace=workspace), self.given, workspace, of="channels")
+        return Response({"results": [show(ChannelSerializer, each) for each in page], "next": cursor})
 
 
 class SavedSearchSerializer(serializers.Serializer[Any]):
@@ -140,16 +133,9 @@ class SearchesView(Endpoint):
     @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the shared searches, and of those of the member who made the key, while that is a member."""
-        given, key = self.given, caller_of(request)
-        workspace = key.workspace
-        maker = find_membership(user=key.created_by, slug=workspace.slug) if key.created_by else None
-        place = read_row_key(given, workspace, of=_SEARCHES)
-        found = walk_saved(
-            workspace=workspace,
-            user_id=maker.user_id if maker else None,
-            after=uuid.UUID(place[0]) if place else None,
-            limit=given["limit"] + 1,
-        )
-        page, cursor = cut_keyed(found, given, workspace, lambda saved: [str(saved.pk)], of=_SEARCHES)
+        key = caller_of(request)
+        maker = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
+        found = select_saved(workspace=key.workspace, user_id=maker.user_id if maker else None)
+        page, cursor = walk_by_id(found, self.given, key.workspace, of="searches")
         rows = [show(SavedSearchSerializer, saved, saved_by=saved.saved_by.get_username()) for saved in page]
         return Response({"results": rows, "next": cursor})

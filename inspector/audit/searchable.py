@@ -2,82 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Final
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Lower, Now
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_members
+from inspector.lookups import IsAny
+from inspector.search.conditions import IS, SIGNS, UNANSWERED
 from inspector.search.language import QueryError, Term
-from inspector.search.registry import Condition, SearchableCondition
+from inspector.search.registry import Condition, SearchableCondition, compare
 from inspector.search.values import SEVERITIES, read_severity
 
-from .findings.due import COUNTS
+from .findings.due import COUNTS, WAITING
 from .models.findings import Finding
-from .models.reviews import Review
+from .models.reviews import Review, ReviewItem
+from .reviews.bindings import select_stale, select_told, select_told_items
 from .reviews.selectors import STALE
 from .rules import RULES
 
-# As `standings.select_told` has it: what one of two said is nobody's to find before both have spoken.
-_REVIEWED = (
-    'EXISTS (SELECT 1 FROM "audit_review" "review" '
-    'WHERE "review"."conversation_id" = "threads_message"."conversation_id" AND "review"."withdrawn_at" IS NULL '
-    'AND NOT EXISTS (SELECT 1 FROM "audit_reviewitem" "blind" '
-    'WHERE "blind"."conversation_id" = "review"."conversation_id" AND "blind"."needed" > 1 '
-    'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "review"."created_at"))'
-)
+_OF_CONVERSATION: Final = {"conversation": OuterRef("conversation")}
+_OF_MESSAGE: Final = {name: OuterRef(name) for name in ("conversation", "record", "part")}
+# What one of two said is nobody's to find before both have spoken.
+_REVIEWED: Final = Exists(select_told(Review.objects.filter(**_OF_CONVERSATION)))
 # The item in force: the one that was settled last; none that was settled beside a blind one.
-_SETTLED = (
-    'FROM "audit_reviewitem" "settled" '
-    'WHERE "settled"."conversation_id" = "threads_message"."conversation_id" AND "settled"."state" = \'settled\' '
-    'AND NOT EXISTS (SELECT 1 FROM "audit_reviewitem" "blind" '
-    'WHERE "blind"."conversation_id" = "settled"."conversation_id" AND "blind"."needed" > 1 '
-    'AND "blind"."state" IN (\'waiting\', \'second\') AND "blind"."added_at" <= "settled"."ended_at") '
-    'ORDER BY "settled"."ended_at" DESC, "settled"."id" DESC LIMIT 1'
+_SETTLED: Final = (
+    select_told_items(ReviewItem.objects.filter(**_OF_CONVERSATION, state=ReviewItem.State.SETTLED))
+    .filter(Q(is_hidden=False))
+    .order_by("-ended_at", "-pk")
 )
-_IN_FORCE = f'COALESCE((SELECT "settled"."verdict" {_SETTLED}), \'\')'
-# Whether what it was given on is known to be otherwise by now: `standings.select_stale` says the same.
-_STALE = (
-    'EXISTS (SELECT 1 FROM "audit_review" "signed" '  # noqa: S608
-    'LEFT JOIN "audit_binding" "bound" ON "bound"."id" = "signed"."binding_id" '
-    'JOIN "threads_conversation" "judged" ON "judged"."id" = "signed"."conversation_id" '
-    f'WHERE "signed"."item_id" = (SELECT "settled"."id" {_SETTLED}) AND "signed"."withdrawn_at" IS NULL '
-    f'AND "signed"."verdict" = {_IN_FORCE} AND ("bound"."changes" <> \'\' '
-    'OR ("bound"."id" IS NULL AND "signed"."seen_digest" IS DISTINCT FROM "judged"."settled_digest")))'
+_IN_FORCE: Final = Coalesce(Subquery(_SETTLED.values("verdict")[:1]), Value(""))
+# Whether what it was given on is known to be otherwise by now.
+_STALE: Final = Exists(select_stale(ReviewItem.objects.filter(**_OF_CONVERSATION)))
+# `is:unanswered` is what an open finding of that rule is about; the overview counts the same.
+IS[UNANSWERED] = Q(
+    Exists(
+        Finding.objects.filter(
+            WAITING, **_OF_MESSAGE, rule=UNANSWERED, holds=True, is_suppressed=False, due_since__isnull=False
+        )
+    )
 )
-_HELD = (
-    'EXISTS (SELECT 1 FROM "audit_reviewitem" "held" '
-    'JOIN "accounts_user" "holder" ON "holder"."id" = "held"."holder_id" '
-    'WHERE "held"."conversation_id" = "threads_message"."conversation_id" AND "held"."held_until" > now() '
-    'AND lower("holder"."username") = ANY(%s))'
-)
-# What holds of the message, and is due: as `due.DUE` has it.
-_FOUND = (
-    'EXISTS (SELECT 1 FROM "audit_finding" "finding" '
-    'WHERE "finding"."conversation_id" = "threads_message"."conversation_id" '
-    'AND "finding"."record_id" = "threads_message"."record_id" AND "finding"."part" = "threads_message"."part" '
-    'AND "finding"."holds" AND NOT "finding"."is_suppressed" '
-    'AND ("finding"."due_at" IS NULL OR "finding"."due_since" IS NOT NULL) AND ({}))'
-)
-_SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 
 
 def _write_reviewed(term: Term) -> Condition:
     wanted = {value.casefold() for value in term.values}
     if wanted == {"yes", "no"}:
-        return "TRUE", []
-    return (_REVIEWED, []) if wanted == {"yes"} else (f"NOT {_REVIEWED}", [])
+        return Q()
+    return Q(_REVIEWED) if wanted == {"yes"} else ~Q(_REVIEWED)
 
 
 def _write_review(term: Term) -> Condition:
     wanted = [value.casefold() for value in term.values]
     verdicts = [value for value in wanted if value != STALE]
-    in_force = f"{_IN_FORCE} = ANY(%s)"
-    if STALE not in wanted:
-        return in_force, [verdicts]
-    return (f"({in_force} OR {_STALE})", [verdicts]) if verdicts else (_STALE, [])
+    condition = Q(IsAny(_IN_FORCE, verdicts)) if verdicts else Q()
+    return condition | Q(_STALE) if STALE in wanted else condition
 
 
 def _write_assignee(term: Term, workspace: Workspace) -> Condition:
@@ -91,31 +71,29 @@ def _write_assignee(term: Term, workspace: Workspace) -> Condition:
 def _write_any_assignee(term: Term, workspace: Workspace) -> Condition:
     """The same without telling who is a member: a key that only reads does not learn the names of people."""
     # PostgreSQL holds no NUL, not even in a question.
-    return _HELD, [[value.lower() for value in term.values if "\x00" not in value]]
+    names = [value.lower() for value in term.values if "\x00" not in value]
+    held = ReviewItem.objects.filter(**_OF_CONVERSATION, held_until__gt=Now()).alias(name=Lower("holder__username"))
+    return Q(Exists(held.filter(IsAny("name", names))))
 
 
 def _write_finding(term: Term) -> Condition:
-    values: list[Any] = []
-    conditions: list[str] = []
+    condition = Q()
     for value in term.values:
         if value.casefold() in Finding.State.values:
             if term.operator:
                 raise QueryError(f"{term.name}: {value} cannot be compared", term.start, term.end)
-            conditions.append('"finding"."state" = %s')
-            values.append(value.casefold())
+            condition |= Q(state=value.casefold())
         else:
-            conditions.append(f'"finding"."severity" {_SIGNS[term.operator]} %s')
-            values.append(read_severity(value))
-    return _FOUND.format(" OR ".join(conditions)), values
+            condition |= compare("severity", SIGNS[term.operator], read_severity(value))
+    return Q(Exists(_list_found().filter(condition)))
 
 
 def _write_rule(term: Term) -> Condition:
-    values: Sequence[str] = [value.casefold() for value in term.values]
-    return _FOUND.format('"finding"."rule" = ANY(%s)'), [values]
+    return Q(Exists(_list_found().filter(IsAny("rule", [value.casefold() for value in term.values]))))
 
 
 def _tally_findings() -> Subquery:
-    """How grave the findings of a message are that hold and are due, as `_FOUND` has it."""
+    """How grave the findings of a message are that hold and are due."""
     names = Case(*(When(severity=rank, then=Value(name)) for rank, name in enumerate(SEVERITIES)))
     return ArraySubquery(_list_found().annotate(name=names).values("name").distinct())
 
@@ -125,8 +103,8 @@ def _tally_rules() -> Subquery:
 
 
 def _list_found() -> QuerySet[Finding]:
-    of_message = {name: OuterRef(name) for name in ("conversation", "record", "part")}
-    return Finding.objects.filter(COUNTS, **of_message).order_by()
+    """What holds of the message, and is due."""
+    return Finding.objects.filter(COUNTS, **_OF_MESSAGE).order_by()
 
 
 REVIEWED = SearchableCondition(

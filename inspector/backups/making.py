@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from inspector.accounts.models import Workspace
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.ledger.merkle import compute_root
-from inspector.ledger.reading import IncompleteError, get_checkpoint, make_reader
+from inspector.ledger.selectors import IncompleteError, get_checkpoint, make_reader
 from inspector.ledger.signing import get_key, name_origin
 from inspector.schema import list_applied
 

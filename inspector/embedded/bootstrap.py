@@ -133,74 +133,57 @@ def check_space(name: str, free_bytes: int, venv: Path) -> None:
         )
 
 
-def check_venv_module() -> None:
-    """Refuse a Python that its distributor has split: Debian's lacks `ensurepip` until python3-venv is installed."""
+def create_environment(venv: Path) -> None:
+    """Make the environment, or take the existing one if its Python runs and is new enough."""
+    if os.path.lexists(str(venv / "bin" / "python")):
+        # It fails where the folder was moved, or the Python below it was removed: then it is made again.
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            if tuple(map(int, run_python(venv, "import sys; print(*sys.version_info[:2])").split())) >= OLDEST_PYTHON:
+                return
+    if venv.exists() and lock_path(venv).read_text() != OURS:
+        raise BootstrapError(
+            f"The environment {venv} cannot be used and was not made here: move it away and start again."
+        )
+    # Debian's Python lacks `ensurepip` until python3-venv is installed.
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
         raise BootstrapError(
             "This Python cannot make virtual environments: install its venv module "
             "(Debian and Ubuntu: apt install python{}.{}-venv).".format(*sys.version_info[:2])
         )
-
-
-def create_environment(venv: Path) -> None:
-    """Make the environment, or take the existing one if its Python runs and is new enough."""
-    python = venv / "bin" / "python"
-    if os.path.lexists(str(python)):
-        try:
-            found = run_python(venv, "import sys; print(*sys.version_info[:2])")
-        except (OSError, subprocess.CalledProcessError):
-            found = ""  # The folder was moved, or the Python below it was removed.
-        if found and tuple(map(int, found.split())) >= OLDEST_PYTHON:
-            return
-    if venv.exists() and not is_ours(venv):
-        raise BootstrapError(
-            f"The environment {venv} cannot be used and was not made here: move it away and start again."
-        )
-    check_venv_module()
     lock_path(venv).write_text(OURS)
     print(f"Creating {venv} with Python {platform.python_version()}", flush=True)
     # `--clear` empties only what we made: the remains of a first attempt, or an environment that was moved.
-    made = subprocess.run(
-        [sys.executable, "-m", "venv", "--clear", str(venv)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        universal_newlines=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        raise BootstrapError(explain(made.stdout, venv, None))
+    run([sys.executable, "-m", "venv", "--clear", str(venv)], venv, None)
 
 
 def install(venv: Path, lock: Path) -> None:
-    """Install by hash, wheels only, telling what is being fetched while it goes on."""
+    """Install by hash, wheels only; on a screen pip shows what it fetches while that goes on."""
     total = len(re.findall(r"^[\w.-]+(?:\[[\w,-]+\])?==", lock.read_text(), re.MULTILINE))
     print(f"Installing up to {total} packages from {lock.relative_to(lock.parent.parent)}", flush=True)
     command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    command += ["--progress-bar", "off", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)]
+    command += ["--require-hashes", "--only-binary", ":all:", "-r", str(lock)]
     started = time.monotonic()
-    with subprocess.Popen(
+    run(command, venv, lock)
+    print(f"Installed in {time.monotonic() - started:.0f} seconds", flush=True)
+
+
+def run(command: List[str], venv: Path, lock: Optional[Path]) -> None:
+    """Run one of Python's own tools; what it writes goes to a screen, and its errors become a sentence.
+
+    Raises:
+        BootstrapError: when the tool fails.
+    """
+    done = subprocess.run(
         command,
         env=dict(os.environ, PIP_USER="0", PIP_REQUIRE_VIRTUALENV="0"),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdout=None if sys.stdout.isatty() else subprocess.PIPE,
+        stderr=subprocess.PIPE,
         universal_newlines=True,
-    ) as pip:
-        lines = []
-        count = 0
-        for line in pip.stdout or ():
-            lines.append(line)
-            if re.match(r"Collecting |Requirement already satisfied", line):
-                count += 1
-            if sys.stdout.isatty():
-                sys.stdout.write(f"\r\x1b[K  {count}/{total} {line.strip()[:60]}")
-                sys.stdout.flush()
-    if sys.stdout.isatty():
-        sys.stdout.write("\r\x1b[K")
-    if pip.returncode != 0:
-        raise BootstrapError(explain("".join(lines), venv, lock))
-    print(f"Installed in {time.monotonic() - started:.0f} seconds", flush=True)
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BootstrapError(explain((done.stdout or "") + done.stderr, venv, lock))
 
 
 def explain(output: str, venv: Path, lock: Optional[Path]) -> str:
@@ -251,13 +234,11 @@ def run_python(venv: Path, code: str) -> str:
 
 
 def lock_path(venv: Path) -> Path:
-    """The file that is locked while the environment is worked on; beside it, because `--clear` empties it."""
+    """The file that is locked while the environment is worked on; beside it, because `--clear` empties it.
+
+    It says whether the environment was made here, even if it was never finished.
+    """
     return venv.with_name(".venv.lock")
-
-
-def is_ours(venv: Path) -> bool:
-    """Whether the environment was made here, even if it was never finished."""
-    return lock_path(venv).exists() and lock_path(venv).read_text() == OURS
 
 
 @contextlib.contextmanager

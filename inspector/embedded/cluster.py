@@ -146,15 +146,6 @@ class Cluster:
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE starts_with(datname, %s)", [prefix]
             )
 
-    def is_healthy(self) -> bool:
-        """Whether the role that owns the database gets an answer to a query."""
-        try:
-            with psycopg.connect(self.url, connect_timeout=5) as connection:
-                connection.execute("SELECT 1")
-        except psycopg.OperationalError:
-            return False
-        return True
-
     def _program(self) -> Program:
         settings = {
             **SETTINGS,

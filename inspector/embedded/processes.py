@@ -95,11 +95,6 @@ class Supervisor:
         self._throw_away.append(folder)
         self._tell({"remove": str(folder)})
 
-    def keep(self, folder: Path) -> None:
-        """Take `throw_away` back: the folder is gone, or shall stay."""
-        self._throw_away.remove(folder)
-        self._tell({"keep": str(folder)})
-
     def is_running(self, name: str) -> bool:
         """Whether that child lives at this moment."""
         child = self._children.get(name)

@@ -1,4 +1,4 @@
-"""What `--once` proves: counts that agree with our own, and a fresh message found by search and read in English."""
+"""What `--once` proves: the counts of the samples' README, and a fresh message found by search and read in English."""
 
 import json
 import secrets
@@ -19,7 +19,7 @@ def prove(door: Door, deliveries: Mapping[str, str], supervisor: Supervisor, say
     for difference in differences:
         say(f"  WRONG: {difference}.")
     if not differences:
-        say(f"  The counts of all {len(deliveries)} sample files agree with an independent count.")
+        say(f"  The counts of all {len(deliveries)} sample files agree with samples/README.md.")
     english = find_fresh_message(door, supervisor)
     if english is None:
         say(f"  WRONG: a message that was just posted could not be found by its word within {PATIENCE_S:.0f} seconds.")

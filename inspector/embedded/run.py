@@ -224,8 +224,8 @@ def load_samples(
         for line in lines:
             terminal.say(f"  {line}")
     terminal.say(
-        f"\n{done.received} records received: {done.stored} stored, {done.duplicate} known already, {done.quarantined} "
-        f"kept aside because they are no text.\n{samples.describe_totals(door)}."
+        f"\n{done['received']} records received: {done['stored']} stored, {done['duplicate']} known already, "
+        f"{done['quarantined']} kept aside because they are no text.\n{samples.describe_totals(door)}."
     )
     return deliveries
 

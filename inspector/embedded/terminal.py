@@ -33,15 +33,15 @@ class Terminal:
     def show_progress(self, progress: Progress) -> None:
         """Where the work stands: on a screen at every change, in a file at most every two seconds."""
         text = (
-            f"  received {progress.received} · read {progress.read} · "
-            f"conversations processed {progress.settled} of {progress.conversations}"
+            f"  received {progress['received']} · read {progress['read']} · "
+            f"conversations processed {progress['settled']} of {progress['conversations']}"
         )
         now = time.monotonic()
         if text == self._shown:
             return
         if self._is_screen:
             self._write(f"\r\x1b[K{text}")
-        elif progress.is_read or now - self._shown_at >= PLAIN_EVERY_S:
+        elif progress["is_read"] or now - self._shown_at >= PLAIN_EVERY_S:
             self._write(text + "\n")
         else:
             return

@@ -36,8 +36,6 @@ def main() -> None:
             watched.pop(order["forget"], None)
         elif "remove" in order:
             folders.append(order["remove"])
-        elif "keep" in order and order["keep"] in folders:
-            folders.remove(order["keep"])
     for rank in sorted({order["rank"] for order in watched.values()}):
         stop_groups([order for order in watched.values() if order["rank"] == rank])
     for folder in folders:

@@ -16,7 +16,7 @@ from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.ledger.places import Place, draw_note, find_places
-from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.selectors import get_checkpoint
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import number_messages

@@ -42,7 +42,7 @@ from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
 from .models import LedgerCheckpoint, LedgerEntry
 from .places import write_note
-from .reading import IncompleteError, get_checkpoint, make_reader
+from .selectors import IncompleteError, get_checkpoint, make_reader
 from .signing import get_key, get_verifier, name_origin
 
 T = TypeVar("T")

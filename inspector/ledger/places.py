@@ -20,7 +20,7 @@ from .merkle import compute_root, prove_inclusion, verify_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
 from .notes import NoteError, read_note
 from .proving import is_told
-from .reading import IncompleteError, get_note, make_reader
+from .selectors import IncompleteError, get_note, make_reader
 from .sequencing import get_size
 from .signing import get_key, get_verifier
 

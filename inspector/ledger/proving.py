@@ -16,7 +16,7 @@ from .kinds import BY_NAME, describe_leaf
 from .merkle import compute_root, prove_consistency, prove_inclusion
 from .models import LedgerCheckpoint, LedgerCosignature
 from .notes import COSIGNATURE, NoteError, read_note, read_verifier
-from .reading import find_entry, get_checkpoint, make_reader
+from .selectors import find_entry, get_checkpoint, make_reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from inspector.keyring.encryption import KeyringError
 from .kinds import KINDS, SLACK, Kind, Leaf, hash_of
 from .merkle import TILE, TILE_HEIGHT, compute_root, fold
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
-from .reading import make_reader
+from .selectors import make_reader
 from .signing import ensure_key, sign_checkpoint
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from inspector.ledger.checking import ask_to_verify, find_checked
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import MAX_NOTE_BYTES
 from inspector.ledger.places import Compared, compare_kept, draw_note, list_witnesses, look_up, write_note
-from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.selectors import get_checkpoint
 from inspector.ledger.sequencing import get_size
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.lookups import or_404

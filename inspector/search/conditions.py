@@ -4,67 +4,74 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
 from typing import Final
 
-from django.db.models.functions import Lower
+from django.db.models import (
+    BinaryField,
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    IntegerField,
+    OuterRef,
+    Q,
+    Subquery,
+    Value,
+)
+from django.db.models.functions import Coalesce, Least, Lower, Now, NullIf
 
 from inspector.accounts.models import Channel, Workspace
-from inspector.intake.models import Sighting
+from inspector.intake.models import Record, Sighting
+from inspector.lookups import IsAny
+from inspector.threads.models import MaskedWire, Message, Task
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.rendering.terms import PRESENT, mark_workspace
 from inspector.threads.tasks.events import ASKS
-from inspector.threads.tasks.measures import STALLED_AFTER, select_maybe_answered
-from inspector.threads.tasks.states import STANDING, State
+from inspector.threads.tasks.measures import annotate_state, latest_in_channel, select_maybe_answered
+from inspector.threads.tasks.states import State
 
 from .language import QueryError, Term
-from .registry import Condition, SearchableCondition, has_terms, register
+from .registry import Condition, SearchableCondition, compare, has_terms, register
 from .values import SEVERITIES, is_number, read_number, read_severity, read_time
 
-_MESSAGE = '"threads_message"'
-_ANSWER = (
-    'EXISTS (SELECT 1 FROM "threads_message" "answer" '
-    'WHERE "answer"."conversation_id" = "threads_message"."conversation_id" '
-    """AND "answer"."parent" = "threads_message"."id" AND "answer"."parent_basis" <> 'adjacency')"""
-)
-HAS = {
-    "reply": _ANSWER,
-    "parent": f'{_MESSAGE}."parent" IS NOT NULL AND {_MESSAGE}."parent_basis" <> \'adjacency\'',
-    "ghost": f'{_MESSAGE}."parent_key" IS NOT NULL AND {_MESSAGE}."parent" IS NULL',
-    "note": f'{_MESSAGE}."severity" > 0',
-    "trace": f"{_MESSAGE}.\"trace_id\" <> ''",
-    "task": f"{_MESSAGE}.\"task_id\" <> ''",
+HAS: Final[dict[str, Q]] = {
+    "reply": Q(
+        Exists(
+            Message.objects.filter(
+                ~Q(parent_basis="adjacency"), conversation=OuterRef("conversation"), parent=OuterRef("pk")
+            )
+        )
+    ),
+    "parent": Q(parent__isnull=False) & ~Q(parent_basis="adjacency"),
+    "ghost": Q(parent_key__isnull=False, parent__isnull=True),
+    "note": Q(severity__gt=0),
+    "trace": ~Q(trace_id=""),
+    "task": ~Q(task_id=""),
 }
 _THINGS = (*HAS, *(name for name in PRESENT if name not in HAS))
-# `is:unanswered` is what an open finding of that rule is about; the overview counts the same.
-_UNANSWERED = (
-    'EXISTS (SELECT 1 FROM "audit_finding" "unanswered" '
-    'WHERE "unanswered"."conversation_id" = "threads_message"."conversation_id" '
-    'AND "unanswered"."record_id" = "threads_message"."record_id" '
-    'AND "unanswered"."part" = "threads_message"."part" AND "unanswered"."rule" = \'unanswered\' '
-    'AND "unanswered"."holds" AND NOT "unanswered"."is_suppressed" AND "unanswered"."state" = \'open\' '
-    'AND ("unanswered"."snoozed_until" IS NULL OR "unanswered"."snoozed_until" <= now()) '
-    'AND "unanswered"."due_since" IS NOT NULL)'
-)
-IS = {
-    "sealed": f'{_MESSAGE}."is_sealed"',
-    "broadcast": f'{_MESSAGE}."is_broadcast"',
-    "malformed": f'{_MESSAGE}."performative" IS NULL',
-    "unanswered": _UNANSWERED,
+IS: Final[dict[str, Q]] = {
+    "sealed": Q(is_sealed=True),
+    "broadcast": Q(is_broadcast=True),
+    "malformed": Q(performative__isnull=True),
 }
+# The values of `is:` that other apps look up.
+UNANSWERED: Final = "unanswered"
 _MAYBE_ANSWERED: Final = "maybe-answered"
 # Of what is sealed at rest there is no wire to look into.
-_WIRE: Final = (
-    '(SELECT COALESCE("intake_record"."wire", "intake_record"."source") FROM "intake_record" '
-    'WHERE "intake_record"."id" = "threads_message"."record_id" AND "intake_record"."sealed_with_id" IS NULL)'
+_WIRE: Final = Subquery(
+    Record.objects.filter(pk=OuterRef("record"), sealed_with__isnull=True).values_list(
+        Coalesce("wire", "source", output_field=BinaryField())
+    )
 )
-_MASKED_WIRE: Final = (
-    '(SELECT "masked"."text" FROM "threads_maskedwire" "masked" '
-    'WHERE "masked"."record_id" = "threads_message"."record_id" AND "masked"."dialect" ='
-    ' COALESCE(NULLIF("threads_message"."carrier", \'\'), "threads_message"."dialect"))'
+_MASKED_WIRE: Final = Subquery(
+    MaskedWire.objects.filter(
+        record=OuterRef("record"), dialect=Coalesce(NullIf(OuterRef("carrier"), Value("")), OuterRef("dialect"))
+    ).values("text")
 )
 _DAY: Final = re.compile(r"\d{4}-\d\d")
-_SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
+SIGNS = {"": "=", ">": ">", ">=": ">=", "<": "<", "<=": "<="}
 
 
 def _refuse_comparison(term: Term) -> None:
@@ -72,23 +79,17 @@ def _refuse_comparison(term: Term) -> None:
         raise QueryError(f"{term.name}: cannot be compared with {term.operator}", term.start, term.end)
 
 
-def _write_any(term: Term, workspace: Workspace, conditions: dict[str, str]) -> Condition:
+def _write_any(term: Term, workspace: Workspace, conditions: Mapping[str, Q]) -> Condition:
     _refuse_comparison(term)
-    found: list[str] = []
-    values: list[object] = []
+    found = Q()
     for value in dict.fromkeys(value.casefold() for value in term.values):
         if value in conditions:
-            found.append(f"({conditions[value]})")
+            found |= conditions[value]
         elif value == _MAYBE_ANSWERED:
-            requests = select_maybe_answered(workspace=workspace).values("request")
-            condition, given = requests.query.sql_with_params()
-            found.append(f'{_MESSAGE}."id" IN ({condition})')
-            values += given
+            found |= Q(pk__in=select_maybe_answered(workspace=workspace).values("request"))
         else:
-            condition, wanted = has_terms(workspace, [terms.term("has", value)])
-            found.append(condition)
-            values += wanted
-    return " OR ".join(found), values
+            found |= has_terms(workspace, [terms.term("has", value)])
+    return found
 
 
 def _write_has(term: Term, workspace: Workspace) -> Condition:
@@ -101,32 +102,42 @@ def _write_is(term: Term, workspace: Workspace) -> Condition:
 
 def _write_after(term: Term) -> Condition:
     _refuse_comparison(term)
-    return f'{_MESSAGE}."order_time" >= %s', [read_time(term)]
+    return Q(order_time__gte=read_time(term))
 
 
 def _write_before(term: Term) -> Condition:
     _refuse_comparison(term)
-    return f'{_MESSAGE}."order_time" < %s', [read_time(term)]
+    return Q(order_time__lt=read_time(term))
 
 
 def _write_severity(term: Term) -> Condition:
     if not term.operator:
-        return f'{_MESSAGE}."severity" = ANY(%s)', [[read_severity(value) for value in term.values]]
+        return Q(IsAny("severity", [read_severity(value) for value in term.values]))
     if len(term.values) > 1:
         raise QueryError(f"{term.name}:{term.operator} takes one value", term.start, term.end)
-    return f'{_MESSAGE}."severity" {_SIGNS[term.operator]} %s', [read_severity(term.values[0])]
+    return compare("severity", SIGNS[term.operator], read_severity(term.values[0]))
 
 
 def _write_column(term: Term) -> Condition:
-    return f'{_MESSAGE}."{term.name}" {_SIGNS[term.operator]} %s::numeric', [read_number(term)]
+    return compare(str(term.name), SIGNS[term.operator], read_number(term), cast="::numeric")
 
 
 def _write_number(term: Term, workspace: Workspace) -> Condition:
     # An index serves that there is one at all.
-    has, values = has_terms(workspace, [terms.term("has", term.name)])
+    has = has_terms(workspace, [terms.term("has", str(term.name))])
     read_number(term)
-    compared, more = write_path(term, term.name or "", workspace)
-    return f"({has} AND {compared})", [*values, *more]
+    return has & write_path(term, str(term.name), workspace)
+
+
+class _HasPath(Func):
+    """Whether a message has a term that begins so, and behind that a value of this shape that compares so."""
+
+    template = (
+        "EXISTS (SELECT FROM (SELECT %(expressions)s) AS given (atoms, beginning, shape, wanted), unnest(atoms) AS atom"
+        " WHERE starts_with(atom, beginning) AND CASE WHEN substr(atom, length(beginning) + 1) ~ shape"
+        " THEN substr(atom, length(beginning) + 1)%(cast)s %(sign)s wanted%(cast)s ELSE FALSE END)"
+    )
+    output_field = BooleanField()
 
 
 def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
@@ -152,22 +163,16 @@ def write_path(term: Term, path: str, workspace: Workspace) -> Condition:
             term.end,
             f"{'-' if term.is_negated else ''}{term.name}:{term.values[0]}",
         )
-    held = "substr(atom, %s)"
     shape = r"^\d{4}-\d\d" if is_time else r"^-?\d{1,30}(\.\d{1,30})?(e[+-]?\d{1,3})?$"
-    sign = _SIGNS[term.operator]
-    compared = f'{held} COLLATE "C" {sign} %s' if is_time else f"{held}::numeric {sign} %s::numeric"
-    beginning = f"{mark_workspace(workspace.pk)}{path}="
-    any_atom = f'EXISTS (SELECT 1 FROM unnest({_MESSAGE}."atoms") AS atom WHERE starts_with(atom, %s) AND '  # noqa: S608
-    return (
-        any_atom + f"CASE WHEN {held} ~ %s THEN {compared} ELSE FALSE END)",
-        [beginning, len(beginning) + 1, shape, len(beginning) + 1, value],
-    )
+    given = map(Value, (f"{mark_workspace(workspace.pk)}{path}=", shape, value))
+    cast = ' COLLATE "C"' if is_time else "::numeric"
+    return Q(_HasPath(F("atoms"), *given, sign=SIGNS[term.operator], cast=cast))
 
 
 def _write_broadcast(term: Term) -> Condition:
     _refuse_comparison(term)
     wanted = [value.casefold() == "true" for value in term.values]
-    return f'{_MESSAGE}."is_broadcast" = ANY(%s)', [wanted]
+    return Q(IsAny("is_broadcast", wanted))
 
 
 def _write_channel(term: Term, workspace: Workspace) -> Condition:
@@ -175,9 +180,7 @@ def _write_channel(term: Term, workspace: Workspace) -> Condition:
     _refuse_comparison(term)
     named = Channel.objects.filter(workspace=workspace).annotate(low=Lower("name"))
     ids = list(named.filter(low__in=[value.lower() for value in term.values]).values_list("pk", flat=True))
-    if len(ids) == 1:
-        return f'{_MESSAGE}."channel_id" = %s', [ids[0]]
-    return f'{_MESSAGE}."channel_id" = ANY(%s)', [ids]
+    return Q(channel=ids[0]) if len(ids) == 1 else Q(IsAny("channel_id", ids))
 
 
 def _write_delivery(term: Term) -> Condition:
@@ -188,24 +191,23 @@ def _write_delivery(term: Term) -> Condition:
     except ValueError:
         hint = "it is found by the id that its receipt says"
         raise QueryError(f"{term.name}: {term.text!r} is no delivery; {hint}", term.start, term.end) from None
-    seen = 'SELECT "record_id" FROM "intake_sighting" WHERE "delivery_id" = ANY(%s)'
-    outcomes = {"stored": Sighting.Outcome.STORED.value, "duplicate": Sighting.Outcome.DUPLICATE.value}
-    if (outcome := outcomes.get(term.name or "")) is None:
-        return f'{_MESSAGE}."record_id" IN ({seen})', [ids]
-    return f'{_MESSAGE}."record_id" IN ({seen} AND "outcome" = %s)', [ids, outcome]
+    seen = Sighting.objects.filter(IsAny("delivery_id", ids))
+    if outcome := {"stored": Sighting.Outcome.STORED, "duplicate": Sighting.Outcome.DUPLICATE}.get(str(term.name)):
+        seen = seen.filter(outcome=outcome)
+    return Q(record__in=seen.values("record"))
 
 
 def _write_english(term: Term) -> Condition:
     """The English itself, and not the names and codes beside it: any letter case, as it stands."""
     _refuse_comparison(term)
     pattern = term.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f'{_MESSAGE}."english" ILIKE %s', [f"%{pattern.replace(chr(0), chr(0x2400))}%"]
+    return compare("english", "ILIKE", f"%{pattern.replace(chr(0), chr(0x2400))}%")
 
 
 def _write_raw(term: Term) -> Condition:
     """Characters of the wire, exactly."""
     _refuse_comparison(term)
-    return f"position(%s::bytea in {_WIRE}) > 0", [term.text.encode("utf-8", "surrogatepass")]
+    return _holds(_WIRE, term)
 
 
 def _write_masked_raw(term: Term) -> Condition:
@@ -213,10 +215,14 @@ def _write_masked_raw(term: Term) -> Condition:
     itself is not looked at: COALESCE asks for it only where there is no masked text. That was written when the message
     was read, and holds for the decoders that read it; what others have read is not found until it is read anew."""
     _refuse_comparison(term)
-    return (
-        f'starts_with({_MESSAGE}."told_in", %s) AND position(%s::bytea in COALESCE({_MASKED_WIRE}, {_WIRE})) > 0',
-        [f"{DECODER_VERSION} ", term.text.encode("utf-8", "surrogatepass")],
-    )
+    is_current = Func(F("told_in"), Value(f"{DECODER_VERSION} "), function="starts_with", output_field=BooleanField())
+    return Q(is_current) & _holds(Coalesce(_MASKED_WIRE, _WIRE), term)
+
+
+def _holds(text: Func | Subquery, term: Term) -> Condition:
+    wanted = Value(term.text.encode("utf-8", "surrogatepass"))
+    place = Func(wanted, text, function="position", arg_joiner=" in ", output_field=IntegerField())
+    return compare(place, ">", 0)
 
 
 CONDITIONS = (
@@ -236,7 +242,7 @@ CONDITIONS = (
     SearchableCondition(
         "is",
         "messages that are sealed, broadcast, malformed, unanswered, or maybe-answered: a reply may be sealed",
-        (*IS, _MAYBE_ANSWERED),
+        (*IS, UNANSWERED, _MAYBE_ANSWERED),
         _write_is,
         is_of_workspace=True,
     ),
@@ -277,36 +283,13 @@ for _condition in CONDITIONS:
     register(_condition)
 
 
-# The same as `measures.state_at` says of a task, in the SQL of a message's row.
-_MOMENT: Final = (
-    'SELECT LEAST("latest"."last_at", now()) FROM "threads_conversation" "latest" '
-    'WHERE "latest"."workspace_id" = "task"."workspace_id" AND "latest"."channel_id" = "task"."channel_id" '
-    'AND "latest"."last_at" IS NOT NULL ORDER BY "latest"."last_at" DESC, "latest"."id" DESC LIMIT 1'
-)
-_STANDS: Final = (
-    'CASE WHEN "task"."state" <> ALL(%s) THEN "task"."state" '
-    f'WHEN "task"."deadline_at" < ({_MOMENT}) THEN %s '
-    f'WHEN "task"."last_at" < ({_MOMENT}) - %s THEN %s ELSE "task"."state" END'
-)
-
-
-_ASKED: Final = " ".join(
-    (
-        '"threads_message"."performative" = ANY(%s) AND EXISTS (SELECT 1 FROM "threads_task" "task"',
-        'WHERE "task"."workspace_id" = "threads_message"."workspace_id" AND "task"."request" = "threads_message"."id"',
-        "AND",
-        _STANDS,
-        "= ANY(%s))",
-    )
-)
-
-
 def _write_state(term: Term) -> Condition:
     if term.operator:
         raise QueryError(f"{term.name}: cannot be compared with {term.operator}", term.start, term.end)
-    standing = [state.value for state in STANDING]
+    tasks = Task.objects.filter(workspace=OuterRef("workspace"), request=OuterRef("pk"))
+    stands = annotate_state(tasks, Least(latest_in_channel(), Now()))
     wanted = [value.casefold() for value in term.values]
-    return _ASKED, [sorted(ASKS), standing, State.TIMED_OUT.value, STALLED_AFTER, State.STALLED.value, wanted]
+    return Q(IsAny("performative", sorted(ASKS))) & Q(Exists(stands.filter(IsAny("stands", wanted))))
 
 
 STATE: Final = SearchableCondition(

@@ -7,22 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Subquery
+from django.db.models import BooleanField, Func, Q, Subquery, Value
 
 from inspector.accounts.models import Workspace
 from inspector.search.terms import ALIASES, PATHS, SEARCHABLE, SearchableTerm
 from inspector.threads.rendering.terms import mark_workspace, quote_lexeme
 
+# A condition on messages. Only `compare` and the expressions beside it have SQL of their own, which holds no value.
+Condition = Q
+
+
+def compare(left: Any, sign: str, right: Any, *, cast: str = "") -> Condition:
+    """A comparison by an operator of PostgreSQL that lookups do not have, or not without another plan.
+
+    Args:
+        left: an expression; of a text the column of that name.
+        sign: the operator, never from a query.
+        right: a value, which becomes a parameter, or an expression.
+        cast: the type to which PostgreSQL casts what stands on the right, as `::text[]`.
+    """
+    value = right if hasattr(right, "resolve_expression") else Value(right)
+    template = f"(%(expressions)s{cast})"
+    return Q(Func(left, value, template=template, arg_joiner=f" {sign} ", output_field=BooleanField()))
+
 
 def has_terms(workspace: Workspace, wanted: Iterable[str]) -> Condition:
     """Messages that have all of these exact terms."""
-    return '"threads_message"."atoms" @> %s::text[]', [_mark(workspace, wanted)]
+    return compare("atoms", "@>", _mark(workspace, wanted), cast="::text[]")
 
 
 def has_any_term(workspace: Workspace, wanted: Iterable[str]) -> Condition:
     """Messages that have at least one of these exact terms."""
-    return '"threads_message"."atoms" && %s::text[]', [_mark(workspace, wanted)]
+    return compare("atoms", "&&", _mark(workspace, wanted), cast="::text[]")
 
 
 def has_words(workspace: Workspace, words: Sequence[str], *, is_prefix: bool, is_phrase: bool) -> Condition:
@@ -30,7 +48,7 @@ def has_words(workspace: Workspace, words: Sequence[str], *, is_prefix: bool, is
     them perhaps behind one another."""
     wanted = map(quote_lexeme, _mark(workspace, words))
     query = (" <-> " if is_phrase else " & ").join(wanted) + (":*" if is_prefix else "")
-    return '"threads_message"."words" @@ %s::tsquery', [query]
+    return compare("words", "@@", query, cast="::tsquery")
 
 
 def _mark(workspace: Workspace, wanted: Iterable[str]) -> list[str]:
@@ -38,12 +56,9 @@ def _mark(workspace: Workspace, wanted: Iterable[str]) -> list[str]:
     return [mark + each for each in wanted]
 
 
-Condition = tuple[str, list[object]]
-
-
 @dataclass(frozen=True, slots=True)
 class SearchableCondition:
-    """A name whose condition is SQL over the message `threads_message`; `write` gives the SQL and its parameters.
+    """A name with a condition on messages, which `write` gives.
 
     `values`, where given, are all that exist. One whose values have an order `compares` with `>` and `<` too. Where
     facets are to count it, `tally` gives the expression of a message's values: an array of texts that find it. One that

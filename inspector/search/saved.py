@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.trail.services import Thing, record_deed
@@ -20,22 +20,14 @@ class SavedSearchError(Exception):
 
 def list_saved(*, membership: Membership) -> list[SavedSearch]:
     """What this member saved, and what others share in the workspace, by name."""
-    rows = SavedSearch.objects.filter(workspace=membership.workspace)
-    rows = rows.filter(Q(saved_by=membership.user) | Q(is_shared=True)).select_related("saved_by")
+    rows = select_saved(workspace=membership.workspace, user_id=membership.user_id)
     return list(rows.order_by("name", "pk")[: 2 * MAX_SAVED])
 
 
-def walk_saved(
-    *, workspace: Workspace, user_id: int | None, after: uuid.UUID | None = None, limit: int = 50
-) -> list[SavedSearch]:
-    """What is shared in a workspace and what this person saved, in the order in which it was made.
-
-    Args:
-        after: the id of the last one seen.
-    """
-    rows = SavedSearch.objects.filter(workspace=workspace).select_related("saved_by")
-    rows = rows.filter(Q(is_shared=True) | Q(saved_by=user_id) if user_id is not None else Q(is_shared=True))
-    return list((rows.filter(pk__gt=after) if after else rows).order_by("pk")[:limit])
+def select_saved(*, workspace: Workspace, user_id: int | None) -> QuerySet[SavedSearch]:
+    """What is shared in a workspace and what this person saved, in no order."""
+    own = Q() if user_id is None else Q(saved_by=user_id)
+    return SavedSearch.objects.filter(Q(is_shared=True) | own, workspace=workspace).select_related("saved_by")
 
 
 @transaction.atomic

@@ -4,44 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import Q
+
 from inspector.accounts.models import Workspace
+from inspector.lookups import IsAny
 from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
 from inspector.threads.models import Agent, key_of_name
 from inspector.threads.rendering import terms
 
-from .registry import has_any_term, has_terms
-
-_CHANNEL = '"threads_message"."channel_id"'
+from .registry import Condition, has_any_term, has_terms
 
 
-def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[str, list[object]]:
-    """The SQL and its parameters for messages in which one of these names stands under this atom.
+def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> Condition:
+    """Messages in which one of these names stands under this atom.
 
     What a name means is said in `threads.agents.names`.
     """
-    said, values = has_any_term(workspace, [terms.term(atom, name) for name in names])
-    means, meant = write_called(atom, names, workspace)
-    return " OR ".join(f"({condition})" for condition in (said, *means)), [*values, *meant]
+    said = has_any_term(workspace, [terms.term(atom, name) for name in names])
+    return said | write_called(atom, names, workspace)
 
 
-def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> tuple[list[str], list[object]]:
-    """The conditions for those who are called by one of these names and bear another on the wire; none for nobody."""
-    conditions: list[str] = []
-    values: list[object] = []
+def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> Condition:
+    """Those who are called by one of these names and bear another on the wire; an empty condition for nobody."""
+    found = Q()
     for each in find_meanings(workspace=workspace, names=names) if names else ():
         said = [terms.term(atom, each.name)]
         if each.dialect:
             said.append(terms.term("dialect", each.dialect))
-        condition, wanted = has_terms(workspace, said)
-        values += wanted
+        condition = has_terms(workspace, said)
         if each.channel_id is not None:
-            condition += f" AND {_CHANNEL} = %s"
-            values.append(each.channel_id)
+            condition &= Q(channel=each.channel_id)
         elif each.but_in:
-            condition += f" AND {_CHANNEL} <> ALL(%s)"
-            values.append(list(each.but_in))
-        conditions.append(condition)
-    return conditions, values
+            condition &= ~Q(IsAny("channel_id", each.but_in))
+        found |= condition
+    return found
 
 
 def list_names(beginning: str, workspace: Workspace) -> list[str]:

@@ -1,4 +1,10 @@
-"""A query's tree as one SQL condition with parameters; its values never become part of the SQL."""
+"""A query's tree as one condition on messages.
+
+The invariant: no value of a query becomes part of the SQL. Conditions are made of Django's `Q`, `Exists` and `Func`,
+and where a template of SQL stands in one, it is a constant of this folder: what a query says is a `Value` in it, so a
+parameter of the statement. `tests/inspector/search/test_grammar.py` asks every name for values that it then
+looks for in the SQL.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,8 @@ import uuid
 from contextlib import suppress
 from typing import Final
 
-from django.db import models
-from django.db.models.expressions import RawSQL
+from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
@@ -23,11 +29,20 @@ from .speakers import list_names, write_called, write_speakers
 from .terms import KNOWN
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
-_BEGINS = 'EXISTS (SELECT 1 FROM unnest("threads_message"."atoms") AS atom WHERE atom LIKE %s)'
 
 
-def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> RawSQL:
-    """The query as a condition that a query set takes: SQL over the message `threads_message`.
+class _HasBeginning(Func):
+    """Whether a message has a term that is like a pattern."""
+
+    template = (
+        "EXISTS (SELECT FROM (SELECT %(expressions)s) AS given (atoms, pattern), unnest(atoms) AS atom"
+        " WHERE atom LIKE pattern)"
+    )
+    output_field = BooleanField()
+
+
+def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> Q:
+    """The query as a condition on messages.
 
     No term walks through other workspaces' entries of an index: each begins with its workspace.
 
@@ -39,8 +54,7 @@ def as_filter(query: Node, workspace: Workspace, *, may_see_secrets: bool) -> Ra
     Raises:
         QueryError: for a value that cannot be searched for.
     """
-    condition, values = _write(query, workspace, may_see_secrets)
-    return RawSQL(condition, values, output_field=models.BooleanField())  # noqa: S611
+    return _write(query, workspace, may_see_secrets)
 
 
 def is_of_terms(node: Node) -> bool:
@@ -56,13 +70,13 @@ def is_of_terms(node: Node) -> bool:
 def _write(node: Node, workspace: Workspace, may_see_secrets: bool) -> Condition:
     """Recursion goes as deep as parentheses may stand: twelve."""
     if isinstance(node, Group):
-        written = [_write(part, workspace, may_see_secrets) for part in node.parts]
-        joint = " OR " if node.is_any else " AND "
-        condition = joint.join(part for part, _ in written) or "TRUE"
-        values = [value for _, part_values in written for value in part_values]
+        condition = Q()
+        for part in node.parts:
+            written = _write(part, workspace, may_see_secrets)
+            condition = condition | written if node.is_any else condition & written
     else:
-        condition, values = _write_term(node, workspace, may_see_secrets)
-    return (f"(NOT COALESCE(({condition}), FALSE))" if node.is_negated else f"({condition})", values)
+        condition = _write_term(node, workspace, may_see_secrets)
+    return Q(~Coalesce(condition, Value(False), output_field=BooleanField())) if node.is_negated else condition
 
 
 def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Condition:
@@ -90,10 +104,8 @@ def _write_term(term: Term, workspace: Workspace, may_see_secrets: bool) -> Cond
     if exact.values is not None:
         check_value(term, exact.values)
     if term.is_prefix:
-        begins, values = _write_prefix(exact.atom, term, workspace)
         called = list_names(term.values[0], workspace) if exact.is_agent and not is_literal else []
-        means, meant = write_called(exact.atom, called, workspace)
-        return " OR ".join(f"({condition})" for condition in (begins, *means)), [*values, *meant]
+        return _write_prefix(exact.atom, term, workspace) | write_called(exact.atom, called, workspace)
     if exact.is_agent and not is_literal:
         return write_speakers(exact.atom, term.values, workspace)
     wanted = [terms.term(exact.atom, value) for value in term.values]
@@ -133,7 +145,7 @@ def _write_prefix(atom: str, term: Term, workspace: Workspace) -> Condition:
         raise QueryError(f"{term.name}: takes * behind one value alone", term.start, term.end)
     beginning = mark_workspace(workspace.pk) + terms.term(atom, term.values[0])
     pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return _BEGINS, [f"{pattern}%"]
+    return Q(_HasBeginning(F("atoms"), Value(f"{pattern}%")))
 
 
 def _write_words(term: Term, workspace: Workspace) -> Condition:
@@ -141,16 +153,11 @@ def _write_words(term: Term, workspace: Workspace) -> Condition:
     # A script without spaces has no words to look for: its characters are found one by one.
     words = [terms.fold(word) for word in terms.find_words(text) if not all(map(terms.is_glyph, word))]
     glyphs = sorted(terms.find_glyphs(text))
-    conditions: list[str] = []
-    values: list[object] = []
-    if words:
-        said, given = has_words(workspace, words, is_prefix=term.is_prefix, is_phrase=term.is_phrase)
-        conditions.append(said)
-        values += given
-    if glyphs:
-        said, given = has_terms(workspace, [f"glyph={glyph}" for glyph in glyphs])
-        conditions.append(said)
-        values += given
-    if not conditions:
+    if not words and not glyphs:
         raise QueryError(f"{text!r} has nothing that can be found by words", term.start, term.end)
-    return " AND ".join(conditions), values
+    condition = Q()
+    if words:
+        condition &= has_words(workspace, words, is_prefix=term.is_prefix, is_phrase=term.is_phrase)
+    if glyphs:
+        condition &= has_terms(workspace, [f"glyph={glyph}" for glyph in glyphs])
+    return condition

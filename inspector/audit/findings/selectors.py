@@ -24,7 +24,6 @@ from django.db.models import (
     When,
     Window,
 )
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import JSONObject, RowNumber
 
 from inspector.accounts.models import Workspace
@@ -469,15 +468,11 @@ def _find_places(places: Collection[tuple[uuid.UUID, int]]) -> dict[tuple[uuid.U
     return {place: found[place] for place in places if place in found}
 
 
-_OF_FINDING: Final = (
-    '"threads_message"."record_id" = "audit_finding"."record_id" AND "threads_message"."part" = "audit_finding"."part"'
-)
-
-
-def mean_findings(*, workspace: Workspace, query: str, may_see_secrets: bool) -> RawSQL | None:
+def mean_findings(*, workspace: Workspace, query: str, may_see_secrets: bool) -> Exists | None:
     """The condition on findings that a query is: those of the shown messages that it finds; None for an empty one.
 
     Raises:
         QueryError: for a query that cannot be understood.
     """
-    return mean(_OF_FINDING, workspace=workspace, query=query, may_see_secrets=may_see_secrets)
+    own = Q(record=OuterRef("record"), part=OuterRef("part"))
+    return mean(own, workspace=workspace, query=query, may_see_secrets=may_see_secrets)

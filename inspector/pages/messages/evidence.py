@@ -16,7 +16,7 @@ from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ledger.places import Place, place_of
-from inspector.ledger.reading import find_changed, is_as_entered, leaf_hash_of, say_changed
+from inspector.ledger.selectors import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range

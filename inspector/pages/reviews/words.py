@@ -12,7 +12,7 @@ from inspector.accounts.models import Workspace
 from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import Change, Place, Standing, find_places
 from inspector.ledger.places import find_places as find_entered
-from inspector.ledger.reading import find_changed, say_changed
+from inspector.ledger.selectors import find_changed, say_changed
 from inspector.threads.models import Message
 
 from ..shown.told import name_dialect

@@ -24,8 +24,8 @@ from dialects import SHAPE_VERSION, version_of
 from ..models import Message
 from ..timeline import load_places
 
-# Raised when a decoder reads or tells what is stored otherwise than before: the sweep then has every record read anew, as
-# it has when a package brings a dialect, or another version of it.
+# Raised when a decoder reads or tells what is stored otherwise than before, and another one when a package brings a
+# dialect or another version of it: the sweep then has every record read anew.
 DECODER_VERSION = f"19.{SHAPE_VERSION}{version_of('dialects')}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.

@@ -55,13 +55,17 @@ def find_moment(*, conversation: Conversation) -> datetime | None:
     return None if at is None else min(at, timezone.now())
 
 
-def annotate_state(tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | None) -> QuerySet[Any]:
+def annotate_state(
+    tasks: QuerySet[Task], moment: datetime | Mapping[uuid.UUID, datetime] | models.Func | None
+) -> QuerySet[Any]:
     """The same tasks, each with `stands`: how it stands at a moment, or at that of each channel. What stands too long
     is stalled, what stands beyond its deadline timed out."""
     if not moment:
         return tasks.annotate(stands=F("state"))
     at: models.Expression = (
-        Value(moment)
+        moment
+        if isinstance(moment, models.Func)
+        else Value(moment)
         if isinstance(moment, datetime)
         else Case(*(When(channel_id=channel_id, then=Value(each)) for channel_id, each in sorted(moment.items())))
     )

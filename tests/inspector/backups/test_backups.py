@@ -21,7 +21,7 @@ from psycopg import sql
 
 from inspector.backups import making
 from inspector.intake.models import Record
-from inspector.ledger.reading import IncompleteError, get_checkpoint
+from inspector.ledger.selectors import IncompleteError, get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.schema import list_newer, refuse_newer_schema
 from inspector.starting import RefusedStartError

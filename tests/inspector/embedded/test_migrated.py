@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.embedded import migrated
 from inspector.embedded.binaries import Binaries
 from inspector.embedded.cluster import Cluster
-from inspector.embedded.migrated import KeptCluster, find_kept, list_migrations
 from inspector.embedded.processes import Supervisor
+from tests import migrated
+from tests.migrated import KeptCluster, find_kept, list_migrations
 
 CLUSTER = Cluster(home=Path("home"), binaries=Binaries(folder=Path("bin"), version=(18, 1)), log=Path("log"))
 

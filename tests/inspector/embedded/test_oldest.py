@@ -15,7 +15,7 @@ from inspector.embedded.binaries import OLDEST_MAJOR, find_binaries
 from inspector.embedded.cluster import Cluster
 from inspector.embedded.errors import NoPostgresError
 from inspector.embedded.processes import Supervisor
-from inspector.embedded.pytest_plugin import KEPT_FROM_TESTS
+from tests.throw_away import KEPT_FROM_TESTS
 
 PROJECT = Path(__file__).resolve().parents[3]
 # What depends most on the ways of a server: COPY, locks, arrays, plans, and the words of the search.

@@ -33,7 +33,7 @@ from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, set_sealing
 from inspector.ledger import signing
 from inspector.ledger.models import LedgerKey
-from inspector.ledger.reading import find_changed
+from inspector.ledger.selectors import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.signing import get_key
 from inspector.ledger.verifying import verify_ledger

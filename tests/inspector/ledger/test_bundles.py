@@ -24,7 +24,7 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import give_verdict, judge_item
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
-from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.selectors import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.models import Conversation, Message

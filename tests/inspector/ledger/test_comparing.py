@@ -13,7 +13,7 @@ from inspector.audit.models import Review
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Record
 from inspector.ledger.models import LedgerEntry
-from inspector.ledger.reading import find_changed
+from inspector.ledger.selectors import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 

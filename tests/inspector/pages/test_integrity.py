@@ -20,7 +20,7 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Delivery, Job
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import read_note
-from inspector.ledger.reading import get_checkpoint
+from inspector.ledger.selectors import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,11 +17,13 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.search import selectors
+from inspector.intake.models import Sighting
+from inspector.search import registry, selectors
 from inspector.search.facets import count_facets
 from inspector.search.language import QueryError, list_terms, quote
 from inspector.search.parts import cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, narrow, read_query, search
+from inspector.search.sql import as_filter
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
@@ -192,6 +196,31 @@ def test_a_suggestion_is_a_query_that_works(log: Cast, query: str) -> None:
         find_messages(workspace=log.workspace, query=query)
     better = query[: refused.value.start] + refused.value.instead + query[refused.value.end :]
     assert {message.order_index for message in find_messages(workspace=log.workspace, query=better)} == {0, 3}
+
+
+def test_no_value_becomes_part_of_the_sql(log: Cast) -> None:
+    """Of every name that takes any value, and of words: what is asked for stands among the parameters alone."""
+    mark, number = "zq'\"%s;--zq", "7717"
+    for name in (*registry.names(), "attributes.offer", ""):
+        if name in ("delivery", "stored", "duplicate"):
+            texts = [write_term(name, (str(Sighting.objects.all()[0].delivery_id),))]
+        elif registry.list_values(name) is not None or name in ("channel", "assignee"):
+            texts = []
+        elif name in ("after", "before"):
+            texts = [f"{name}:2026-11-21"]
+        else:
+            texts = [f"{name}:{sign}{number}" for sign in ("", ">", "<=")] + [write_term(name, (mark,))]
+            texts += [f"{name}:zqzq*"] if name else [f'"{mark}"', "zqzq*"]
+        written = 0
+        for text in texts:
+            for may_see_secrets in (False, True):
+                with suppress(QueryError):
+                    tree = read_query(f"{text} OR -({text})")
+                    meant = as_filter(tree, log.workspace, may_see_secrets=may_see_secrets)
+                    sql, _ = Message.objects.filter(meant).query.sql_with_params()
+                    assert not re.search(r"zq|7717|2026|[0-9a-f]{8}-", sql), text
+                    written += 1
+        assert bool(written) is bool(texts), name
 
 
 def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cast) -> None:

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
+from django.db.models import BooleanField, Case, Func, Q, Value, When
 from django.test import Client
 
 from inspector.search import conversations, selectors
@@ -35,9 +34,21 @@ def log(cast: Cast) -> Cast:
     return cast
 
 
-def make_slow(monkeypatch: pytest.MonkeyPatch, condition: str, values: list[object]) -> None:
-    raw = RawSQL(condition, values, output_field=BooleanField())
-    monkeypatch.setattr(selectors, "as_filter", lambda *given, **more: raw)
+class IsSlow(Func):
+    """True or false, and nine seconds late where a condition holds."""
+
+    output_field = BooleanField()
+
+    def __init__(self, slow: Q, *, is_found: bool = True) -> None:
+        wait = Func(Case(When(slow, then=Value(9.0)), default=Value(0.0)), function="pg_sleep")
+        elsewhere = "pg_sleep(0) IS NOT NULL" if is_found else "FALSE"
+        template = f"CASE WHEN %(expressions)s IS NOT NULL THEN {elsewhere} END"
+        super().__init__(wait, template=template)
+
+
+def make_slow(monkeypatch: pytest.MonkeyPatch, slow: Q, *, is_found: bool = True) -> None:
+    meant = Q(IsSlow(slow, is_found=is_found))
+    monkeypatch.setattr(selectors, "as_filter", lambda *given, **more: meant)
     for module, name, patience_ms in (
         (selectors, "AT_ONCE_MS", 50),
         (selectors, "BY_TERMS_MS", 50),
@@ -47,11 +58,11 @@ def make_slow(monkeypatch: pytest.MonkeyPatch, condition: str, values: list[obje
         monkeypatch.setattr(module, name, patience_ms)
 
 
-def find_slow(name: str, rows: list[dict[str, Any]]) -> tuple[str, list[object]]:
-    """SQL that is true of the messages far down in a list, and its values: traces stand in the order they were made."""
+def find_slow(name: str, rows: list[dict[str, Any]]) -> Q:
+    """What is true of the messages far down in a list: traces stand in the order they were made."""
     if name == "traces":
-        return 'NOT "threads_message"."trace_id" = ANY(%s)', [[row["native_id"] for row in rows[:3]]]
-    return '"threads_message"."order_time" < %s', [datetime.fromisoformat(BORDER)]
+        return ~Q(trace_id__in=[row["native_id"] for row in rows[:3]])
+    return Q(order_time__lt=datetime.fromisoformat(BORDER))
 
 
 def ask(token: str, name: str, **query: Any) -> Any:
@@ -67,8 +78,7 @@ def test_it_says_how_far_it_came_and_goes_on_from_there(name: str, log: Cast, to
     ids = [row["id"] for row in whole["results"]]
     assert len(ids) >= 6
     with pytest.MonkeyPatch.context() as patch:
-        slow, values = find_slow(name, whole["results"])
-        make_slow(patch, f"pg_sleep(CASE WHEN {slow} THEN 9 ELSE 0 END) IS NOT NULL", values)
+        make_slow(patch, find_slow(name, whole["results"]))
         found = ask(token, name, q="dialect:prose")
     # The newest stand above the border.
     first = [row["id"] for row in found["results"]]
@@ -85,8 +95,7 @@ def test_an_answer_without_rows_goes_on_too(name: str, log: Cast, token: str) ->
     rows = ask(token, name, q="dialect:prose")["results"]
     whole = [row["id"] for row in rows]
     with pytest.MonkeyPatch.context() as patch:
-        slow, values = find_slow(name, rows)
-        make_slow(patch, f"CASE WHEN {slow} THEN pg_sleep(9) IS NOT NULL ELSE FALSE END", values)
+        make_slow(patch, find_slow(name, rows), is_found=False)
         found = ask(token, name, q="dialect:prose")
     assert found["results"] == []
     assert found["searched_back_to"] is not None
@@ -99,7 +108,7 @@ def test_an_answer_without_rows_goes_on_too(name: str, log: Cast, token: str) ->
 def test_where_nothing_at_all_could_be_looked_through_it_is_refused(
     name: str, log: Cast, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_slow(monkeypatch, "pg_sleep(9) IS NOT NULL", [])
+    make_slow(monkeypatch, Q(pk__isnull=False))
     headers = {"Authorization": f"Bearer {token}"}
     answer = Client().get(f"/api/v1/{name}", {"q": "dialect:prose"}, headers=headers)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")

@@ -20,13 +20,13 @@ from pathlib import Path
 
 import pytest
 
-from .account import find_server_account
-from .cluster import Cluster
-from .errors import EmbeddedError
-from .homes import make_cluster
-from .migrated import PATTERN, find_kept
-from .processes import Supervisor
-from .state import open_state
+from inspector.embedded.account import find_server_account
+from inspector.embedded.cluster import Cluster
+from inspector.embedded.errors import EmbeddedError
+from inspector.embedded.homes import make_cluster
+from inspector.embedded.processes import Supervisor
+from inspector.embedded.state import open_state
+from tests.migrated import PATTERN, find_kept
 
 # How long a connection may take: where everything runs at once the server is late, and is not away.
 PATIENCE_S = 60
@@ -62,7 +62,7 @@ class ThrowAwayServer:
         account = find_server_account()
         # The usual temporary folder, or /tmp where PostgreSQL's account cannot reach that.
         usual = Path(tempfile.gettempdir())
-        parent = usual if account is None or account.can_enter(usual) else "/tmp"  # noqa: S108  # mkdtemp makes it private
+        parent = usual if account is None or account.can_enter(usual) else "/tmp"  # mkdtemp makes it private
         self.root = Path(tempfile.mkdtemp(prefix="inspector-tests-", dir=parent))
         self._environment = {name: os.environ.get(name) for name in KEPT_FROM_TESTS}
         os.environ["INSPECTOR_STATE_DIR"] = str(self.root)

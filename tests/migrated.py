@@ -16,16 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cluster import DATABASE, Cluster
-from .errors import ClusterFailedError
-from .processes import Supervisor
-from .state import PROJECT
+from inspector.embedded.cluster import DATABASE, Cluster
+from inspector.embedded.errors import ClusterFailedError
+from inspector.embedded.processes import Supervisor
+from inspector.embedded.state import PROJECT
 
 # It is private, and gone with `make clean`.
 FOLDER = PROJECT / ".pytest_cache" / "clusters"
 PATTERN = DATABASE
 # Which others there are of Django and the apps that are installed, these tell.
-LOCKED = (PROJECT / "requirements" / "base.txt", Path(__file__).with_name("cluster.py"))
+LOCKED = (PROJECT / "requirements" / "base.txt", PROJECT / "inspector" / "embedded" / "cluster.py")
 # What a cluster's home holds that goes together: the data know the password.
 PARTS = ("data", "superuser_password")
 
