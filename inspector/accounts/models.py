@@ -41,6 +41,8 @@ class Workspace(models.Model):
     requires_second_factor = models.BooleanField(default=False)
     # Whether the exact bytes of what comes in are sealed at rest: see `keyring.periods`.
     seals_records = models.BooleanField(default=False)
+    # Whether the texts of sealed records are searched by their words, which the index of search holds in clear.
+    indexes_sealed = models.BooleanField(default=True)
     # Whether a key of the keyring opens nothing before a second owner releases it.
     releases_keys_by_two = models.BooleanField(default=False)
     members = models.ManyToManyField(User, through="Membership", related_name="workspaces")

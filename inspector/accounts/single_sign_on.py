@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
+import jwt
+import requests
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
+from allauth.socialaccount.models import SocialApp, SocialLogin
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponseBase
 
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import Actor, act_as
@@ -28,6 +33,75 @@ from .services import add_member, note_failed_sign_in, remove_member
 from .signing_in import refuse_sign_in
 
 logger = logging.getLogger(__name__)
+
+# What a provider may sign with: public keys alone, so that nobody who knows its key set can sign.
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_WELL_KNOWN: Final = "/.well-known/"
+
+
+class ProviderTokens(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
+    """What allauth asks the provider for, with an ID token that is believed by its signature and not by its way."""
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        """The provider's metadata (OpenID Connect Discovery 1.0, section 4.3).
+
+        Raises:
+            OAuth2Error: where they are of another issuer than the one that is set.
+        """
+        config: dict[str, Any] = super().openid_config
+        wanted = self.get_provider().server_url.partition(_WELL_KNOWN)[0]
+        if str(config.get("issuer")).rstrip("/") != wanted.rstrip("/"):
+            raise OAuth2Error(f"the issuer {config.get('issuer')!r} is not the one that is set")
+        return config
+
+    def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
+        config = self.openid_config
+        with get_adapter().get_requests_session() as session:
+            answer = session.get(config["jwks_uri"])
+            answer.raise_for_status()
+        try:
+            header = jwt.get_unverified_header(id_token)
+            if str(header.get("typ", "JWT")).upper() != "JWT":
+                raise OAuth2Error("it is no ID token")
+            # A token that names no key is signed by the only one (OpenID Connect Core 1.0, section 10.1).
+            known, name = jwt.PyJWKSet.from_dict(answer.json()).keys, header.get("kid")
+            keys = [key for key in known if name is None or key.key_id == name]
+            if len(keys) != 1:
+                raise OAuth2Error("no key of the provider signed the ID token")
+            required = ["iss", "sub", "aud", "exp", "iat"]
+            claims: dict[str, Any] = jwt.decode(
+                id_token,
+                keys[0],
+                algorithms=ALGORITHMS,
+                audience=app.client_id,
+                issuer=config["issuer"],
+                options={"require": required},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+            raise OAuth2Error("the ID token is not valid") from error
+        return claims
+
+
+def come_back(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Sign in who comes back from the provider.
+
+    Raises:
+        Http404: where there is no such provider.
+    """
+    try:
+        answer: HttpResponseBase = OAuth2CallbackView.adapter_view(ProviderTokens(request, provider_id))(request)
+    except SocialApp.DoesNotExist as error:
+        raise Http404 from error
+    except (OAuth2Error, requests.RequestException) as error:
+        return _refuse(request, error)
+    return answer
+
+
+def _refuse(request: HttpRequest, error: object) -> HttpResponseBase:
+    logger.warning("single sign-on failed: %s", hide_tokens(str(error))[:300])
+    why = f"{settings.OIDC_NAME} did not sign you in. Try again from the sign-in page."
+    return refuse_sign_in(request, why, status=401)
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
@@ -45,13 +119,17 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             note_failed_sign_in(name=f"{name} of {settings.OIDC_NAME}")
             raise ImmediateHttpResponse(refuse_sign_in(request, " ".join(error.messages))) from error
 
+    def get_requests_session(self) -> requests.Session:
+        """How the provider is asked: it leads nowhere else."""
+        session: requests.Session = super().get_requests_session()
+        session.max_redirects = 0
+        return session
+
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
     ) -> NoReturn:
         """The provider did not answer, or said no."""
-        logger.warning("single sign-on failed: %s %s", error, hide_tokens(str(exception or ""))[:300])
-        why = f"{settings.OIDC_NAME} did not sign you in. Try again from the sign-in page."
-        raise ImmediateHttpResponse(refuse_sign_in(request, why, status=401))
+        raise ImmediateHttpResponse(_refuse(request, exception or error))
 
 
 def read_claims(data: Mapping[str, Any]) -> dict[str, Any]:

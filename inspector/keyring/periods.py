@@ -78,6 +78,8 @@ class Seal:
 
 
 _seals: dict[uuid.UUID, tuple[float, Seal]] = {}
+# By workspace: until when it is known, and whether texts of sealed records are left out of the index.
+_unindexed: dict[uuid.UUID, tuple[float, bool]] = {}
 
 
 def open_value(key_id: uuid.UUID | None, held: bytes, column: str, row: uuid.UUID, offset: int = 0) -> bytes:
@@ -194,8 +196,7 @@ def set_sealing(workspace: Workspace, by: Membership | None, *, is_sealed: bool)
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: where it is so already, or the key-encryption key cannot be used.
     """
-    if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
-        raise PermissionDenied("only owners of the workspace do this")
+    _require_owner(workspace, by)
     if is_sealed:
         try:
             ensure_kek()
@@ -207,6 +208,39 @@ def set_sealing(workspace: Workspace, by: Membership | None, *, is_sealed: bool)
     workspace.seals_records = is_sealed
     code = "workspace.sealing-begun" if is_sealed else "workspace.sealing-ended"
     record_deed(code, workspace_id=workspace.pk, on=Thing("workspace", workspace.pk, workspace.name))
+
+
+@transaction.atomic
+def set_indexing(workspace: Workspace, by: Membership | None, *, is_indexed: bool) -> None:
+    """Put the words of sealed records that are told from now on into the index of search, or leave them out.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
+        ValidationError: where it is so already.
+    """
+    _require_owner(workspace, by)
+    rows = Workspace.objects.filter(pk=workspace.pk, indexes_sealed=not is_indexed)
+    if not rows.update(indexes_sealed=is_indexed):
+        raise ValidationError(f"words of sealed records are {'' if is_indexed else 'not '}indexed already")
+    workspace.indexes_sealed = is_indexed
+    _unindexed.pop(workspace.pk, None)
+    code = "workspace.sealed-indexed" if is_indexed else "workspace.sealed-not-indexed"
+    record_deed(code, workspace_id=workspace.pk, on=Thing("workspace", workspace.pk, workspace.name))
+
+
+def _require_owner(workspace: Workspace, by: Membership | None) -> None:
+    if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
+        raise PermissionDenied("only owners of the workspace do this")
+
+
+def leaves_unindexed(workspace_id: uuid.UUID) -> bool:
+    """Whether the texts of sealed records of a workspace are left out of the index of search; as old as a key that is
+    kept in memory may be."""
+    until, kept = _unindexed.get(workspace_id, (0.0, False))
+    if time.monotonic() > until:
+        kept = Workspace.objects.filter(pk=workspace_id, indexes_sealed=False).exists()
+        _unindexed[workspace_id] = (time.monotonic() + _KEPT_SECONDS, kept)
+    return kept
 
 
 def find_period_key(*, workspace_id: uuid.UUID, period: str) -> PeriodKey:

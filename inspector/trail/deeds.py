@@ -140,6 +140,8 @@ DEEDS: Final[Mapping[str, DeedKind]] = {
         DeedKind("workspace.one-for-keys", SETTINGS, "no longer requires a second owner for keys of the {on}"),
         DeedKind("workspace.sealing-begun", SETTINGS, "began to seal the records of the {on}"),
         DeedKind("workspace.sealing-ended", SETTINGS, "stopped sealing the records of the {on}"),
+        DeedKind("workspace.sealed-indexed", SETTINGS, "had words of sealed records indexed in the {on}"),
+        DeedKind("workspace.sealed-not-indexed", SETTINGS, "had no words of sealed records indexed in the {on}"),
         DeedKind("channel.made", ACCESS, "created the {on}"),
         DeedKind("api-key.made", ACCESS, "created the {on}"),
         DeedKind("api-key.taken-over", ACCESS, "took over the {on}"),

@@ -10,12 +10,13 @@ from allauth.mfa.base import views as base
 from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as passkeys
-from allauth.socialaccount.providers.openid_connect.views import callback
 from django.db import transaction
 from django.http import HttpResponseBase
 from django.urls import URLPattern, path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
+
+from inspector.accounts.single_sign_on import come_back
 
 from .sign_in import go_to_provider, hash_in_turn, sign_in, within_pace
 
@@ -29,7 +30,7 @@ urlpatterns = [
     # Where allauth leads whoever has to begin anew.
     path("sign-in/", sign_in, name="account_login"),
     path("single-sign-on/", go_to_provider, name="single-sign-on"),
-    path("single-sign-on/<slug:provider_id>/", never_cache(callback), name="openid_connect_callback"),
+    path("single-sign-on/<slug:provider_id>/", never_cache(come_back), name="openid_connect_callback"),
     path(
         "second-factor/password/",
         never_cache(sensitive_post_parameters("password")(within_pace(hash_in_turn(reauthenticate)))),

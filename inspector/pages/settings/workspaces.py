@@ -20,7 +20,7 @@ from inspector.accounts.workspaces import (
     restore_workspace,
     set_second_factor,
 )
-from inspector.keyring.periods import set_sealing
+from inspector.keyring.periods import set_indexing, set_sealing
 from inspector.keyring.services import set_two_for_keys
 
 from ..forms import RenameForm, WorkspaceForm
@@ -42,6 +42,8 @@ _SWITCHES: Final[Mapping[str, tuple[Callable[..., None], str]]] = {
     "one-for-keys": (partial(set_two_for_keys, is_required=False), "Keys open messages as soon as an owner adds them."),
     "seal": (partial(set_sealing, is_sealed=True), "The exact bytes of new records are sealed from now on."),
     "unseal": (partial(set_sealing, is_sealed=False), "Records are not sealed any more; sealed ones stay so."),
+    "index": (partial(set_indexing, is_indexed=True), "Words of new sealed records are searched."),
+    "leave-out": (partial(set_indexing, is_indexed=False), "No words of new sealed records are indexed or searched."),
 }
 
 

@@ -14,6 +14,7 @@ from inspector.intake.bulk import write_array
 from inspector.intake.concealing import conceal_told, hide_entry
 from inspector.intake.models import Record
 from inspector.intake.text import make_storable
+from inspector.keyring.periods import leaves_unindexed
 
 from ..models import Message as MessageRow
 from ..models.packed_text import pack_text
@@ -22,7 +23,7 @@ from ..resolving.view import View
 from . import terms
 from .dependencies import DECODER_VERSION
 from .rule_flags import decide_flags
-from .terms import make_atoms, mark_workspace
+from .terms import leave_out_texts, make_atoms, mark_workspace
 
 # Made once: `json.dumps` makes a writer for each call.
 _write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
@@ -113,13 +114,16 @@ def _make_row(
     severity = max((_SEVERITY[note.severity] for note in notes), default=0)
     atoms = make_atoms(reading, message, texts, given)
     mark = mark_workspace(record.workspace_id)
+    # Of a sealed record a workspace can have no text in the index of search, which is in clear.
+    is_unindexed = record.sealed_with_id is not None and leaves_unindexed(record.workspace_id)
+    indexed = leave_out_texts(atoms) if is_unindexed else atoms
     return ToldRow(
         severity=severity,
         is_sealed=message.security.encrypted and not message.security.opened,
         english=make_storable(shorten_sentence(sentence)),
         body=body if len(body) <= MAX_BODY_BYTES else shorten_body(whole),
-        words=make_storable(terms.write_vector(texts, mark)),
-        atoms=make_storable(write_array([mark + atom for atom in atoms])),
+        words=make_storable(terms.write_vector(() if is_unindexed else texts, mark)),
+        atoms=make_storable(write_array([mark + atom for atom in indexed])),
         sights=decide_flags(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),
     )

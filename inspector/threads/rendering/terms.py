@@ -179,6 +179,11 @@ def make_atoms(reading: Reading, message: Message, texts: Sequence[str], given: 
     return sorted(found)
 
 
+def leave_out_texts(atoms: Iterable[str]) -> list[str]:
+    """The exact terms without what a message's texts say: without its glyphs and the values of its content."""
+    return [atom for atom in atoms if not atom.startswith(("glyph=", "attributes.", "content."))]
+
+
 def _list_more(reading: Reading, message: Message, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in PRESENT:
         if name in given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -10,15 +11,17 @@ from typing import Any
 import jwt
 import pytest
 import requests
+from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.models import SocialAccount, SocialToken
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
-from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.test import Client, RequestFactory
+from jwt.algorithms import OKPAlgorithm
 from oidc_provider_mock import run_server_in_thread
 
 from inspector.accounts.models import Membership, Role, User
 from inspector.accounts.services import add_member, create_api_key
-from inspector.accounts.single_sign_on import choose_roles, read_claims
+from inspector.accounts.single_sign_on import ProviderTokens, choose_roles, read_claims
 from inspector.accounts.workspaces import set_second_factor
 from inspector.trail.models import Deed
 
@@ -39,11 +42,11 @@ def configured(settings: Any, provider: str) -> None:
     configure(settings, provider)
 
 
-def configure(settings: Any, url: str) -> None:
+def configure(settings: Any, url: str, **more: Any) -> None:
     app = {"provider_id": "sso", "name": "Acme ID", "client_id": "inspector", "secret": "not-told-to-anybody"}
     settings.OIDC_NAME = "Acme ID"
     settings.SOCIALACCOUNT_PROVIDERS = {
-        "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [{**app, "settings": {"server_url": url}}]}
+        "openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [{**app, "settings": {"server_url": url, **more}}]}
     }
     settings.OIDC_ROLES = {
         "acme": {"auditor": ["audit"], "owner": ["heads"], "viewer": ["all"]},
@@ -203,21 +206,49 @@ def test_of_several_groups_the_highest_role_counts() -> None:
     assert choose_roles({"groups": ["somebody"]}) == {}
 
 
-def test_a_token_for_somebody_else_of_somebody_else_or_of_yesterday_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "https://id.example"
-    adapter = OpenIDConnectOAuth2Adapter(RequestFactory().get("/"), "sso")
-    adapter.did_fetch_access_token = True
-    monkeypatch.setattr(adapter, "_openid_config", {"issuer": url, "jwks_uri": f"{url}/keys"}, raising=False)
+URL, KEY, OTHER_KEY = "https://id.example", Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+GOOD = {"sub": "n", "iss": URL, "aud": "inspector", "exp": int(time.time()) + 3600, "iat": int(time.time())}
+# What is not an ID token of this provider for the product: other claims, another key, and other headers.
+FORGED = [
+    *(({"aud": "another"}, KEY, {}), ({"iss": "https://evil.example"}, KEY, {}), ({"exp": 1}, KEY, {})),
+    *(({"exp": None}, KEY, {}), ({"sub": None}, KEY, {}), ({}, OTHER_KEY, {}), ({}, KEY, {"typ": "at+jwt"})),
+    *(({}, KEY, {"kid": "unknown"}), ({}, None, {}), ({}, "the public key as a password: 32 characters", {})),
+]
+
+
+@pytest.mark.parametrize("forged", [None, *range(len(FORGED))])
+def test_only_an_id_token_that_the_provider_signed_is_believed(
+    monkeypatch: pytest.MonkeyPatch, forged: int | None
+) -> None:
+    listed = {"keys": [{**json.loads(OKPAlgorithm.to_jwk(KEY.public_key())), "kid": "k", "alg": "EdDSA"}]}
+    answer = SimpleNamespace(raise_for_status=lambda: None, json=lambda: listed)
+    monkeypatch.setattr(requests.Session, "get", lambda *_: answer)
+    adapter = ProviderTokens(RequestFactory().get("/"), "sso")
+    monkeypatch.setattr(adapter, "_openid_config", {"issuer": URL, "jwks_uri": f"{URL}/keys"}, raising=False)
+    monkeypatch.setattr(adapter, "get_provider", lambda: SimpleNamespace(server_url=f"{URL}/.well-known/x"))
+    claims, key, header = ({}, KEY, {}) if forged is None else FORGED[forged]
+    given = {name: value for name, value in (GOOD | claims).items() if value is not None}
+    algorithm = "none" if key is None else "HS256" if isinstance(key, str) else "EdDSA"
+    token = jwt.encode(given, key, algorithm=algorithm, headers={"kid": "k"} | header)
     app = SimpleNamespace(client_id="inspector")
-    good = {"sub": "n", "iss": url, "aud": "inspector", "exp": int(time.time()) + 60}
-    assert adapter._decode_id_token(app, sign_token(good))["sub"] == "n"
-    for wrong in ({"aud": "another"}, {"iss": "https://evil.example"}, {"exp": int(time.time()) - 60}):
-        with pytest.raises(OAuth2Error):
-            adapter._decode_id_token(app, sign_token({**good, **wrong}))
+    if forged is None:
+        assert adapter._decode_id_token(app, token)["sub"] == "n"
+        monkeypatch.setattr(adapter, "_openid_config", {"issuer": "https://evil.example"})
+        with pytest.raises(OAuth2Error, match="issuer"):
+            _ = adapter.openid_config
+        return
+    with pytest.raises(OAuth2Error):
+        adapter._decode_id_token(app, token)
 
 
-def sign_token(claims: dict[str, Any]) -> str:
-    return jwt.encode(claims, "of thirty-two characters at least", algorithm="HS256")
+def test_metadata_of_another_issuer_and_a_provider_that_leads_on_sign_nobody_in(
+    cast: Cast, provider: str, settings: Any
+) -> None:
+    configure(settings, provider, openid_configuration_overrides={"issuer": "https://evil.example"})
+    answer = come(provider, "n12", groups=["all"])
+    assert (answer.status_code, User.objects.filter(username="n12").exists()) == (401, False)
+    with get_adapter().get_requests_session() as session, pytest.raises(requests.TooManyRedirects):
+        session.post(f"{provider}/oauth2/end_session/confirm", data={"redirect_uri": f"{provider}/userinfo"})
 
 
 def test_no_token_of_the_provider_is_kept_or_given_to_the_browser(cast: Cast, provider: str) -> None:

@@ -30,7 +30,7 @@ from inspector.intake.withdrawals import withdraw_delivery
 from inspector.keyring import periods
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.models import PeriodKey
-from inspector.keyring.periods import OVERHEAD_BYTES, set_sealing
+from inspector.keyring.periods import OVERHEAD_BYTES, set_indexing, set_sealing
 from inspector.ledger import signing
 from inspector.ledger.models import LedgerKey
 from inspector.ledger.selectors import find_changed
@@ -39,6 +39,7 @@ from inspector.ledger.signing import get_key
 from inspector.ledger.verifying import verify_ledger
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.services import lift_hold, place_hold
+from inspector.search.selectors import find_messages
 from inspector.threads.models import MaskedWire, Message
 from inspector.trail.models import Deed
 
@@ -74,6 +75,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     periods._seals.clear()
+    periods._unindexed.clear()
     clock = Clock()
     for module in ("inspector.keyring.periods", "inspector.erasing.pieces"):
         monkeypatch.setattr(f"{module}.name_period", lambda: clock.month)
@@ -183,6 +185,41 @@ def test_a_search_of_the_raw_text_looks_into_clear_bytes_alone(sealing: Cast, to
 
     for key in (token, secrets):
         assert (search("quetzalcoatl", key), search("raw:quetzalcoatl", key)) == (3, 1)
+
+
+def test_texts_of_sealed_records_can_be_left_out_of_search(sealing: Cast, sign_in: Callable[..., Client]) -> None:
+    page, note = sign_in(sealing.owner), "Words and content of sealed records are not indexed here"
+    line = b'{"clowl":"0.2","mid":"%s","cid":"c","p":"REQ","from":"a","to":"b","body":{"d":{"q":"quetzalcoatl"}}}'
+
+    def find_all(query: str) -> set[str]:
+        return {each.native_id for each in find_messages(workspace=sealing.workspace, query=query)}
+
+    deliver(sealing, line % b"indexed")
+    settle_all()
+    assert note not in page.get(address(sealing, "search"), {"q": CANARY}).content.decode()
+    for member in (sealing.auditor, sealing.owner):
+        sign_in(member).post(address(sealing, "change-workspace"), {"action": "leave-out"})
+        sealing.workspace.refresh_from_db()
+        assert sealing.workspace.indexes_sealed is (member is sealing.auditor)
+    deliver(sealing, line % b"sealed")
+    set_sealing(sealing.workspace, sealing.owner, is_sealed=False)
+    deliver(sealing, line % b"clear")
+    settle_all()
+    for query in (CANARY, "content.q:quetzalcoatl"):
+        assert find_all(query) == {"indexed", "clear"}
+    # What is no text is found as before, and nothing of the text is in a column that search looks into.
+    assert find_all("from:a performative:request id:sealed has:content") == {"sealed"}
+    row = Message.objects.values("words", "atoms").get(native_id="sealed")
+    assert row["words"] == ""
+    assert CANARY not in str(row["atoms"])
+    for query in (CANARY, "zzyzx"):
+        shown = page.get(address(sealing, "search"), {"q": query}).content.decode()
+        assert note in shown
+        assert "Every message of this workspace was searched" not in shown
+    set_indexing(sealing.workspace, None, is_indexed=True)
+    assert Deed.objects.filter(code__startswith="workspace.sealed-").count() == 2
+    with pytest.raises(ValidationError, match="already"):
+        set_indexing(sealing.workspace, None, is_indexed=True)
 
 
 @pytest.mark.long(seconds=6)
