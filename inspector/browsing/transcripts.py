@@ -60,8 +60,9 @@ def tell_lines(
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most three statements,
-    and three for what stands before them. They are in the order of time, with their numbers and bodies (`bodies`: those
-    read already). `known` are all that are answered, numbered, where they are loaded; then two fewer are made."""
+    one for keys and three for what stands before them. They are in the order of time, with their numbers and bodies
+    (`bodies`: those read already). `known` are all that are answered, numbered, where they are loaded; then two fewer
+    are made."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
     parents = dict(known or {})
