@@ -298,11 +298,11 @@ def _read_malformed(slug: str, kind: NoteKind, text: str, offset: int, wire: str
 
 
 def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> dict[Path, Inner]:
-    """The texts that drafts carry and that are in a dialect, read; by their paths."""
+    """The texts that drafts carry or quote and that are in a dialect, read; by their paths."""
     found: dict[Path, Inner] = {}
     layer = len(places.layers) + 1
     for draft in drafts:
-        for path in draft.carried:
+        for path in (*draft.carried, *draft.quoted):
             at = places.find(path)
             if at is None or path in found:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ._english import quote
 from ._positions import Path
 from ._record import NoteKind, Span
 from ._veil import hide
@@ -72,6 +73,8 @@ class Draft:
         # What is done within it: an act, its tool where it calls one, and where its text stands.
         self.nested: list[tuple[str, str | None, Path | None]] = []
         self.heard: set[Path] = set()
+        # Texts that are read for what is secret in them alone.
+        self.quoted: list[Path] = []
         self.offer: Offer | None = None
         # A tool that is called: its name, where that stands, and whether it is one of whoever receives the call.
         self.called: tuple[str, Path, bool] | None = None
@@ -113,6 +116,11 @@ class Draft:
         if is_heard:
             self.heard.add(path)
         return self
+
+    def quote(self, text: str, path: Path) -> Draft:
+        """Append the text at a path as what was said before: it is quoted, and no message anew."""
+        self.quoted.append(path)
+        return self.say(quote(text), path)
 
     def open(self, path: Path) -> Draft:
         """Read the text at a path as JSON of its own layer: what stands in it is then found by longer paths."""
@@ -169,6 +177,7 @@ class Draft:
         self.gathered = [each._replace(path=(number, *each.path)) for each in self.gathered]
         self.nested = [(act, tool, path if path is None else (number, *path)) for act, tool, path in self.nested]
         self.heard = {(number, *path) for path in self.heard}
+        self.quoted = [(number, *path) for path in self.quoted]
         if self.called is not None:
             name, path, is_of_side = self.called
             self.called = (name, (number, *path), is_of_side)

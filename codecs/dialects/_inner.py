@@ -131,6 +131,12 @@ class TooDeepError(Exception):
     """A text is in a dialect, but stands deeper, or after more of them, than is read in turn."""
 
 
+def is_spoken(text: str) -> bool:
+    """Whether a text inside a message is in a dialect, as far as it can be told from it alone."""
+    best = detect(text)[0]
+    return best.dialect != "prose" and best.score >= _SURE
+
+
 def read_inner(text: str, *, layer: int, of: Span, kind: LayerKind, count: int) -> Inner | None:
     """A text inside a message, read in its own dialect; None where it is plain.
 

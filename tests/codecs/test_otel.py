@@ -38,6 +38,41 @@ def test_the_words_of_a_text_lead_to_its_characters() -> None:
     assert layers[spans[0][0]].of is not None
 
 
+CLOWL = (
+    '{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"ada","to":"bo","cid":"c1","body":{"t":"count","d":{}},'
+    '"auth":"tok-secret-9876"}'
+)
+
+
+@pytest.mark.parametrize("is_text", [True, False], ids=["a text of JSON", "an object"])
+def test_a_message_in_the_arguments_of_a_tool_is_read_to_its_characters(*, is_text: bool) -> None:
+    given = {"to": "bo", "text": '@a3|f0|c1|S0|d1|T1|k1|t"count"#', "n": 3}
+    named = {"gen_ai.operation.name": "execute_tool", "gen_ai.agent.name": "ada", "gen_ai.tool.name": "send"}
+    span = make_span(**named) if is_text else {**make_span(), "attributes": named}
+    arguments = json.dumps(given) if is_text else given
+    key, held = "gen_ai.tool.call.arguments", span["attributes"]
+    held.append({"key": key, "value": {"stringValue": arguments}}) if is_text else held.update({key: arguments})
+    reading = dialects.decode(json.dumps(span))
+    outer, inner = reading.messages
+    assert "where text is in nSLIP: “The coordinator (agent 0) asks" in outer.sentence
+    assert (inner.dialect, inner.performative, inner.carrier_part) == ("nslip", "request", 1)
+    ((layer, start, end),) = inner.english[0].spans
+    assert reading.layers[layer].text[start:end] == "S0"
+
+
+def test_what_a_history_repeats_is_quoted_and_no_message_anew() -> None:
+    """Each span of a model repeats all that was said before; what is secret in it is no less secret then."""
+    asked = {"role": "user", "parts": [{"type": "text", "content": CLOWL}]}
+    called = {"role": "assistant", "parts": [{"type": "tool_call", "name": "count", "arguments": {"n": 1}}]}
+    back = {"role": "tool", "parts": [{"type": "tool_call_response", "response": CLOWL.replace('"m1"', '"m2"')}]}
+    for history, own in (([asked], ["m1"]), ([asked, called, back], ["m2"]), ([asked, called, back, called], [])):
+        span = make_span(**{"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(history)})
+        reading = dialects.decode(json.dumps(span))
+        assert [message.message_id for message in reading.messages[1:]] == own
+        assert "tok-secret" not in json.dumps(reading.to_dict()["messages"])
+        assert "tok-secret" not in str([field.to_dict() for field in reading.fields])
+
+
 @pytest.mark.parametrize(
     "logged",
     [

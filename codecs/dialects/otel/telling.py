@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .._carrier import RULES
 from .._draft import Draft
 from .._english import quote, say_name
 from .._failing import says_failure
+from .._inner import is_spoken
+from .._json import JsonError, load_whole, write
+from .._jsonrpc import list_values
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
@@ -191,10 +195,13 @@ def _say_texts(draft: Draft, span: Span) -> None:
         ("what it is given", texts.given, is_asking),
         ("what comes back", texts.back, not is_asking),
     ):
-        for index, text in enumerate(held[-MAX_TEXTS:]):
-            draft.say(f"; {before}: " if index == 0 else ", ")
+        repeated = texts.count_repeated() if held is texts.given else 0
+        first = max(len(held) - MAX_TEXTS, 0)
+        for index, text in enumerate(held[first:], start=first):
+            draft.say(f"; {before}: " if index == first else ", ")
             is_own = text.kind == "call" or text.role == "assistant" if text.role or text.kind == "call" else is_said
-            _say_text(draft, text, is_heard=not is_own)
+            is_given = held is texts.given and _is_of_tool(span)
+            _say_text(draft, text, is_heard=not is_own, is_repeated=index < repeated, is_given=is_given)
         if len(held) > MAX_TEXTS:
             draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
 
@@ -223,7 +230,8 @@ def _nest_texts(draft: Draft, span: Span, texts: Texts) -> None:
             draft.nest("inform", text.path)
 
 
-def _say_text(draft: Draft, text: Text, *, is_heard: bool) -> None:
+def _say_text(draft: Draft, text: Text, *, is_heard: bool, is_repeated: bool, is_given: bool) -> None:
+    """What is said. What is repeated is quoted; of what a tool is given each value is read, too."""
     if text.opens is not None and text.opens not in draft.opened:
         draft.open(text.opens)
     who = f"{say_name(text.role)} " if text.role else ""
@@ -234,9 +242,31 @@ def _say_text(draft: Draft, text: Text, *, is_heard: bool) -> None:
     named = f" {say_name(text.name)}" if text.name else ""
     draft.say(f"{who}{says}{named}")
     if text.path is not None:
-        draft.say(" with " if text.kind == "call" else " " if says else "").carry(text.path, is_heard=is_heard)
+        draft.say(" with " if text.kind == "call" else " " if says else "")
+        if is_repeated:
+            draft.quote(text.data if isinstance(text.data, str) else write(text.data), text.path)
+        else:
+            draft.carry(text.path, is_heard=is_heard)
+            if is_given:
+                _say_values(draft, text.data, text.path, is_heard=is_heard)
     elif text.kind == "response":
         draft.say(" nothing")
+
+
+def _say_values(draft: Draft, given: Any, path: Path, *, is_heard: bool) -> None:
+    """Say which members of an object, or of a text that is one in JSON, speak a dialect, and what they say in it."""
+    written = given if isinstance(given, str) else write(given)
+    try:
+        held = load_whole(written, RULES).data if written.lstrip()[:1] == "{" else None
+    except JsonError:
+        return
+    if not isinstance(held, dict) or is_spoken(written):
+        return
+    for name, at, value in list_values(held, path):
+        if isinstance(value, str) and is_spoken(value):
+            if isinstance(given, str) and path not in draft.opened:
+                draft.open(path)
+            draft.say(f", where {name} is ", at).carry(at, is_heard=is_heard)
 
 
 def _note_ids(draft: Draft, span: Span) -> None:

@@ -56,6 +56,7 @@ class Text(NamedTuple):
     Attributes:
         name: of what is called.
         opens: the path of the text of JSON in which it stands, if it stands in one.
+        data: what stands there.
     """
 
     role: str | None
@@ -63,6 +64,7 @@ class Text(NamedTuple):
     path: Path | None
     name: str | None = None
     opens: Path | None = None
+    data: Any = None
 
 
 class Texts(NamedTuple):
@@ -71,6 +73,11 @@ class Texts(NamedTuple):
     instructions: list[Text]
     given: list[Text]
     back: list[Text]
+
+    def count_repeated(self) -> int:
+        """How many of the first that were given an earlier span of the trace has said or was given: all up to what the
+        model itself had answered last."""
+        return max((at for at, text in enumerate(self.given, start=1) if text.role == "assistant"), default=0)
 
 
 def gather_texts(span: Span) -> Texts:
@@ -132,17 +139,20 @@ def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> It
     for _, parts in sorted(numbered.items()):
         role = next((found.text for kind, found in parts if kind == "role"), None)
         called = [found.text for kind, found in parts if kind == "name"]
-        yield from (Text(role, "text", found.path) for kind, found in parts if kind == "text" and found.text)
-        given = [found.path for kind, found in parts if kind == "arguments" and found.text]
+        yield from (
+            Text(role, "text", found.path, data=found.data) for kind, found in parts if kind == "text" and found.text
+        )
+        given = [found for kind, found in parts if kind == "arguments" and found.text]
         for index, tool in enumerate(called):
-            yield Text(role, "call", given[index] if index < len(given) else None, tool)
+            held = given[index] if index < len(given) else Found(None, ())
+            yield Text(role, "call", held.path or None, tool, data=held.data)
 
 
 def _read_messages(found: Found) -> list[Text]:
     """The messages of a value: of a list of them, or of a text of JSON that is one; any other text is one itself."""
     if not isinstance(found.data, str):
         listed = _list_texts(found.data, found.path)
-        return listed or ([] if found.data in (None, {}, []) else [Text(None, "text", found.path)])
+        return listed or ([] if found.data in (None, {}, []) else [Text(None, "text", found.path, data=found.data)])
     if found.data.lstrip()[:1] in ("[", "{"):
         try:
             inner = load_whole(found.data, RULES).data
@@ -150,7 +160,7 @@ def _read_messages(found: Found) -> list[Text]:
             inner = None
         if listed := _list_texts(inner, found.path):
             return [text._replace(opens=found.path) for text in listed]
-    return [Text(None, "text", found.path)] if found.data else []
+    return [Text(None, "text", found.path, data=found.data)] if found.data else []
 
 
 def _list_texts(data: Any, path: Path) -> list[Text]:
@@ -174,7 +184,7 @@ def _read_message(message: dict[str, Any], path: Path) -> Iterator[Text]:
     for key in ("parts", "content"):
         held = message.get(key)
         if isinstance(held, str) and held:
-            yield Text(role, "text", (*path, key))
+            yield Text(role, "text", (*path, key), data=held)
         for at, part in enumerate(held if isinstance(held, list) else ()):
             if isinstance(part, dict):
                 yield from _read_part(part, (*path, key, at), role)
@@ -190,12 +200,12 @@ def _read_part(part: dict[str, Any], path: Path, role: str | None) -> Iterator[T
         yield from _read_call(part, path, role)
     elif kind == "tool_call_response":
         key = next((key for key in ("response", "result", "content") if part.get(key) not in (None, "")), None)
-        yield Text(role, "response", None if key is None else (*path, key))
+        yield Text(role, "response", None if key is None else (*path, key), data=None if key is None else part[key])
     else:
         key = next((key for key in ("content", "text") if isinstance(part.get(key), str) and part[key]), None)
         is_said = key is not None and kind in ("text", "reasoning", "output_text", "input_text")
         yield (
-            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)))
+            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)), data=part[str(key)])
             if is_said
             else Text(role, "other", path, kind)
         )
@@ -204,4 +214,4 @@ def _read_part(part: dict[str, Any], path: Path, role: str | None) -> Iterator[T
 def _read_call(call: dict[str, Any], path: Path, role: str | None) -> Iterator[Text]:
     name = call.get("name")
     given = (*path, "arguments") if call.get("arguments") not in (None, "", {}) else None
-    yield Text(role, "call", given, name if isinstance(name, str) else None)
+    yield Text(role, "call", given, name if isinstance(name, str) else None, data=call.get("arguments"))

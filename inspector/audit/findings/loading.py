@@ -136,13 +136,20 @@ def _load_doubles(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message],
     workspaces = {scene.conversation.workspace_id for scene in scenes.values()}
     bearers = ordered.filter(workspace_id__in=workspaces, channel_id__in=channels, id_key__in=list(id_keys))
     found: dict[tuple[uuid.UUID, bytes], list[Seen]] = defaultdict(list)
-    for row in bearers.values_list(*COLUMNS, "id_key"):
-        message = see(row)
-        found[message.conversation, bytes(row[-1])].append(message)
-    for (conversation, _), several in found.items():
-        # The parts of one record may share its id, and conflict with nothing.
-        if len({message.record for message in several}) > 1:
-            scenes[conversation].doubles.append(several)
+    told: dict[tuple[uuid.UUID, bytes], set[str]] = defaultdict(set)
+    carried: set[tuple[uuid.UUID, bytes]] = set()
+    for row in bearers.values_list(*COLUMNS, "id_key", "carrier", "english"):
+        message, (id_key, carrier, english) = see(row), row[len(COLUMNS) :]
+        name = (message.conversation, bytes(id_key))
+        found[name].append(message)
+        told[name].add(english)
+        carried |= {name} if carrier else set()
+    for name, several in found.items():
+        # The parts of one record may share its id, and conflict with nothing; nor do texts around which others stand
+        # each time, as the spans of a trace around what they pass on.
+        is_same = name in carried and len(told[name]) == 1
+        if len({message.record for message in several}) > 1 and not is_same:
+            scenes[name[0]].doubles.append(several)
 
 
 def _load_reused(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message], suspects: Sequence[uuid.UUID]) -> None:

@@ -129,9 +129,16 @@ def _load(conversation: Conversation) -> Scene:
 def _load_doubles(scene: Scene) -> None:
     found: dict[bytes, list[Seen]] = defaultdict(list)
     rows = Message.objects.shown().filter(conversation=scene.conversation, id_key__isnull=False).order_by(*ORDER)
-    for row in rows.values_list(*COLUMNS, "id_key"):
+    carried, told = defaultdict(set), defaultdict(set)
+    for row in rows.values_list(*COLUMNS, "carrier", "english", "id_key"):
         found[bytes(row[-1])].append(see(row))
-    scene.doubles = [several for several in found.values() if len({message.record for message in several}) > 1]
+        carried[bytes(row[-1])].add(row[-3])
+        told[bytes(row[-1])].add(row[-2])
+    scene.doubles = [
+        several
+        for name, several in found.items()
+        if len({message.record for message in several}) > 1 and not (any(carried[name]) and len(told[name]) == 1)
+    ]
 
 
 def _load_reused(scene: Scene) -> None:

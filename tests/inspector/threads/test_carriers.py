@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from inspector.audit.rules.tools import ask_model, stream_turn, trace
+from inspector.audit.models import Finding
+from inspector.audit.rules.tools import ask_model, stream_turn, trace, write_span
 from inspector.search.facets import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
@@ -86,6 +87,19 @@ def test_a_call_within_a_span_or_put_together_of_pieces_is_found_by_its_tool(cas
         for tool in ("find", "book", "send", "gate")
     }
     assert found == {"find": ["otel"], "book": ["otel"], "send": ["chat", "chat"], "gate": []}
+
+
+def test_a_message_that_spans_repeat_conflicts_with_no_other(cast: Cast) -> None:
+    """What a tool is given an agent around it was given, and both spans say so: it is the same message."""
+    given = [write_span("invoke_agent", {"input.messages": CLOWL}), write_span("chat", {"input.messages": CLOWL})]
+    deliver(cast, trace(*given).encode())
+    settle_all()
+    assert Message.objects.filter(dialect="clowl", native_id="m1").count() == 2
+    assert not Finding.objects.filter(rule="conflicting-duplicate").exists()
+    changed = write_span("chat", {"input.messages": CLOWL.replace('"n":1', '"n":2')})
+    deliver(cast, trace(*given, changed).encode(), name="changed.log")
+    settle_all()
+    assert Finding.objects.filter(rule="conflicting-duplicate").exists()
 
 
 def test_its_page_shows_its_characters_and_hides_its_secret(log: Cast, client: Client) -> None:
