@@ -7,12 +7,13 @@ from typing import Any, Final, TypeVar
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, Value
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 from django.db.models.expressions import BaseExpression
 from django.db.models.sql.compiler import SQLCompiler
 from django.http import Http404
 
 T = TypeVar("T")
+Row = TypeVar("Row", bound=Model)
 
 # How many numbers there are for transactions before they begin anew.
 _CIRCLE: Final = 2**32
@@ -93,6 +94,34 @@ def find_oldest_transaction(snapshot: str = "") -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         return int(cursor.fetchone()[0])
+
+
+def go_on(
+    rows: QuerySet[Row], at: str, place: tuple[Any, Any] | None, *, is_newest_first: bool = True
+) -> QuerySet[Row]:
+    """The rows that come after a place in a list that is ordered by a time and the primary key, in no order yet.
+
+    Args:
+        rows: of the list.
+        at: the name of the time.
+        place: the time and the primary key of the last row seen; None for the whole list.
+        is_newest_first: the direction of the list.
+    """
+    if place is None:
+        return rows
+    later = "lt" if is_newest_first else "gt"
+    # Said so, an index finds the place; of the alternatives alone it would not.
+    rows = rows.filter(**{f"{at}__{later}e": place[0]})
+    return rows.filter(Q(**{f"{at}__{later}": place[0]}) | Q(**{f"pk__{later}": place[1]}))
+
+
+def take_page(
+    rows: QuerySet[Row], at: str, place: tuple[Any, Any] | None, limit: int, *, is_newest_first: bool = True
+) -> list[Row]:
+    """The first rows of `go_on`, at most so many."""
+    sign = "-" if is_newest_first else ""
+    after = go_on(rows, at, place, is_newest_first=is_newest_first)
+    return list(after.order_by(f"{sign}{at}", f"{sign}pk")[:limit])
 
 
 def or_404(found: T | None) -> T:

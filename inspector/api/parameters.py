@@ -46,13 +46,13 @@ class Parameter:
         least = {"minLength": 1} if self.is_required else {}
         return {"type": "string", **least, "maxLength": self.most_characters}
 
-    def read(self, text: str) -> Any:
-        """The value of a text.
+    def read(self, text: Any) -> Any:
+        """The value of a text; in a body it may be of another type.
 
         Raises:
             ValueError: where it cannot stand there.
         """
-        if not self.is_required <= len(text) <= self.most_characters:
+        if not isinstance(text, str) or not self.is_required <= len(text) <= self.most_characters:
             raise ValueError
         return text
 

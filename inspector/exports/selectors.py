@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from inspector.accounts.models import Workspace
 from inspector.audit.models.findings import Finding
 from inspector.intake.models import Job
+from inspector.lookups import take_page
 from inspector.search.selectors import fetch
 
 from .listing import find_messages
@@ -32,10 +33,7 @@ def list_exports(
         before: (asked_at, id) of the last one seen.
     """
     rows = Export.objects.filter(workspace=workspace)
-    if before:
-        at, export_id = before
-        rows = rows.filter(Q(asked_at__lt=at) | Q(asked_at=at, pk__lt=export_id))
-    return list(rows.order_by("-asked_at", "-id")[:limit])
+    return take_page(rows, "asked_at", before, limit)
 
 
 def find_export(*, workspace: Workspace, export_id: uuid.UUID) -> Export | None:

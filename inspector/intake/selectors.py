@@ -11,10 +11,11 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Final
 
-from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum
+from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, QuerySet, Sum
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace
+from inspector.lookups import take_page
 
 from .models import DeadLetter, Delivery, Door, Job, Record, Scaffold, Sighting, Withdrawal
 from .sealed import clear_length
@@ -44,10 +45,7 @@ def list_deliveries(
         rows = rows.filter(channel=channel)
     if state:
         rows = rows.filter(state=state)
-    if before:
-        received_at, delivery_id = before
-        rows = rows.filter(Q(received_at__lt=received_at) | Q(received_at=received_at, pk__lt=delivery_id))
-    return list(rows.order_by("-received_at", "-id")[:limit])
+    return take_page(rows, "received_at", before, limit)
 
 
 def sum_deliveries(*, workspace: Workspace) -> QuerySet[Any, Any]:
@@ -234,10 +232,7 @@ def list_letters(
     rows = _open_letters(workspace).select_related("delivery", "sighting", "asked_by")
     if delivery:
         rows = rows.filter(delivery=delivery)
-    if before:
-        created_at, letter_id = before
-        rows = rows.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=letter_id))
-    return list(rows.order_by("-created_at", "-id")[:limit])
+    return take_page(rows, "created_at", before, limit)
 
 
 def count_letters(*, workspace: Workspace) -> int:

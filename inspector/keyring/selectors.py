@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, QuerySet
 
 from inspector.accounts.models import Workspace
+from inspector.lookups import take_page
 
 from .models import EscrowedKey, KeyEvent, PeriodKey
 
@@ -53,7 +54,4 @@ def list_events(
         before: (at, id) of the last one seen.
     """
     rows = KeyEvent.objects.select_related("by").filter(workspace=workspace)
-    if before:
-        at, event_id = before
-        rows = rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=event_id))
-    return list(rows.order_by("-at", "-id")[:limit])
+    return take_page(rows, "at", before, limit)

@@ -9,10 +9,11 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.lookups import IsNull
 
 from inspector.accounts.models import Workspace
+from inspector.lookups import go_on
 from inspector.threads.models import Trace
 from inspector.threads.placing.keys import RANDOM
 
-from .selectors import Found, Place, fetch, go_on, narrow, search_back
+from .selectors import Found, Place, fetch, narrow, search_back
 
 AT_ONCE_MS: Final = 700
 # As `find_traces_of` has it: an id that is random by its form is in the trace across channels, any other in that of its

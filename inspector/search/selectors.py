@@ -21,7 +21,7 @@ from django.db import OperationalError, connection, models, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
-from inspector.lookups import IsAny
+from inspector.lookups import IsAny, go_on
 from inspector.threads.models import Message, MessageQuerySet
 from inspector.threads.rendering.terms import SAMPLED
 
@@ -202,15 +202,6 @@ def search_back(
     if place is None or place == before:
         raise SlowQueryError("the search takes too long: make it narrower, by time or by agent")
     return Found(found, place)
-
-
-def go_on(rows: models.QuerySet[Row], at: str, place: Place | None) -> models.QuerySet[Row]:
-    """The rows that come after a place in a list that is ordered by a time, newest first, and the primary key."""
-    if place is None:
-        return rows
-    # Said so, an index finds the place; of the alternatives alone it would not.
-    rows = rows.filter(models.Q(**{f"{at}__lte": place[0]}))
-    return rows.filter(models.Q(**{f"{at}__lt": place[0]}) | models.Q(pk__lt=place[1]))
 
 
 def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[Any] | None:

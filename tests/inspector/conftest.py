@@ -19,6 +19,9 @@ from inspector.accounts.sessions import BACKEND
 from inspector.intake import jobs as job_rows
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
+from inspector.lookups import or_404
+from inspector.threads.messages import find_message
+from inspector.threads.models import Message
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
 from tests.lanes import begin_with
@@ -80,6 +83,21 @@ def sign_in() -> Callable[[Membership], Client]:
         return client
 
     return enter
+
+
+@pytest.fixture
+def auditor(cast: Cast, sign_in: Callable[..., Client]) -> Client:
+    return sign_in(cast.auditor)
+
+
+@pytest.fixture
+def viewer(cast: Cast, sign_in: Callable[..., Client]) -> Client:
+    return sign_in(cast.viewer)
+
+
+@pytest.fixture
+def owner(cast: Cast, sign_in: Callable[..., Client]) -> Client:
+    return sign_in(cast.owner)
 
 
 @pytest.fixture
@@ -169,3 +187,10 @@ def settle_all(*, is_examined: bool = True) -> None:
             break
     left = list(jobs.exclude(state=Job.State.DONE).values_list("kind", "state", "failure"))
     assert not left
+
+
+def deliver_one(cast: Cast, wire: str) -> Message:
+    """The message of this wire, taken in and processed, as a page finds it."""
+    deliver(cast, wire.encode() + b"\n")
+    settle_all()
+    return or_404(find_message(workspace=cast.workspace, message_id=Message.objects.get().pk))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 
 from inspector.accounts.models import Workspace
+from inspector.lookups import take_page
 from inspector.threads.models import Conversation, Message
 
 from ..models.comments import Comment, CommentTurn
@@ -128,12 +129,9 @@ def list_comments(
         rows = rows.filter(state=state)
     if conversation is not None:
         rows = rows.filter(select_here(conversation))
-    if after is not None:
-        at, pk = after
-        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
     replies = Count("turns", filter=Q(turns__kind=CommentTurn.Kind.REPLY))
     rows = rows.select_related("author").annotate(replies=replies)
-    return list(rows.order_by("-created_at", "-pk")[:limit])
+    return take_page(rows, "created_at", after, limit)
 
 
 def find_comment(*, workspace: Workspace, comment_id: uuid.UUID) -> Comment | None:

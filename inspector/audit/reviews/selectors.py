@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, 
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Channel, User, Workspace
-from inspector.lookups import WrittenSince
+from inspector.lookups import WrittenSince, take_page
 from inspector.threads.models import Conversation
 
 from ..comments.discussions import select_here
@@ -94,11 +94,7 @@ def walk_queues(
 ) -> list[QueueCount]:
     """The same in the order in which they were made, where none moves; `after` is (created_at, id) of the last one."""
     rows, items = _narrow(workspace, is_stale, channel)
-    rows = rows.filter(within)
-    if after is not None:
-        at, pk = after
-        rows = rows.filter(Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk))
-    return _count(items, list(rows.order_by("created_at", "pk")[:limit]))
+    return _count(items, take_page(rows.filter(within), "created_at", after, limit, is_newest_first=False))
 
 
 def _narrow(
@@ -235,16 +231,9 @@ def list_items(
         rows = rows.filter(state__in=[show] if show in (SECOND, DISPUTED) else OPEN_STATES)
     if show == MINE:
         rows = rows.filter(Q(holder=reader) | Q(has_spoken=True))
-    if after is not None:
-        at, pk = after
-        if is_by_id:
-            rows = rows.filter(pk__gt=pk)
-        elif is_ended:
-            rows = rows.filter(Q(ended_at__lt=at) | Q(ended_at=at, pk__lt=pk))
-        else:
-            rows = rows.filter(Q(added_at__gt=at) | Q(added_at=at, pk__gt=pk))
-    order = ("pk",) if is_by_id else ("-ended_at", "-pk") if is_ended else ("added_at", "pk")
-    return list(rows.order_by(*order)[:limit])
+    at = "pk" if is_by_id else "ended_at" if is_ended else "added_at"
+    place = (after[1], after[1]) if after and is_by_id else after
+    return take_page(rows, at, place, limit, is_newest_first=is_ended and not is_by_id)
 
 
 def find_item(*, workspace: Workspace, item_id: uuid.UUID) -> ReviewItem | None:

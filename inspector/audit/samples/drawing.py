@@ -26,6 +26,7 @@ from django.db.models import Q
 from dialects import title_of
 from inspector.accounts.models import Membership, Workspace
 from inspector.intake.text import make_storable
+from inspector.lookups import take_page
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
@@ -274,10 +275,7 @@ def list_samples(
 ) -> list[AuditSample]:
     """The samples of a workspace, newest first, by keyset, each with its queue and who drew it."""
     rows: Any = AuditSample.objects.filter(workspace=workspace).select_related("queue", "made_by")
-    if after is not None:
-        at, pk = after
-        rows = rows.filter(Q(made_at__lt=at) | Q(made_at=at, pk__lt=pk))
-    return list(rows.order_by("-made_at", "-pk")[:limit])
+    return take_page(rows, "made_at", after, limit)
 
 
 def find_sample(*, workspace: Workspace, sample_id: uuid.UUID) -> AuditSample | None:

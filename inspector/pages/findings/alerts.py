@@ -7,7 +7,6 @@ from typing import Any, Final
 from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,6 +16,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.alerts.outbox import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
 from inspector.audit.models.alerts import Alert, Webhook
 from inspector.audit.rules import RULES
+from inspector.lookups import take_page
 from inspector.threads.models import Message
 
 from ..shell import (
@@ -120,10 +120,7 @@ def _answer(
     webhook = find_webhook(workspace_id=workspace.pk)
     rows = Alert.objects.select_related("finding").filter(workspace=workspace)
     place = read_place(request, membership) if request.method == "GET" else None
-    if place is not None:
-        at, pk = place
-        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, pk__lt=pk))
-    alerts, last = cut_page(rows.order_by("-created_at", "-id")[: PAGE_ALERTS + 1], PAGE_ALERTS)
+    alerts, last = cut_page(take_page(rows, "created_at", place, PAGE_ALERTS + 1), PAGE_ALERTS)
     context = {
         "webhook": _describe_webhook(webhook, membership) if webhook else None,
         "form": (form or _make_form(webhook)) if membership.is_owner else None,

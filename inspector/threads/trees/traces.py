@@ -13,7 +13,7 @@ from django.db.models import Case, JSONField, OuterRef, Q, QuerySet, Subquery, W
 from django.db.models.functions import Coalesce, JSONObject, Left
 
 from inspector.accounts.models import Workspace
-from inspector.lookups import IsAny
+from inspector.lookups import IsAny, go_on
 
 from ..agents.names import select_naming
 from ..models import Conversation, Message, Trace
@@ -37,10 +37,7 @@ def select_traces(
 ) -> QuerySet[Trace]:
     """What `filter_traces` gives, latest activity first, by keyset; `before` is (last_at, id) of the last one seen."""
     rows = filter_traces(workspace=workspace, **filters)
-    if before:
-        last_at, trace_id = before
-        rows = rows.filter(Q(last_at__lt=last_at) | Q(last_at=last_at, pk__lt=trace_id))
-    return rows.order_by("-last_at", "-id")
+    return go_on(rows, "last_at", before).order_by("-last_at", "-id")
 
 
 def filter_traces(*, workspace: Workspace, dialect: str = "", agent: str = "", state: str = "") -> QuerySet[Trace]:

@@ -14,10 +14,9 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.comments.services import reply, withdraw, write_comment
 from inspector.audit.models.comments import Comment
 from inspector.intake.services import withdraw_delivery
-from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver_one, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -30,11 +29,7 @@ LIST = "/api/v1/comments"
 
 @pytest.fixture
 def message(cast: Cast) -> Message:
-    deliver(cast, WIRE.encode() + b"\n")
-    settle_all()
-    found = find_message(workspace=cast.workspace, message_id=Message.objects.get().pk)
-    assert found is not None
-    return found
+    return deliver_one(cast, WIRE)
 
 
 def enter(cast: Cast, who: Any, *scopes: str) -> Client:

@@ -15,7 +15,7 @@ from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, deliver_one, settle_all
 
 pytestmark = pytest.mark.django_db
 
@@ -27,11 +27,7 @@ WIRE = (
 
 @pytest.fixture
 def message(cast: Cast) -> Message:
-    deliver(cast, WIRE.encode() + b"\n")
-    settle_all()
-    found = find_message(workspace=cast.workspace, message_id=Message.objects.get().pk)
-    assert found is not None
-    return found
+    return deliver_one(cast, WIRE)
 
 
 def write(cast: Cast, message: Message, piece: str = "a😀", words: str = "Who is this?") -> Comment:

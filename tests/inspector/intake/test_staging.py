@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import zipfile
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,19 +20,12 @@ from inspector.pages.deliveries.foretelling import Foretold, foretell
 from inspector.threads.models import Conversation, Message
 
 from ..conftest import Cast, deliver, settle_all
+from .test_containers import make_zip
 
 pytestmark = pytest.mark.django_db
 
 LOG = b"".join(f"2026-01-01T00:00:{number:02} oscar: all is well {number}\n".encode() for number in range(30))
 DIALOGUE = b"All is well.\nIs it?\nIt is.\n"
-
-
-def make_zip(*files: tuple[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files:
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 def stage(cast: Cast, data: bytes, name: str = "a.log", **choices: Any) -> list[Delivery]:

@@ -26,6 +26,7 @@ from inspector.intake.services import open_delivery, take_file, take_stream
 from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all
+from .test_containers import make_zip
 
 pytestmark = pytest.mark.django_db
 
@@ -37,14 +38,6 @@ FOLDS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "zstd": lambda data: zstandard.ZstdCompressor().compress(data),
 }
-
-
-def make_zip(*files: tuple[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files:
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 def upload(cast: Cast, data: bytes, name: str = "a.log") -> list[Delivery]:

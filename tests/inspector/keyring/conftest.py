@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.test import Client
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.spellings import read_keys
@@ -77,18 +75,3 @@ def add(cast: Cast, data: bytes = KEY_FILE, *, label: str = "", **said: Any) -> 
     (key,), _ = escrow_keys(membership=cast.owner, keys=keys, label=label)
     settle_all()
     return key
-
-
-@pytest.fixture
-def owner(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.owner)
-
-
-@pytest.fixture
-def auditor(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.auditor)
-
-
-@pytest.fixture
-def viewer(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.viewer)

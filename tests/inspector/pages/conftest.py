@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from django.test import Client
 
 from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation
@@ -30,21 +27,6 @@ def story(cast: Cast) -> Delivery:
     settle_all()
     delivery.refresh_from_db()
     return delivery
-
-
-@pytest.fixture
-def auditor(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.auditor)
-
-
-@pytest.fixture
-def viewer(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.viewer)
-
-
-@pytest.fixture
-def owner(cast: Cast, sign_in: Callable[..., Client]) -> Client:
-    return sign_in(cast.owner)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from inspector.audit.models.comments import Comment
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver_one, settle_all
 from tests.inspector.keyring import conftest as keyring
 
 pytestmark = pytest.mark.django_db
@@ -29,11 +29,7 @@ COMMENTS = reverse("pages:comments", args=["acme"])
 
 @pytest.fixture
 def message(cast: Cast) -> Message:
-    deliver(cast, WIRE.encode() + b"\n")
-    settle_all()
-    found = find_message(workspace=cast.workspace, message_id=Message.objects.get().pk)
-    assert found is not None
-    return found
+    return deliver_one(cast, WIRE)
 
 
 def page_of(message: Message, query: str = "") -> str:
