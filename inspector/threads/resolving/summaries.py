@@ -142,18 +142,19 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
         gravest=[place for _, place in grave[:MAX_GRAVE]],
         hidden=hidden,
     )
-    return uuid.UUID(hex=subject) if subject else None, (
-        elements.seal(),
-        list(agents),
+    added_up = {
+        "settled_digest": elements.seal(),
+        "agents": list(agents),
         # The commonest first, and of as many messages the one that was spoken first.
-        sorted(dialects, key=lambda name: -dialects[name]),
-        sum(each.count for each in every),
-        len(set(chain.from_iterable(each.missing for each in every))),
-        max(severities, default=0),
-        make_storable(msgspec.json.encode(tally).decode()),
-        None if first_at is None else read_instant(first_at),
-        None if last_at is None else read_instant(last_at),
-    )
+        "dialects": sorted(dialects, key=lambda name: -dialects[name]),
+        "message_count": sum(each.count for each in every),
+        "missing_count": len(set(chain.from_iterable(each.missing for each in every))),
+        "severity": max(severities, default=0),
+        "tally": make_storable(msgspec.json.encode(tally).decode()),
+        "first_at": None if first_at is None else read_instant(first_at),
+        "last_at": None if last_at is None else read_instant(last_at),
+    }
+    return uuid.UUID(hex=subject) if subject else None, tuple(added_up[name] for name in ADDED_UP)
 
 
 @dataclass(frozen=True, slots=True)
