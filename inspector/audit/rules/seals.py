@@ -58,7 +58,7 @@ _DOWN: Final = (
 
 
 def _say_elsewhere(*lines: tuple[str, str]) -> str:
-    return say(*lines).replace('"conversation": "c"', '"conversation": "d"')
+    return say(*((*line, 1.0) for line in lines)).replace('"conversation": "c"', '"conversation": "d"')
 
 
 def _find_plaintext(scene: Scene) -> Iterator[Hit]:
