@@ -31,11 +31,11 @@ from dialects import (
 )
 from dialects import Message as Told
 from inspector.accounts.models import Workspace
+from inspector.browsing.changed_keys import KEYED, ChangedKey, find_changed_keys
 from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
 from inspector.lookups import HasAnyBit
-from inspector.threads.agents.keys import KEYED, ChangedKey, find_changed_keys
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers

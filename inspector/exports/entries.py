@@ -13,10 +13,10 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
+from inspector.browsing.changed_keys import KEYED
 from inspector.browsing.transcripts import REUSING, add_cautions, find_conflicts
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
-from inspector.threads.agents.keys import KEYED
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.places import Places

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 from django.db import transaction
 from django.db.models import Q
 
+from inspector.browsing.changed_keys import find_changed_keys, find_next_shown
 from inspector.browsing.transcripts import say_changed_key
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.lookups import IsAny
-from inspector.threads.agents.keys import find_changed_keys, find_next_shown
 from inspector.threads.inserting.marking import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
 from inspector.threads.rendering.dependencies import DECODER_VERSION

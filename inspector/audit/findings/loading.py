@@ -38,10 +38,10 @@ from django.db.models import (
 
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
+from inspector.browsing.changed_keys import KEYED, find_changed_keys
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
-from inspector.threads.agents.keys import KEYED, find_changed_keys
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE

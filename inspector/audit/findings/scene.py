@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from inspector.threads.agents.keys import ChangedKey
+from inspector.browsing.changed_keys import ChangedKey
 from inspector.threads.models import Conversation
 from inspector.tokens import MARKS
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.urls import reverse
 
 from dialects import say_name, title_of
-from inspector.threads.agents.keys import ChangedKey
+from inspector.browsing.changed_keys import ChangedKey
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings

@@ -24,9 +24,9 @@ from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
 from inspector.intake.text import make_storable
+from inspector.multiset import Multiset, read_multiset
 
 from ..models import Conversation, Message, Task
-from ..multiset import Multiset, read_multiset
 from ..placing.citations import count_bearers
 from ..placing.nodes import StoredNode
 from ..placing.places import read_instant

@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from inspector.multiset import Multiset, read_multiset
+
 from ..models import Conversation
-from ..multiset import Multiset, read_multiset
 from ..placing.citations import SEVERAL
 from ..placing.links import read_links
 from ..placing.places import count_microseconds, read_instant

@@ -41,9 +41,9 @@ from inspector.audit.findings.loading import (
     see_all,
 )
 from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
+from inspector.browsing.changed_keys import ChangedKey
 from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
-from inspector.threads.agents.keys import ChangedKey
 from inspector.threads.models import Conversation, Declaration, Message, Task
 from inspector.threads.placing.citations import find_reuse
 from inspector.threads.rendering import terms

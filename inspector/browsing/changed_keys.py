@@ -11,10 +11,9 @@ from django.db import connection
 
 from dialects import all_dialects
 from inspector.lookups import HasAnyBit
-
-from ..models import Conversation, Message
-from ..models.agents import make_agent_id
-from ..rendering.rule_flags import FLAGGED, OF_KEYS, RuleFlag
+from inspector.threads.models import Conversation, Message
+from inspector.threads.models.agents import make_agent_id
+from inspector.threads.rendering.rule_flags import FLAGGED, OF_KEYS, RuleFlag
 
 # The dialects in which an agent shows keys.
 KEYED: Final = frozenset(each.slug for each in all_dialects() if each.key_names)
