@@ -1,4 +1,4 @@
-"""P18, R6, R14, R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
+"""P18, R6, R14 to R16, R18 and R19 of the goals: what the tests that prove them tried, and how often it came out wrong.
 
 Each of these tests says both by itself, in properties of pytest's report: under `failures` how often what must never
 happen did, and under words of its own what was tried. They run here in a process of their own; a row adds up what
@@ -55,6 +55,14 @@ PROOFS = (
             f"{_LEDGER}/test_merkle.py::test_pymerkle_has_the_same_roots_and_paths[2000]",
             f"{_LEDGER}/test_merkle.py::test_no_proof_holds_with_a_bit_turned[100000]",
             f"{_LEDGER}/test_notes.py::test_no_checkpoint_is_signed_with_any_bit_turned",
+        ),
+    ),
+    Proof(
+        Goal("R15", "tamperings of a superuser of which not the first bad entry was named", 0, 0, True),
+        (
+            f"{_LEDGER}/test_ledger.py::test_whoever_tampers_is_named_by_the_first_bad_entry",
+            f"{_LEDGER}/test_ledger.py::test_a_swapped_verdict_is_named",
+            f"{_LEDGER}/test_ledger.py::test_a_rolled_back_ledger_is_named",
         ),
     ),
     Proof(

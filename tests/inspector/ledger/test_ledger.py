@@ -193,24 +193,31 @@ def change_and_hash_anew(cast: Cast, cursor: Any) -> tuple[int, str]:
     return 0, "the exported checkpoint"
 
 
+def note_tampering(record_property: Callable[[str, object], None], told: list[int | None], index: int) -> None:
+    """What `bench.proofs` prints."""
+    record_property("tamperings", 1)
+    record_property("failures", int(told[:1] != [index]))
+
+
 TAMPERINGS = [edit_record, delete_row, delete_entry, insert_entry, reorder, cut_and_hash_anew, change_and_hash_anew]
 
 
 @pytest.mark.parametrize("tamper", TAMPERINGS)
 def test_whoever_tampers_is_named_by_the_first_bad_entry(
-    filled: Cast, tamper: Callable[[Cast, Any], tuple[int, str]]
+    filled: Cast, tamper: Callable[[Cast, Any], tuple[int, str]], record_property: Callable[[str, object], None]
 ) -> None:
     """R15, with the checkpoint that somebody kept."""
     exported = get_exported(filled)
     with as_superuser() as cursor:
         index, words = tamper(filled, cursor)
     found = verify_ledger(filled.workspace.pk, exported=[exported])
+    note_tampering(record_property, [fault.index for fault in found.faults], index)
     assert not found.holds
     assert found.faults[0].index == index, [str(fault) for fault in found.faults]
     assert words in " ".join(fault.text for fault in found.faults if fault.index == index)
 
 
-def test_a_swapped_verdict_is_named(filled: Cast) -> None:
+def test_a_swapped_verdict_is_named(filled: Cast, record_property: Callable[[str, object], None]) -> None:
     conversation = Conversation.objects.get(workspace=filled.workspace)
     review = give_verdict(
         membership=filled.auditor,
@@ -222,12 +229,14 @@ def test_a_swapped_verdict_is_named(filled: Cast) -> None:
     enter_new(at_once=True)
     assert verify_ledger(filled.workspace.pk).holds
     Review.objects.filter(pk=review.pk).update(verdict=Review.Verdict.FINE)
-    (fault,) = verify_ledger(filled.workspace.pk).faults
-    assert (fault.index, fault.kind) == (find_index("verdict", review.pk), "verdict")
+    faults, index = verify_ledger(filled.workspace.pk).faults, find_index("verdict", review.pk)
+    note_tampering(record_property, [fault.index for fault in faults], index)
+    (fault,) = faults
+    assert (fault.index, fault.kind) == (index, "verdict")
     assert "was changed" in fault.text
 
 
-def test_a_rolled_back_ledger_is_named(filled: Cast) -> None:
+def test_a_rolled_back_ledger_is_named(filled: Cast, record_property: Callable[[str, object], None]) -> None:
     """A backup that is older than a checkpoint which somebody kept."""
     older = LedgerEntry.objects.filter(workspace=filled.workspace).count()
     deliver(filled, write_log(3, first=200))
@@ -241,6 +250,7 @@ def test_a_rolled_back_ledger_is_named(filled: Cast) -> None:
         )
     assert verify_ledger(filled.workspace.pk).holds
     found = verify_ledger(filled.workspace.pk, exported=[exported])
+    note_tampering(record_property, [fault.index for fault in found.faults], older)
     assert found.faults[0].index == older
     assert "cut or rolled back" in found.faults[0].text
 

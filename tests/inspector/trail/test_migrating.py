@@ -41,7 +41,7 @@ BEFORE_RELEASE = {
     *("threads.0026_trace_changes", "threads.0028_tasks_again", "threads.0032_trees_walked"),
     *("threads.0035_fewer_checks_and_indexes", "threads.0037_packed_bodies", "threads.0038_exchanges_alone"),
     *("threads.0016_worst_first", "threads.0017_moments", "threads.0039_fewer_columns_and_indexes"),
-    "trail.0002_searched_names",
+    *("trail.0002_searched_names", "trail.0003_done_since"),
 }
 # Their code makes a function of the database, and touches no row.
 WITHOUT_ROWS = {"retention.0002_erase_buried", "retention.0003_erase_periods"}
@@ -167,6 +167,7 @@ def test_what_a_table_of_a_million_rows_cannot_take_is_seen(statement: str, foun
     assert find_heavy(['CREATE TABLE "t" ("b" integer)', statement]) == set()
 
 
+@pytest.mark.long(seconds=40)
 def test_no_migration_holds_up_a_table_of_a_million_rows() -> None:
     graph = MigrationLoader(connection).graph
     nodes = dict.fromkeys(node for leaf in sorted(graph.leaf_nodes()) for node in graph.forwards_plan(leaf))
