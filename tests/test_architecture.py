@@ -54,6 +54,7 @@ BESIDE = {
     "leaving",
     "lookups",
     "memory",
+    "multiset",
     "ranges",
     "schema",
     "secret",
