@@ -30,11 +30,9 @@ from inspector.intake.models import Job
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
-from tests.inspector.pages.conftest import auditor, viewer
 
 from .conftest import ask, make, read
 
-__all__ = ["auditor", "viewer"]
 pytestmark = pytest.mark.django_db
 
 TOKEN = "hunter2-hunter2"

@@ -17,12 +17,10 @@ from inspector.audit.samples.drawing import draw_sample, list_drawn
 from inspector.exports import making
 from inspector.exports.models import Export
 from tests.inspector.conftest import Cast, deliver, settle_all
-from tests.inspector.pages.conftest import auditor
 
 from .conftest import ask, make, read
 from .test_reports import _Tags, say
 
-__all__ = ["auditor"]
 pytestmark = pytest.mark.django_db
 
 

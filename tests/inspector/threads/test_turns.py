@@ -85,7 +85,7 @@ def test_settling_has_its_share_while_there_is_more_to_read(cast: Cast, monkeypa
     turns = pipeline.Turns()
     taken = []
     for _ in range(100):
-        job = turns.claim([Job.Kind.INGEST, Job.Kind.SETTLE])
+        job = turns.claim([Job.Kind.INGEST, Job.Kind.SETTLE], together={})
         assert job is not None
         taken.append(job.kind)
         clock[0] += 1.0
