@@ -38,7 +38,7 @@ FLAGS = [
 
 
 # How long something may take to show: patience with a busy machine, and no measure of the product.
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
