@@ -71,7 +71,7 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, detect, get_dialect, title_of, version_of
+from ._registry import all_dialects, detect, get_dialect, list_installed, title_of, version_of
 from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
@@ -145,6 +145,7 @@ __all__ = [
     "find_meant",
     "get_dialect",
     "identify",
+    "list_installed",
     "make_visible",
     "messages_of",
     "name_message",

@@ -29,7 +29,7 @@ def all_dialects() -> tuple[Dialect, ...]:
         if not module.name.startswith("_"):
             declared = getattr(import_module(f"{package}.{module.name}"), "DIALECT", None)
             found[module.name] = _check(declared, module.name, f"{package}.{module.name}")
-    for point in _list_installed():
+    for point in list_installed("dialects"):
         if point.name in found:
             raise RegistryError(f"{point.value} calls itself {point.name!r}, which there is already")
         found[point.name] = _check(point.load(), point.name, point.value)
@@ -44,17 +44,19 @@ def _check(declared: object, name: str, home: str) -> Dialect:
     return declared
 
 
-def _list_installed() -> list[EntryPoint]:
-    return sorted(entry_points(group="dialects"), key=lambda point: point.name)
+@cache
+def list_installed(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points that other packages have under a group, in the order of their names."""
+    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
 
 
 def version_of(group: str) -> str:
     """What tells the entry points that are installed under a group, with the versions of their packages, from others:
     a full stop and eight characters, or nothing where none is installed."""
-    said = sorted(
+    said = [
         f"{point.name} {point.dist.name if point.dist else ''} {point.dist.version if point.dist else ''}"
-        for point in entry_points(group=group)
-    )
+        for point in list_installed(group)
+    ]
     return f".{hashlib.sha256(chr(10).join(said).encode()).hexdigest()[:8]}" if said else ""
 
 

@@ -7,11 +7,10 @@ code that there is already stops the start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
 from itertools import chain
 from typing import Final
 
-from dialects import version_of
+from dialects import list_installed, version_of
 
 from . import approval, claims, decoding, grounds, meaning, placing, seals, senders, texts, tools, work
 from .rule import Hit, Rule
@@ -26,8 +25,7 @@ VERSION: Final = f"18{version_of(INSTALLED)}"
 
 def _gather() -> Mapping[str, Rule]:
     modules = (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
-    points = sorted(entry_points(group=INSTALLED), key=lambda point: point.name)
-    brought: Iterable[Iterable[Rule]] = (point.load() for point in points)
+    brought: Iterable[Iterable[Rule]] = (point.load() for point in list_installed(INSTALLED))
     found: dict[str, Rule] = {}
     for rule in chain.from_iterable(chain((module.RULES for module in modules), brought)):
         if found.setdefault(rule.code, rule) is not rule:
