@@ -71,7 +71,7 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, detect, get_dialect, list_installed, title_of, version_of
+from ._registry import all_dialects, detect, digest_installed, get_dialect, list_installed, title_of
 from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json
@@ -138,6 +138,7 @@ __all__ = [
     "decode",
     "decode_envelope",
     "detect",
+    "digest_installed",
     "enclose",
     "encode",
     "envelope_of",
@@ -165,7 +166,6 @@ __all__ = [
     "title_of",
     "to_json_type",
     "to_shallow_json",
-    "version_of",
     "warnings_of",
     "write_content",
     "write_json",

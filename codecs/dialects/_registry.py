@@ -50,7 +50,7 @@ def list_installed(group: str) -> tuple[EntryPoint, ...]:
     return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
 
 
-def version_of(group: str) -> str:
+def digest_installed(group: str) -> str:
     """What tells the entry points that are installed under a group, with the versions of their packages, from others:
     a full stop and eight characters, or nothing where none is installed."""
     said = [

@@ -70,7 +70,7 @@ def tell_lines(
         parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
         number_messages(parents.values())
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
-    wires, reused, rekeyed = _find_likeness(messages), find_reused(messages), _find_rekeyed(messages)
+    wires, reused, rekeyed = _find_likeness(messages), find_reused(messages), _tell_rekeyed(messages)
     # Where clocks differ what is answered may stand later.
     later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
     recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
@@ -141,11 +141,11 @@ def find_conflicts(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
     """What of messages contradicts others, wherever these stand: an id that is used again, a key that is another."""
     messages = list(messages)
     found = {pk: (said,) for pk, said in find_reused(messages).items()}
-    rekeyed = _find_rekeyed(messages)
+    rekeyed = _tell_rekeyed(messages)
     return {pk: " ".join((*found.get(pk, ()), *rekeyed.get(pk, ()))) for pk in found.keys() | rekeyed.keys()}
 
 
-def _find_rekeyed(messages: Sequence[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
+def _tell_rekeyed(messages: Sequence[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
     return {
         pk: tuple(f"Caution: {say_changed_key(each)}" for each in changed)
         for pk, changed in find_rekeyed(messages).items()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final
 
-from dialects import list_installed, version_of
+from dialects import digest_installed, list_installed
 
 from . import approval, claims, decoding, grounds, meaning, placing, seals, senders, texts, tools, work
 from .rule import Hit, Rule
@@ -20,7 +20,7 @@ __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
 INSTALLED: Final = "inspector.rules"
 # Raised when a rule changes what it finds: conversations are then examined again, in the background, as they are when a
 # package brings rules, or another version of them.
-VERSION: Final = f"18{version_of(INSTALLED)}"
+VERSION: Final = f"18{digest_installed(INSTALLED)}"
 
 
 def _gather() -> Mapping[str, Rule]:

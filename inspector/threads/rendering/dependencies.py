@@ -19,14 +19,14 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.db.models.functions import Length
 
-from dialects import SHAPE_VERSION, version_of
+from dialects import SHAPE_VERSION, digest_installed
 
 from ..models import Message
 from ..timeline import load_places
 
 # Raised when a decoder reads or tells what is stored otherwise than before, and another one when a package brings a
 # dialect or another version of it: the sweep then has every record read anew.
-DECODER_VERSION = f"19.{SHAPE_VERSION}{version_of('dialects')}"
+DECODER_VERSION = f"19.{SHAPE_VERSION}{digest_installed('dialects')}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.
 POSITION, SIZE = "position", "size"
