@@ -58,11 +58,12 @@ def tell_lines(
     messages: Sequence[Message],
     known: Mapping[uuid.UUID, Message] | None = None,
     bodies: Mapping[uuid.UUID, Mapping[str, Any]] | None = None,
+    rekeyed: Mapping[uuid.UUID, Sequence[ChangedKey]] | None = None,
 ) -> dict[uuid.UUID, TranscriptLine]:
     """What the transcript of their conversation says of each of these messages, by their ids; at most three statements,
     one for keys and three for what stands before them. They are in the order of time, with their numbers and bodies
     (`bodies`: those read already). `known` are all that are answered, numbered, where they are loaded; then two fewer
-    are made."""
+    are made. `rekeyed` are their changed keys, where they are found already."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
     parents = dict(known or {})
@@ -70,7 +71,8 @@ def tell_lines(
         parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
         number_messages(parents.values())
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
-    wires, reused, rekeyed = _find_likeness(messages), find_reused(messages), _tell_rekeyed(messages)
+    wires, reused = _find_likeness(messages), find_reused(messages)
+    keys = _tell_rekeyed(find_rekeyed(messages) if rekeyed is None else rekeyed)
     # Where clocks differ what is answered may stand later.
     later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
     recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
@@ -93,7 +95,7 @@ def tell_lines(
         reuse = reused.get(message.pk)
         if reuse and not any("used before" in place for place in lines[message.pk].places):
             lines[message.pk].places += (reuse,)
-        lines[message.pk].places += rekeyed.get(message.pk, ())
+        lines[message.pk].places += keys.get(message.pk, ())
     return lines
 
 
@@ -137,19 +139,19 @@ def _recall(
     return lines
 
 
-def find_conflicts(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
-    """What of messages contradicts others, wherever these stand: an id that is used again, a key that is another."""
+def find_conflicts(
+    messages: Iterable[Message], rekeyed: Mapping[uuid.UUID, Sequence[ChangedKey]] | None = None
+) -> dict[uuid.UUID, str]:
+    """What of messages contradicts others, wherever these stand: an id that is used again, a key that is another;
+    `rekeyed` are those, where they are found already."""
     messages = list(messages)
     found = {pk: (said,) for pk, said in find_reused(messages).items()}
-    rekeyed = _tell_rekeyed(messages)
-    return {pk: " ".join((*found.get(pk, ()), *rekeyed.get(pk, ()))) for pk in found.keys() | rekeyed.keys()}
+    keys = _tell_rekeyed(find_rekeyed(messages) if rekeyed is None else rekeyed)
+    return {pk: " ".join((*found.get(pk, ()), *keys.get(pk, ()))) for pk in found.keys() | keys.keys()}
 
 
-def _tell_rekeyed(messages: Sequence[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
-    return {
-        pk: tuple(f"Caution: {say_changed_key(each)}" for each in changed)
-        for pk, changed in find_rekeyed(messages).items()
-    }
+def _tell_rekeyed(rekeyed: Mapping[uuid.UUID, Sequence[ChangedKey]]) -> dict[uuid.UUID, tuple[str, ...]]:
+    return {pk: tuple(f"Caution: {say_changed_key(each)}" for each in changed) for pk, changed in rekeyed.items()}
 
 
 def find_rekeyed(messages: Iterable[Message]) -> dict[uuid.UUID, list[ChangedKey]]:

@@ -252,8 +252,10 @@ class _Builder:
         ordered = sorted(self._here.values(), key=lambda message: message.number)
         # What was opened for this reader is in no transcript.
         bodies = {row.message.pk: row.body for row in rows if row.message and row.message.pk not in disclosed.openings}
-        self._lines = tell_lines(workspace=workspace, messages=ordered, known=self._parents, bodies=bodies)
         self._rekeyed = find_rekeyed(ordered)
+        self._lines = tell_lines(
+            workspace=workspace, messages=ordered, known=self._parents, bodies=bodies, rekeyed=self._rekeyed
+        )
         self._numbers = {message.number: message for message in ordered}
         self._previous: Message | None = None
         self._told_once: set[str] = set()

@@ -205,10 +205,11 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[
     told = body["message"]
     english = read_segments(told.get("english")) or [(message.english, (), "exact")]
     # What no other note says of it: that another message bears its id, its number or its turn, or shows another key.
-    cautions = [(f" {caution}", (), "exact") for caution in find_conflicts([message]).values()]
+    rekeyed = find_rekeyed([message])
+    cautions = [(f" {caution}", (), "exact") for caution in find_conflicts([message], rekeyed).values()]
     return {
         "english": [*english, *cautions],
-        "others": link_rekeyed(find_rekeyed([message]).get(message.pk, ()), slug),
+        "others": link_rekeyed(rekeyed.get(message.pk, ()), slug),
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
