@@ -24,29 +24,34 @@ _MAX_SHOWN: Final = 2000
 # and not where somebody passes it on.
 _KINDS: Final = " ".join(f"WHEN '{name}' THEN '[\"{kind}\",'" for name, kind in OF_KEYS.items())
 _SAID: Final = """"threads_declaration" "said" JOIN "threads_message" "message" ON "message"."id" = "said"."message"
-      JOIN "threads_message" "opening" ON "opening"."record_id" = "message"."record_id" AND "opening"."part" = 1"""
+      JOIN "intake_record" "record" ON "record"."id" = "message"."record_id"
+      JOIN "threads_message" "opening" ON "opening"."record_id" = "record"."id" AND "opening"."part" = 1"""
+# Of several messages that show one key at one time the first by what it holds is named, however they came.
+_FIRST: Final = '"said"."value", "record"."identity", "message"."part"'
 _IS_OWN: Final = f"""strpos("opening"."established", CASE "said"."name" {_KINDS} ELSE '?' END) > 0
        AND NOT EXISTS (SELECT FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "message"."record_id")"""
 # The first key that each agent shows in a conversation, beside the one that it showed last in any other before: one
 # look into the index of what an agent declared.
 _CHANGED: Final = f"""
 WITH "first" AS MATERIALIZED (
-    SELECT DISTINCT ON ("said"."conversation_id", "said"."agent_id", "said"."name") "said".*, "message"."sender"
+    SELECT DISTINCT ON ("said"."conversation_id", "said"."agent_id", "said"."name") "said".*, "message"."sender",
+           "message"."part", "record"."identity"
       FROM {_SAID}
      WHERE "said"."conversation_id" = ANY(%(conversations)s) AND "said"."kind" = 'key' AND {_IS_OWN}
-     ORDER BY "said"."conversation_id", "said"."agent_id", "said"."name", "said"."at", "said"."value"
+     ORDER BY "said"."conversation_id", "said"."agent_id", "said"."name", "said"."at", {_FIRST}
 )
 SELECT "first"."conversation_id", "first"."message", "first"."dialect", "first"."sender", "first"."name",
-       "first"."value", "before"."message", "before"."value", "before"."at", "conversation"."native_id"
+       "first"."value", "before"."message", "before"."record_id", "before"."value", "before"."at",
+       "conversation"."native_id"
   FROM "first" CROSS JOIN LATERAL (
-    SELECT "said".* FROM {_SAID}
+    SELECT "said".*, "message"."record_id" FROM {_SAID}
      WHERE "said"."workspace_id" = "first"."workspace_id" AND "said"."agent_id" = "first"."agent_id"
        AND "said"."kind" = 'key' AND "said"."name" = "first"."name" AND "said"."at" < "first"."at"
        AND "said"."conversation_id" <> "first"."conversation_id" AND {_IS_OWN}
-     ORDER BY "said"."at" DESC, "said"."value" LIMIT 1
+     ORDER BY "said"."at" DESC, {_FIRST} LIMIT 1
  ) "before" JOIN "threads_conversation" "conversation" ON "conversation"."id" = "before"."conversation_id"
  WHERE "before"."value" <> "first"."value"
- ORDER BY "first"."at", "first"."message", "first"."name"
+ ORDER BY "first"."at", "first"."identity", "first"."part", "first"."name"
 """  # noqa: S608
 _NEXT: Final = f"""
 SELECT DISTINCT "next"."conversation_id"
@@ -73,6 +78,7 @@ class ChangedKey(NamedTuple):
     name: str
     value: str
     other: uuid.UUID
+    other_record: uuid.UUID
     other_value: str
     other_at: datetime
     other_conversation: str

@@ -101,11 +101,14 @@ def _ask_next_shown(conversations: Sequence[Conversation]) -> None:
     stored = Finding.objects.filter(conversation__in=following, rule=_REKEYED, holds=True)
     rows = list(stored.values_list("conversation", "text", "related"))
     full = {pk for pk, count in Counter(row[0] for row in rows).items() if count >= MAX_OF_A_RULE}
-    told = {(pk, text) for pk, text, related in rows if related}
+    told = {(pk, text, uuid.UUID(json.loads(related)[0][0])) for pk, text, related in rows if related}
     changed = find_changed_keys(following)
-    expected = {(each.conversation, make_storable(say_changed_key(each))[:MAX_TEXT_LENGTH]) for each in changed}
+    expected = {
+        (each.conversation, make_storable(say_changed_key(each))[:MAX_TEXT_LENGTH], each.other_record)
+        for each in changed
+    }
     examined = set(Examination.objects.filter(conversation__in=following).values_list("conversation", flat=True))
-    if stale := ({pk for pk, _ in told ^ expected} & examined) - full:
+    if stale := ({pk for pk, *_ in told ^ expected} & examined) - full:
         jobs.ask(kind=Job.Kind.EXAMINE, subjects=stale, workspace_id=conversations[0].workspace_id)
 
 

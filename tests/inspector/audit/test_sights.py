@@ -20,7 +20,7 @@ from inspector.audit.findings.settings import load_settings
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import clowl
-from inspector.intake.models import Delivery, Door
+from inspector.intake.models import Delivery, Door, Record
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.intake.withdrawals import take_back
 from inspector.pipeline import sweep
@@ -125,6 +125,22 @@ def test_what_an_earlier_decoder_read_is_decided_when_it_is_read_anew(cast: Cast
 def write(raw: str, conversation: str, at: str, **said: str) -> bytes:
     envelope = {"raw": raw, "conversation": conversation, "from": "ada", "at": f"2026-11-16T{at}:00Z", **said}
     return json.dumps(envelope).encode() + b"\n"
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_of_two_that_show_one_key_at_one_time_the_same_is_named_whichever_came_first(
+    cast: Cast, is_turned: bool
+) -> None:
+    """One that comes after the finding, as well."""
+    (shown, other) = RULES["key-changed"].triggers[1].splitlines(keepends=True)
+    one, two = (json.dumps(json.loads(shown) | {"note": note}).encode() + b"\n" for note in ("one", "two"))
+    for line in (two, other.encode(), one) if is_turned else (one, other.encode(), two):
+        deliver(cast, line)
+        settle_all()
+    prove(cast)
+    finding = Finding.objects.get(rule="key-changed", holds=True)
+    named = min(Record.objects.exclude(pk=finding.record_id), key=lambda record: bytes(record.identity))
+    assert list(finding.list_related()) == [(named.pk, 1)]
 
 
 def test_an_answer_is_early_where_what_it_answers_is_moved(cast: Cast) -> None:

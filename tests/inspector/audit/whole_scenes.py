@@ -238,7 +238,8 @@ def _load_rekeyed(scene: Scene) -> None:
     channel = Conversation.objects.filter(channel=scene.conversation.channel_id)
     shown: dict[tuple[uuid.UUID, str], list[Declaration]] = defaultdict(list)
     rows = Declaration.objects.filter(conversation__in=channel, kind="key").select_related("agent", "conversation")
-    for row in rows.order_by("at", "value"):
+    of = {row.pk: (bytes(row.record.identity), row.part) for row in Message.objects.select_related("record")}
+    for row in sorted(rows, key=lambda row: (row.at, row.value, of[row.message])):
         record = Message.objects.shown().filter(pk=row.message).values_list("record", flat=True).first()
         opening = Message.objects.filter(record=record, part=1).first()
         if opening and any(entry[0] == OF_KEYS[row.name] for entry in json.loads(opening.established or "[]")):
@@ -248,10 +249,11 @@ def _load_rekeyed(scene: Scene) -> None:
         others = [row for row in several if first and row.conversation != scene.conversation and row.at < first.at]
         before = next((row for row in others if row.at == others[-1].at), None)
         if first and before and before.value != first.value:
-            of = (first.message, first.dialect, first.agent.name, first.name, first.value)
-            rest = (before.message, before.value, before.at, before.conversation.native_id)
-            scene.rekeyed.append(ChangedKey(scene.conversation.pk, *of, *rest))
-    scene.rekeyed.sort(key=lambda each: (Message.objects.get(pk=each.message).order_time, each.message, each.name))
+            now = (first.message, first.dialect, first.agent.name, first.name, first.value)
+            shown_by = Message.objects.get(pk=before.message).record_id
+            rest = (before.message, shown_by, before.value, before.at, before.conversation.native_id)
+            scene.rekeyed.append(ChangedKey(scene.conversation.pk, *now, *rest))
+    scene.rekeyed.sort(key=lambda each: (Message.objects.get(pk=each.message).order_time, of[each.message], each.name))
 
 
 def _load_strangers(scene: Scene) -> None:
