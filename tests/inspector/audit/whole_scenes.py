@@ -10,6 +10,7 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
@@ -91,12 +92,25 @@ def sum_sights() -> Expression:
 ROW = ("decided", "id_key", "record__created_at", "established", "english", "body")
 
 
+class Declared(NamedTuple):
+    """A key that an agent showed, and the message that shows it."""
+
+    key: Declaration
+    message: Message
+
+    @property
+    def place(self) -> tuple[bytes, int]:
+        """Where it stands among those of one time and value."""
+        return bytes(self.message.record.identity), self.message.part
+
+
 def load_whole_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     """The scenes of these conversations, each alone."""
-    return [_load(each) for each in conversations]
+    declared = _list_declared()
+    return [_load(each, declared) for each in conversations]
 
 
-def _load(conversation: Conversation) -> Scene:
+def _load(conversation: Conversation, declared: Mapping[uuid.UUID, Sequence[Declared]]) -> Scene:
     scene = Scene(conversation)
     shown = Message.objects.shown().filter(conversation=conversation)
     ordered = shown.order_by(*ORDER)
@@ -118,7 +132,7 @@ def _load(conversation: Conversation) -> Scene:
     _load_judged(scene)
     _load_after_results(scene)
     _load_strangers(scene)
-    _load_rekeyed(scene)
+    _load_rekeyed(scene, declared[conversation.channel_id])
     scene.refused = list(see_all(ordered.filter(trial__is_refused=True))) if scene.sealed else []
     if scene.sealed or scene.pacts:
         has_content = has_term(terms.term("has", "content"))
@@ -185,9 +199,10 @@ def _load_judged(scene: Scene) -> None:
 
 def _load_after_results(scene: Scene) -> None:
     """Row by row, of everything that a tool gave back, whatever it says."""
-    rows = list(Message.objects.shown().filter(conversation=scene.conversation).order_by("place"))
+    shown = Message.objects.shown().filter(conversation=scene.conversation)
+    rows = list(shown.order_by("place"))
     by_id = {row.pk: row for row in rows}
-    seen = {row[0]: see(row) for row in Message.objects.shown().values_list(*COLUMNS)}
+    seen = {row[0]: see(row) for row in shown.values_list(*COLUMNS)}
     failures = {each.message.id: note for each in scene.noted for note in each.notes if "tool-failed" in note["code"]}
     for row in rows:
         result = Said.read_result(seen[row.pk], read_body(row.body))
@@ -233,27 +248,43 @@ def _list_known(rows: Sequence[Message], result: Message, call: Message, next_ca
             yield from (word for word in words if word.lower() in row.english.lower())
 
 
-def _load_rekeyed(scene: Scene) -> None:
-    """Of all that was declared in the channel, in its order: what each agent showed first here, and last elsewhere."""
-    channel = Conversation.objects.filter(channel=scene.conversation.channel_id)
-    shown: dict[tuple[uuid.UUID, str], list[Declaration]] = defaultdict(list)
-    rows = Declaration.objects.filter(conversation__in=channel, kind="key").select_related("agent", "conversation")
-    of = {row.pk: (bytes(row.record.identity), row.part) for row in Message.objects.select_related("record")}
-    for row in sorted(rows, key=lambda row: (row.at, row.value, of[row.message])):
-        record = Message.objects.shown().filter(pk=row.message).values_list("record", flat=True).first()
-        opening = Message.objects.filter(record=record, part=1).first()
-        if opening and any(entry[0] == OF_KEYS[row.name] for entry in json.loads(opening.established or "[]")):
-            shown[row.agent.pk, row.name].append(row)
-    for several in shown.values():
-        first = next((row for row in several if row.conversation == scene.conversation), None)
-        others = [row for row in several if first and row.conversation != scene.conversation and row.at < first.at]
-        before = next((row for row in others if row.at == others[-1].at), None)
-        if first and before and before.value != first.value:
-            now = (first.message, first.dialect, first.agent.name, first.name, first.value)
-            shown_by = Message.objects.get(pk=before.message).record_id
-            rest = (before.message, shown_by, before.value, before.at, before.conversation.native_id)
-            scene.rekeyed.append(ChangedKey(scene.conversation.pk, *now, *rest))
-    scene.rekeyed.sort(key=lambda each: (Message.objects.get(pk=each.message).order_time, of[each.message], each.name))
+def _list_declared() -> Mapping[uuid.UUID, Sequence[Declared]]:
+    """The keys that agents showed as their own, by channel, in the order in which they are compared."""
+    messages = {row.pk: row for row in Message.objects.select_related("record")}
+    shown = set(Message.objects.shown().values_list("record", flat=True))
+    openings = {row.record_id: row for row in messages.values() if row.part == 1}
+    found: dict[uuid.UUID, list[Declared]] = defaultdict(list)
+    for row in Declaration.objects.filter(kind="key").select_related("agent", "conversation"):
+        message = messages[row.message]
+        established = json.loads(openings[message.record_id].established or "[]")
+        if message.record_id in shown and any(entry[0] == OF_KEYS[row.name] for entry in established):
+            found[row.conversation.channel_id].append(Declared(row, message))
+    for several in found.values():
+        several.sort(key=lambda each: (each.key.at, each.key.value, *each.place))
+    return found
+
+
+def _load_rekeyed(scene: Scene, declared: Sequence[Declared]) -> None:
+    """Of all that was declared in the channel: what each agent showed first here, and last elsewhere."""
+    by_agent: dict[tuple[uuid.UUID, str], list[Declared]] = defaultdict(list)
+    for each in declared:
+        by_agent[each.key.agent_id, each.key.name].append(each)
+    found: list[tuple[Declared, Declared]] = []
+    for several in by_agent.values():
+        first = next((each for each in several if each.key.conversation == scene.conversation), None)
+        others = [
+            each
+            for each in several
+            if first and each.key.conversation != scene.conversation and each.key.at < first.key.at
+        ]
+        before = next((each for each in others if each.key.at == others[-1].key.at), None)
+        if first and before and before.key.value != first.key.value:
+            found.append((first, before))
+    for first, before in sorted(found, key=lambda pair: (pair[0].key.at, *pair[0].place, pair[0].key.name)):
+        key, other = first.key, before.key
+        now = (key.message, key.dialect, key.agent.name, key.name, key.value)
+        rest = (other.message, before.message.record_id, other.value, other.at, other.conversation.native_id)
+        scene.rekeyed.append(ChangedKey(scene.conversation.pk, *now, *rest))
 
 
 def _load_strangers(scene: Scene) -> None:
