@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -284,7 +285,10 @@ def test_sign_ins_at_once_stop_nobody(crowded_site: Site) -> None:
 
 
 def check_while(site: Site, crowd: list[Callable[[threading.Event], None]], seconds: float = 8) -> None:
-    """Ask for health and a page while the crowd is at work: each answer comes within a second."""
+    """Ask for health and a page while the crowd is at work: each answer comes within a second, or where the machine is
+    so busy with other things that it takes long without the crowd, within ten times that."""
+    calm = statistics.median(site.get(path)[1] for path in ("/healthz", "/sign-in/") * 4)
+    most_seconds = max(1.0, 10 * calm)
     stop = threading.Event()
     threads = [threading.Thread(target=one, args=(stop,)) for one in crowd]
     for thread in threads:
@@ -296,9 +300,9 @@ def check_while(site: Site, crowd: list[Callable[[threading.Event], None]], seco
         stop.set()
         for thread in threads:
             thread.join(60)
-    late = [one for one in asked if one[1] != 200 or one[2] > 1]
+    late = [one for one in asked if one[1] != 200 or one[2] > most_seconds]
     assert len(asked) >= 8
-    assert not late, late
+    assert not late, (calm, late)
 
 
 def iter_paths(until: float) -> Iterator[str]:
