@@ -245,7 +245,13 @@ def _load_rekeyed(scene: Scene) -> None:
             shown[row.agent.pk, row.name].append(row)
     for several in shown.values():
         first = next((row for row in several if row.conversation == scene.conversation), None)
-        others = [row for row in several if first and row.conversation != scene.conversation and row.at < first.at]
+        elsewhere = [row for row in several if row.conversation != scene.conversation]
+        # Of two keys shown at one time either is another one than the other.
+        others = [
+            row
+            for row in elsewhere
+            if first and (row.at < first.at or (row.at == first.at and row.value != first.value))
+        ]
         before = next((row for row in others if row.at == others[-1].at), None)
         if first and before and before.value != first.value:
             of = (first.message, first.dialect, first.agent.name, first.name, first.value)
