@@ -44,6 +44,8 @@ TOLD = ("notice", *GRAVE)
 ANSWERS = {"done", "failed", "received", "agrees", "refuses", "under-way"}
 # And of what is not understood: that may answer too.
 LEFT_OPEN = {*ANSWERS, UNKNOWN}
+# Whoever was asked so may answer by a statement.
+WAITS = {"asks", "question", "offers", "hands-on"}
 MAX_MESSAGES = 8
 MIN_CHARACTERS = 4
 # What the words of the shared vocabulary are on the menu of acts.
@@ -65,6 +67,8 @@ BEARS_BY_GROUP = {
     "malformed": "H", "undecoded": "H", "protocol": "H", "sequence": "ABCI", "assumption": "DHIK", "security": "EFL",
     "deprecated": "H",
 }  # fmt: skip
+# What an acknowledgement says beside that the message has come.
+ALSO_SAYS = {"agreed": "agrees", "disagreed": "refuses"}
 FOLDERS = {"clowl": "clowl", "nslip": "nslip", "lambda": "lambda_lang", "agent-lingua": "agent_lingua"}
 
 
@@ -171,6 +175,7 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
     questions, number, before = [], 0, None
     said: set[str] = set()
     ended: dict[tuple[str | None, str | None], set[str | None]] = {}
+    waiting: set[tuple[str, str]] = set()
     for truths, reading in zip(talk.truths, decode_log(talk), strict=True):
         if len(truths) != len(reading.messages):
             raise ValueError(f"{name}: {len(reading.messages)} messages are read where {len(truths)} were written")
@@ -181,6 +186,11 @@ def make_questions(name: str, talk: Talk, chance: random.Random) -> tuple[str, l
             lines.append(f"  {number}: {shown}; ?) cannot be told" if shown else f"  {number}: not asked")
             # Of what the record gives no act, the reader is told that nobody knows whether it answers.
             is_open = bool(LEFT_OPEN & {*truth.act, ACT_OF.get(message.performative or "", UNKNOWN)})
+            # No statement of Lambda names what it answers: whether the one who was asked answers by it nobody knows.
+            pairs = {(to, truth.who) for to in truth.to}
+            is_open |= talk.dialect == "lambda_lang" and "states" in truth.act and bool(pairs & waiting)
+            waiting -= pairs
+            waiting |= {(truth.who, to) for to in truth.to} if WAITS & {*truth.act} else set()
             right = {
                 "who": (letters.get(truth.who, UNKNOWN),),
                 "to": tuple(letters.get(each, each) for each in truth.to),
@@ -287,7 +297,9 @@ def make_recorded(
         act = ACT_OF.get(message.performative or "", UNKNOWN)
         is_lost = bool(message.parent_id) and not parent
         acts = (act,)
-        if act == "received" and (message.status == "cancelled" or cancelled.get(message.parent_id or "")):
+        if act == "received" and message.status in ALSO_SAYS:
+            acts = (act, ALSO_SAYS[message.status])
+        elif act == "received" and (message.status == "cancelled" or cancelled.get(message.parent_id or "")):
             # Whoever confirms that something is withdrawn also agrees to it.
             acts = (act, "agrees")
         elif act == "done" and isinstance(message.content, Mapping) and _OF_HANDSHAKES & message.content.keys():

@@ -60,6 +60,9 @@ _IN_HEAD: Final = re.compile(
 # What a template has in the place of a name.
 _BLANK: Final = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
 _ASKS: Final = frozenset({"request", "query", "propose", "delegate"})
+_STATES: Final = frozenset({"inform", "observe"})
+# What CLowl has beside a message that says so.
+_ANSWERS_NONE: Final = "it says that it answers no message (pid null)"
 _ANSWERS: Final = frozenset({"acknowledge", "done", "failure", "progress", "accept", "reject"})
 # How an answer leaves what it answers, and how that is told of an earlier one.
 _ENDS: Final = {"accept": "accepted", "done": "done", "reject": "rejected", "failure": "failed"}
@@ -89,6 +92,8 @@ class Line:
     cautions: str = ""
     remarks: str = ""
     is_answered: bool = False
+    # The numbers of the messages that may answer it.
+    perhaps: list[int] = field(default_factory=list)
     # The end that each sender who answered it gave it last, with the line that gave it.
     ends: dict[str | None, tuple[str, Line]] = field(default_factory=dict)
 
@@ -199,7 +204,7 @@ class Transcript:
         self._count = number if number is not None else self._count + 1
         line = Line(self._count, message, dialect, hash(wire))
         line.content = hash(write_content(message)) if get_dialect(dialect).numbers(message) else 0
-        line.replies = _say_answer(answer, message, self.lines) if answer else _say_unnamed(message)
+        line.replies = _say_answer(answer, line, self.lines) if answer else _say_unnamed(line, self.lines)
         answered = (answer.lines[0] if len(answer.lines) == 1 else answer.recalled) if answer else None
         reversal: tuple[str, ...] = ()
         if answered:
@@ -263,7 +268,8 @@ def _is_in_head(message: Message, text: str) -> bool:
     return text in own or _IN_HEAD.match(text) is not None
 
 
-def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[str, ...]:
+def _say_answer(answer: Answer, line: Line, lines: deque[Line]) -> tuple[str, ...]:
+    message = line.message
     names = [answer.elsewhere] if answer.elsewhere else [each.name for each in answer.lines]
     if not names:
         return (f"{_say_missing(answer.cited, answer)}.",)
@@ -271,15 +277,31 @@ def _say_answer(answer: Answer, message: Message, lines: deque[Line]) -> tuple[s
         cited = message.correlation_id
         if cited is not None and not any(bears(each.message, cited) for each in answer.lines):
             return (f"{_say_missing(cited, answer)}; judging by the sequence, perhaps to {join_words(names)}.",)
-        others = [each.name for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
+        others = [each for each in lines if _could_be_answered(each, answer, message)][-_MAX_OTHERS:]
         if others:
             # Where several wait, the latest is a guess that no reader should take for more.
-            meant = join_words([*others, *names], last="or")
-            return (f"Which message it answers cannot be told: {meant}; no answer to any of them is known.",)
+            meant = [*others, *answer.lines]
+            is_open = not any(each.perhaps for each in meant)
+            rest = "; no answer to any of them is known" if is_open else ""
+            named = join_words([each.name if is_open else _name_open(each) for each in meant], last="or")
+            _mark_perhaps(meant, line)
+            return (f"Which message it answers cannot be told: {named}{rest}.",)
         named = join_words(names, last="or")
         return (f"Judging by the sequence, in reply to {named}; the message itself does not say so.",)
     doubt = "" if len(names) == 1 else "; which of them is unknown"
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
+
+
+def _name_open(line: Line) -> str:
+    """A message that waits, with what may have answered it: `message 1 (kim's question; perhaps answered by message
+    2)`."""
+    numbers = join_words([str(number) for number in line.perhaps], last="or")
+    return f"{line.name[:-1]}; {f'perhaps answered by message {numbers}' if numbers else 'no answer to it is known'})"
+
+
+def _mark_perhaps(asked: Iterable[Line], line: Line) -> None:
+    for each in asked:
+        each.perhaps.append(line.number)
 
 
 def _say_missing(cited: str, answer: Answer) -> str:
@@ -299,15 +321,36 @@ def _could_be_answered(line: Line, answer: Answer, message: Message) -> bool:
     )
 
 
+def _may_be_answered(line: Line, message: Message) -> bool:
+    """Whether a statement reads like the answer to this line: of the one who was asked, to the one who asked."""
+    asked = line.message
+    return (
+        asked.performative in _ASKS
+        and not (line.is_answered or line.perhaps)
+        and message.sender in asked.receivers
+        and asked.sender in message.receivers
+        and asked.task_id == message.task_id
+    )
+
+
 def bears(message: Message, handle: str) -> bool:
     """Whether a message bears an id, of its own, of what it acts on or of what it correlates with."""
     return handle in (message.correlation_id, message.object_id, message.message_id)
 
 
-def _say_unnamed(message: Message) -> tuple[str, ...]:
-    """That an answer names no message, where its sentence does not say so, and that one without an act may be one."""
+def _say_unnamed(line: Line, lines: deque[Line]) -> tuple[str, ...]:
+    """That an answer names no message, where its sentence does not say so, and that one without an act may be one; of
+    a statement to whoever asked its sender, once for what was asked, that it may be the answer."""
+    message = line.message
     if message.performative in (None, "unknown"):
         return ("Whether it answers a message cannot be told.",)
+    if message.performative in _STATES:
+        asked = [each for each in islice(reversed(lines), _MAX_COUNTED) if _may_be_answered(each, message)]
+        if asked and any(each.text == _ANSWERS_NONE for each in message.also):
+            return ("It says that it answers no message.",)
+        _mark_perhaps(asked, line)
+        names = join_words([each.name for each in asked[:_MAX_OTHERS][::-1]], last="or")
+        return (f"It may answer {names}; nothing says so.",) if asked else ()
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
     return () if is_said else ("It does not say which message it answers.",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
@@ -31,7 +31,7 @@ _FIRST: Final = '"said"."value", "record"."identity", "message"."part"'
 _IS_OWN: Final = f"""strpos("opening"."established", CASE "said"."name" {_KINDS} ELSE '?' END) > 0
        AND NOT EXISTS (SELECT FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "message"."record_id")"""
 # The first key that each agent shows in a conversation, beside the one that it showed last in any other before: one
-# look into the index of what an agent declared.
+# look into the index of what an agent declared. Of two keys shown at one time either is another one than the other.
 _CHANGED: Final = f"""
 WITH "first" AS MATERIALIZED (
     SELECT DISTINCT ON ("said"."conversation_id", "said"."agent_id", "said"."name") "said".*, "message"."sender",
@@ -46,7 +46,8 @@ SELECT "first"."conversation_id", "first"."message", "first"."dialect", "first".
   FROM "first" CROSS JOIN LATERAL (
     SELECT "said".*, "message"."record_id" FROM {_SAID}
      WHERE "said"."workspace_id" = "first"."workspace_id" AND "said"."agent_id" = "first"."agent_id"
-       AND "said"."kind" = 'key' AND "said"."name" = "first"."name" AND "said"."at" < "first"."at"
+       AND "said"."kind" = 'key' AND "said"."name" = "first"."name" AND "said"."at" <= "first"."at"
+       AND ("said"."at" < "first"."at" OR "said"."value" <> "first"."value")
        AND "said"."conversation_id" <> "first"."conversation_id" AND {_IS_OWN}
      ORDER BY "said"."at" DESC, {_FIRST} LIMIT 1
  ) "before" JOIN "threads_conversation" "conversation" ON "conversation"."id" = "before"."conversation_id"
@@ -85,22 +86,23 @@ class ChangedKey(NamedTuple):
 
 
 def find_changed_keys(conversation_ids: Collection[uuid.UUID]) -> list[ChangedKey]:
-    """The keys of these conversations that are others than their agents showed before in another one of the channel,
-    in the order of time; one statement."""
+    """The keys of these conversations that are others than their agents showed before, or at the same time, in another
+    one of the channel, in the order of time; one statement."""
     with connection.cursor() as cursor:
         cursor.execute(_CHANGED, {"conversations": list(conversation_ids)})
         return [ChangedKey._make(row) for row in cursor.fetchall()]
 
 
 def find_next_shown(conversations: Sequence[Conversation]) -> list[uuid.UUID]:
-    """The conversations in which agents showed a key next, after each that they showed in these, of one workspace; what
-    was withdrawn counts as well, for those are compared with others then. Two statements."""
+    """The conversations in which agents showed a key next, at the time of each that they showed in these and after it,
+    of one workspace; what was withdrawn counts as well, for those are compared with others then. Two statements."""
     heads = {each.pk: each for each in conversations}
     rows = Message.objects.filter(FLAGGED, HasAnyBit("sights", RuleFlag.AGREEING.value), dialect__in=KEYED)
     shown = rows.filter(conversation__in=list(heads)).exclude(sender="").order_by("-order_time")
     asked = {
-        (make_agent_id(heads[pk].workspace_id, heads[pk].channel_id, sender), at)
+        (make_agent_id(heads[pk].workspace_id, heads[pk].channel_id, sender), at - before)
         for pk, sender, at in shown.values_list("conversation", "sender", "order_time")[:_MAX_SHOWN]
+        for before in (timedelta(), timedelta.resolution)
     }
     if not asked:
         return []

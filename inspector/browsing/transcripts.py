@@ -36,7 +36,7 @@ from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
 from inspector.lookups import HasAnyBit
-from inspector.threads.messages import read_body
+from inspector.threads.messages import mark_noted, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
@@ -182,23 +182,24 @@ def find_reused(messages: Iterable[Message]) -> dict[uuid.UUID, str]:
     doubt = "which of the two is meant by replies is unknown"
     said = {each.pk: find_reuse(each.parent_why) for each in messages}
     found = {pk: f"Caution: {reuse}; {doubt}." for pk, reuse in said.items() if reuse}
+    for first, message in _find_doubles(messages):
+        check_effort()
+        # Two at a time: of many long ones no more are held.
+        bodies = dict(Message.objects.filter(pk__in=(message.pk, first.pk)).values_list("pk", "body"))
+        told = [read_told(each, json.loads(bodies.get(each.pk) or _NOTHING)["message"]) for each in (first, message)]
+        found[message.pk] = say_conflict(f"the id {say_name(message.native_id)}", first.number, *told)
+    return found
+
+
+def _find_doubles(messages: Iterable[Message]) -> list[tuple[Message, Message]]:
+    """Those of these messages whose id an earlier message bears with another text, each behind that one, numbered."""
     firsts = _find_first_bearers([each for each in messages if each.sights & RuleFlag.DOUBLE])
     held = Message.objects.defer("body", "words", "atoms").in_bulk({*firsts, *firsts.values()}) if firsts else {}
     number_messages(held.values())
     digests = _find_digests({each.record_id for each in held.values()}) if held else {}
-    for pk, first_pk in firsts.items():
-        if pk in held and first_pk in held:
-            message, first = held[pk], held[first_pk]
-            # What says the same word for word is a repetition, which is no riddle.
-            if digests.get(first.record_id) != digests.get(message.record_id):
-                check_effort()
-                # Two at a time: of many long ones no more are held.
-                bodies = dict(Message.objects.filter(pk__in=(pk, first_pk)).values_list("pk", "body"))
-                told = [
-                    read_told(each, json.loads(bodies.get(each.pk) or _NOTHING)["message"]) for each in (first, message)
-                ]
-                found[pk] = say_conflict(f"the id {say_name(message.native_id)}", first.number, *told)
-    return found
+    pairs = [(held[first], held[pk]) for pk, first in firsts.items() if pk in held and first in held]
+    # What says the same word for word is a repetition, which is no riddle.
+    return [pair for pair in pairs if digests.get(pair[0].record_id) != digests.get(pair[1].record_id)]
 
 
 def _find_first_bearers(messages: Sequence[Message]) -> dict[uuid.UUID, uuid.UUID]:
@@ -287,6 +288,15 @@ def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     """The English of messages as lists have it, by their ids, each with its cautions; `_load_cautions` asks."""
     cautions = _load_cautions(messages)
     return {each.pk: each.english + cautions[each.pk] for each in messages}
+
+
+def mark_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
+    """The English of messages as titles and cells have it, by their ids, marked where it has cautions; no statement
+    where no id stands twice and no key is shown, else five."""
+    found = {each.pk for each in messages if find_reuse(each.parent_why)}
+    found |= {*find_rekeyed(messages), *(each.pk for _, each in _find_doubles(messages))}
+    gravest = Message.Severity.ERROR
+    return {each.pk: mark_noted(each.english, gravest if each.pk in found else each.severity) for each in messages}
 
 
 def load_cautions(message_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import list_api_keys
 from inspector.accounts.services import create_api_key
+from inspector.browsing.transcripts import load_sentences
 from inspector.intake.models import Delivery, Sighting
 from inspector.lookups import or_404
 from inspector.threads.models import Message
@@ -84,7 +85,7 @@ def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
         "received": delivery.received if delivery else 0,
         "delivery_url": reverse("pages:delivery", args=[slug, delivery.pk]) if delivery else "",
         "is_unreadable": delivery is not None and delivery.received > 0 and sighting is None,
-        "english": message.english if message else "",
+        "english": load_sentences([message])[message.pk] if message else "",
         "message_url": reverse("pages:message", args=[slug, message.pk]) if message else "",
     }
 

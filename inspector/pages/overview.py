@@ -30,6 +30,7 @@ from inspector.browsing.activity import (
     find_span,
 )
 from inspector.browsing.directory import Choice, list_pairs
+from inspector.browsing.transcripts import mark_sentences
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
@@ -166,15 +167,17 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]
     rows = rows.alias(latest=latest_in_channel()).annotate(waited=_WAITED).defer("body", "words")
     rows = rows.order_by(F("waited").desc(), "order_time", "pk")
     casts = Casts(load_labels(workspace_id=workspace.pk))
+    waiting = rows[:MAX_UNANSWERED]
+    said = mark_sentences(waiting)
     return [
         {
             "url": reverse("pages:message", args=[workspace.slug, message.pk]),
-            "title": shorten(message.english or name_conversation(message.conversation), MAX_ASKED_LENGTH),
+            "title": shorten(said[message.pk] or name_conversation(message.conversation), MAX_ASKED_LENGTH),
             "line": make_line(message, casts.find(message.conversation)),
             "waited": write_elapsed(vars(message)["waited"]),
             "dialect": name_dialect(message.dialect),
         }
-        for message in rows[:MAX_UNANSWERED]
+        for message in waiting
     ]
 
 

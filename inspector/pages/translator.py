@@ -11,9 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.debug import sensitive_post_parameters
 
 import dialects
-from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading
+from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading, say_cautions
 from inspector.accounts.models import Membership
 from inspector.pages.shown.dumps import show_layers
+from inspector.threads.messages import CAUTION_MARK
 
 from .forms import SELECT
 from .shell import render_page, within_workspace
@@ -129,10 +130,12 @@ def _records(items: Any) -> list[LogRecord]:
 
 def _make_line(index: int, reading: Reading | None, chosen: int) -> dict[str, Any]:
     sentence = " ".join(message.sentence for message in reading.messages) if reading else "These bytes are no text."
+    notes = (*reading.notes, *(note for each in reading.messages for note in each.notes)) if reading else ()
+    mark = CAUTION_MARK if say_cautions(notes) else ""
     return {
         "number": index,
         "dialect": name_dialect(reading.dialect) if reading else "",
-        "sentence": shorten(sentence),
+        "sentence": shorten(f"{sentence}{mark}"),
         "is_malformed": reading is None or bool(reading.error),
         "is_chosen": index == chosen,
     }

@@ -13,6 +13,7 @@ from django.db.models.functions import Left
 from inspector.accounts.models import Channel, Workspace
 from inspector.intake.identity import digest_texts
 from inspector.intake.models import Delivery
+from inspector.threads.messages import marked_english
 from inspector.threads.models import Agent, AgentTotal, Conversation, Message, Trace
 from inspector.threads.placing.keys import key_of_id, key_of_trace
 
@@ -34,8 +35,8 @@ class Found:
 def find_by_uuid(*, workspace: Workspace, wanted: uuid.UUID) -> list[Found]:
     """What bears this id of ours: a message, all of a record, a conversation, a trace, a delivery or an agent."""
     messages = Message.objects.filter(workspace=workspace)
-    said = messages.filter(pk=wanted).values_list("pk", "english")
-    parts = messages.filter(record=wanted).order_by("part").values_list("pk", "english")[:MAX_FOUND]
+    said = messages.filter(pk=wanted).values_list("pk", marked_english())
+    parts = messages.filter(record=wanted).order_by("part").values_list("pk", marked_english())[:MAX_FOUND]
     found = [Found("message", pk, english) for pk, english in {*said, *parts}]
     named = Conversation.objects.filter(workspace=workspace, pk=wanted).values_list("pk", "title", "native_id")
     found += [Found("conversation", pk, title or native_id) for pk, title, native_id in named]
@@ -56,7 +57,7 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     """
     channels = Channel.objects.filter(workspace=workspace).values("pk")
     messages = Message.objects.shown().filter(workspace=workspace, channel__in=channels, id_key=key_of_id(native_id))
-    newest = messages.order_by("-order_time", "-pk").values_list("pk", "english")[:MAX_FOUND]
+    newest = messages.order_by("-order_time", "-pk").values_list("pk", marked_english())[:MAX_FOUND]
     found = [Found("message", pk, english) for pk, english in newest]
     key = digest_texts("conversation", native_id)
     named = Conversation.objects.filter(workspace=workspace, channel__in=channels, key=key, last_at__isnull=False)

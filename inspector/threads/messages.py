@@ -6,10 +6,24 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from django.db.models import BinaryField, Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import (
+    BinaryField,
+    Case,
+    Count,
+    Exists,
+    F,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce, Concat
 
 from dialects import Keys, Reading
 from inspector.accounts.models import Workspace
@@ -27,6 +41,27 @@ from .timeline import load_places, number_messages
 from .trees.traces import select_trace
 
 MAX_HIDDEN = 10_001
+# Behind the English of a message where it stands without its cautions, in titles, cells and tooltips: that it has some.
+CAUTION_MARK: Final = " (caution)"
+
+
+def mark_noted(english: str, severity: int) -> str:
+    """The English of a message with that mark behind it, where its gravest note is of a severity that is a caution."""
+    return f"{english}{CAUTION_MARK}" if english and severity >= Message.Severity.NOTICE else english
+
+
+def split_mark(text: str) -> tuple[str, str]:
+    """A text, and the mark of its cautions, empty where it has none: that stays where the text is cut."""
+    bare = text.removesuffix(CAUTION_MARK)
+    return bare, text[len(bare) :]
+
+
+def marked_english() -> Case:
+    """The same in a query."""
+    is_noted = Q(severity__gte=Message.Severity.NOTICE) & ~Q(english="")
+    return Case(
+        When(is_noted, then=Concat("english", Value(CAUTION_MARK), output_field=TextField())), default=F("english")
+    )
 
 
 def read_body(message: Message) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from inspector.accounts.models import Workspace
 from inspector.intake.models import Delivery, Job, Sighting
 
 from .agents.names import select_naming
-from .messages import read_body, select_messages_of_delivery
+from .messages import marked_english, read_body, select_messages_of_delivery
 from .models import Conversation, Message
 from .resolving.summaries import GREETING, Tally, read_tally
 from .tasks.measures import annotate_stands
@@ -190,11 +190,13 @@ def find_openings(*, conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, s
 
 
 def opening_of() -> Subquery:
-    """The English of the first message that is no greeting, if there is one, among the first of the conversation."""
+    """The English, marked where it has cautions, of the first message that is no greeting, if there is one, among the
+    first of the conversation."""
     of_outer = {"conversation": OuterRef(OuterRef("pk")), "place__isnull": False, "told_digest__isnull": False}
     first = Message.objects.shown().filter(**of_outer).order_by("place").values("pk")[:OPENING_MESSAGES]
     is_greeting = Case(When(performative__in=GREETING, then=Value(1)), default=Value(0))
-    return Subquery(Message.objects.filter(pk__in=first).order_by(is_greeting, "place").values("english")[:1])
+    rows = Message.objects.filter(pk__in=first).order_by(is_greeting, "place")
+    return Subquery(rows.values(said=marked_english())[:1])
 
 
 def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:

@@ -404,6 +404,29 @@ def test_an_answer_that_names_nothing_names_all_that_it_could_answer() -> None:
     )
 
 
+def test_a_statement_to_who_asked_may_be_the_answer_and_later_lines_agree() -> None:
+    def say(raw: str, sender: str, receiver: str) -> dict[str, Any]:
+        return {"raw": raw, "from": sender, "to": receiver, "conversation": "c"}
+
+    told = tell(
+        say("?Uk/da", "kim", "bob"), say("!I-k/da", "eve", "kim"), say("!I-k/da", "bob", "kim"),
+        say("!Ik", "bob", "kim"), say(">Ig/da", "kim", "bob"), say("<-", "bob", "kim"), say("<+", "bob", "kim"),
+    )  # fmt: skip
+    assert [number for number, line in enumerate(told) if "It may answer" in line] == [3]
+    assert told[3].endswith("I do not know about data. It may answer message 1 (kim's question); nothing says so.")
+    assert told[6].endswith(
+        "Which message it answers cannot be told: message 1 (kim's question; perhaps answered by message 3) or "
+        "message 5 (kim's proposal; no answer to it is known)."
+    )
+    assert (
+        "message 1 (kim's question; perhaps answered by message 3 or 6) or message 5 (kim's proposal; perhaps answered "
+        "by message 6)." in told[7]
+    )
+    # Where a message says itself that it answers none, that stands in place of the doubt.
+    told = tell(ASKED, {**make_clowl("h-2", "INF", "bob", "kim"), "pid": None})
+    assert "It says that it answers no message." in told[2]
+
+
 def test_a_result_by_order_answers_who_asked_and_no_result_of_another() -> None:
     asked = say_lingua("👽24|@bob|#/srv/a.gz", "kim", "bob")
     passed_on = say_lingua("👽24|@eve|#/srv/a.gz", "bob", "eve")

@@ -257,7 +257,7 @@ class Acts:
         pieces = []
         for index, (setting, phrase) in enumerate(phrases):
             self.said.add(f"{setting.kind}@{setting.start}")
-            joint = "I" if index == 0 else (" and" if index == len(phrases) - 1 else ",")
+            joint = "As a protocol setting, I" if index == 0 else (" and" if index == len(phrases) - 1 else ",")
             pieces.append(Piece(f"{joint} {phrase.base}", (), "exact"))
             pieces.append(Piece(f" {phrase.rest}", ((0, setting.start, setting.end),)))
         return pieces

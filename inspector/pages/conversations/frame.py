@@ -15,6 +15,7 @@ from inspector.audit.reviews.bindings import find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
+from inspector.browsing.transcripts import mark_sentences
 from inspector.lookups import or_404
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
@@ -144,7 +145,7 @@ def _make_answers(
         "asked": {
             "url": reverse("pages:message", args=[slug, digest.asked.pk]),
             "anchor": make_anchor(digest.asked.pk),
-            "sentence": shorten(digest.asked.english, MAX_REQUEST_LENGTH),
+            "sentence": shorten(mark_sentences([digest.asked])[digest.asked.pk], MAX_REQUEST_LENGTH),
             "more": digest.tally.asked_count - 1,
         }
         if digest.asked

@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
+from inspector.browsing.transcripts import mark_sentences
 from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.selectors import sum_up
@@ -192,6 +193,7 @@ class _Maker:
         cast: Cast,
     ) -> None:
         self._messages = messages
+        self._said = mark_sentences(messages.values())
         self._wholes = wholes
         self._moment = moment
         self._slug = slug
@@ -229,7 +231,7 @@ class _Maker:
 
     def _name(self, task: Task) -> str:
         asked = self._messages.get(task.request) if task.request else None
-        return shorten(asked.topic or asked.english, MAX_NAME_LENGTH) if asked else ""
+        return shorten(asked.topic or self._said[asked.pk], MAX_NAME_LENGTH) if asked else ""
 
     def _say_outcome(self, stands: str, steps: Sequence[Step]) -> str:
         """An end that is not what its state alone says; empty where it is: turned down, or reversed, and how much

@@ -15,6 +15,7 @@ from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
+from inspector.browsing.transcripts import find_conflicts, mark_sentences, say_doubts
 from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
@@ -96,24 +97,27 @@ def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str)
     load_records(messages=[message], most_bytes=MAX_SHOWN_RECORD_BYTES)
     body = read_body(message)
     wire, stretches = cut_wire(message)
+    english = read_segments(body["message"].get("english")) or [(message.english, (), "exact")]
+    cautions = [say_doubts(body, message.part), *(f" {said}" for said in find_conflicts([message]).values())]
     return {
         "line": make_line(message, cast),
         "number": message.number,
         "dialect": name_dialect_of(message, body["record"]),
         "url": write_place(finding, message, slug),
-        "segments": read_segments(body["message"].get("english")) or ((message.english, (), "exact"),),
+        "segments": [*english, *((caution, (), "exact") for caution in cautions if caution)],
         "wire": wire,
         "stretches": stretches,
     }
 
 
 def _list_related(finding: Finding, related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
+    said = mark_sentences(related)
     return [
         {
             "url": write_place(finding, each, slug),
             "name": name_message(each),
             "line": make_line(each, cast),
-            "sentence": shorten_name(shorten(each.english, 160), 400),
+            "sentence": shorten_name(shorten(said[each.pk], 160), 400),
         }
         for each in related
     ]

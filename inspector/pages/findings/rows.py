@@ -19,6 +19,7 @@ from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
+from inspector.browsing.transcripts import mark_sentences
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
 
@@ -54,7 +55,8 @@ def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list
     messages = find_messages(findings)
     openings = find_openings_of(finding.conversation for finding in findings)
     casts = Casts(load_labels(workspace_id=workspace.pk))
-    return [_make_row(finding, messages.get(finding.pk), openings, casts, workspace.slug) for finding in findings]
+    said = mark_sentences(messages.values())
+    return [_make_row(finding, messages.get(finding.pk), said, openings, casts, workspace.slug) for finding in findings]
 
 
 def describe_findings(
@@ -78,17 +80,18 @@ def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
     return shorten_name(shorten(begin_sentence(text), MAX_SENTENCE_LENGTH), most_bytes)
 
 
-def _quote(message: Message) -> str:
-    return shorten_name(shorten(message.english, MAX_ENGLISH_LENGTH), SENTENCE_BYTES)
-
-
 def begin_sentence(text: str) -> str:
     """The text of a finding as a sentence of its own; nothing that a message says is changed."""
     return text[:1].upper() + text[1:] if text.partition(" ")[0] in _OPENERS else text
 
 
 def _make_row(
-    finding: Finding, message: Message | None, openings: Mapping[uuid.UUID, str], casts: Casts, slug: str
+    finding: Finding,
+    message: Message | None,
+    said: Mapping[uuid.UUID, str],
+    openings: Mapping[uuid.UUID, str],
+    casts: Casts,
+    slug: str,
 ) -> dict[str, Any]:
     """`line` says from whom to whom its message is, None where that is hidden or gone; `english` is what it says."""
     conversation = finding.conversation
@@ -104,7 +107,9 @@ def _make_row(
         "sentence": _shorten(finding.text) if message else HIDDEN,
         "cites": shorten_name(finding.cites, CITATION_BYTES),
         "line": make_line(message, casts.find(conversation)) if message else None,
-        "english": _quote(message) if message and message.performative else "",
+        "english": shorten_name(shorten(said[message.pk], MAX_ENGLISH_LENGTH), SENTENCE_BYTES)
+        if message and message.performative
+        else "",
         "conversation_title": title_conversation(conversation, openings),
         "conversation_url": reverse("pages:conversation", args=[slug, finding.conversation_id]),
         "message_url": write_place(finding, message, slug) if message else "",

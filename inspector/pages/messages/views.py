@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -14,11 +14,11 @@ from django.urls import reverse
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
-from inspector.browsing.transcripts import find_conflicts, find_rekeyed
+from inspector.browsing.transcripts import find_conflicts, find_rekeyed, mark_sentences
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
-from inspector.threads.messages import find_message, find_neighbours, list_beside, read_body, unfold
+from inspector.threads.messages import CAUTION_MARK, find_message, find_neighbours, list_beside, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
@@ -93,9 +93,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     before, after = (None, None) if steps else find_neighbours(message=message)
     notes = forced["notes"] if forced else list_notes(message, body)
     shown = forced["pieces"] if forced else pieces
+    rekeyed = find_rekeyed([message])
+    conflicts = find_conflicts([message], rekeyed)
     evidence = make_evidence(message.record, membership, is_masked=pieces["is_masked"])
     context = {
-        "message": _describe(message, body, disclosed),
+        "message": _describe(message, body, disclosed, is_doubtful=bool(conflicts)),
         "conversation": {
             "title": shorten(_name_conversation(message), 40),
             "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
@@ -128,7 +130,9 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     }
     if not forced:
         context |= show_threads(message, reading, membership, sha256=evidence["sha256"], light=light)
-        context |= _tell(message, body, notes, slug)
+        # What no other note says of it: that another message bears its id, its number or turn, or shows another key.
+        context |= _tell(message, body, notes, conflicts.values(), slug)
+        context["others"] = link_rekeyed(rekeyed.get(message.pk, ()), slug)
         context["around"] = _make_around(message, body, membership)
     return render_page(request, membership, "message/message.html", context, section="conversations")
 
@@ -200,16 +204,12 @@ def _begin_query(request: HttpRequest) -> str:
     return f"?{urlencode(kept)}&span=" if kept else "?span="
 
 
-def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[str, Any]:
+def _tell(message: Message, body: Any, notes: Sequence[Any], cautions: Iterable[str], slug: str) -> dict[str, Any]:
     """The English of the message as it is stored, why it is so, and what it was before."""
     told = body["message"]
     english = read_segments(told.get("english")) or [(message.english, (), "exact")]
-    # What no other note says of it: that another message bears its id, its number or its turn, or shows another key.
-    rekeyed = find_rekeyed([message])
-    cautions = [(f" {caution}", (), "exact") for caution in find_conflicts([message], rekeyed).values()]
     return {
-        "english": [*english, *cautions],
-        "others": link_rekeyed(rekeyed.get(message.pk, ()), slug),
+        "english": [*english, *((f" {caution}", (), "exact") for caution in cautions)],
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
@@ -218,11 +218,12 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], slug: str) -> dict[
     }
 
 
-def _describe(message: Message, body: Any, disclosed: Disclosed) -> dict[str, Any]:
+def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful: bool) -> dict[str, Any]:
     opening = disclosed.openings.get(message.pk)
+    english = opening.english if opening else message.english
+    mark = CAUTION_MARK if is_doubtful or message.severity >= Message.Severity.NOTICE else ""
     return {
-        "title": shorten(opening.english if opening else message.english, MAX_HEADING_LENGTH)
-        or "A message that is not processed yet",
+        "title": shorten(f"{english}{mark}", MAX_HEADING_LENGTH) if english else "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect_of(message, body["record"]),
         "is_sealed": message.is_sealed and opening is None,
@@ -250,8 +251,9 @@ def _name_conversation(message: Message) -> str:
 def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
     slug = membership.workspace.slug
     parent, answers = list_beside(message=message, limit=MAX_ANSWERS + 1)
+    said = mark_sentences([*answers, *([parent] if parent else [])])
     return {
-        "parent": _describe_parent(message, parent, body, slug),
+        "parent": _describe_parent(message, parent, said, body, slug),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,
         "children": [
@@ -259,7 +261,7 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
                 "url": reverse("pages:message", args=[slug, answer.pk]),
                 "performative": answer.performative,
                 "native_act": answer.native_act,
-                "sentence": shorten(answer.english),
+                "sentence": shorten(said[answer.pk]),
                 "basis": "inferred" if answer.parent_basis == "turn" else "explicit",
                 "why": answer.parent_why,
             }
@@ -269,7 +271,9 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
     }
 
 
-def _describe_parent(message: Message, parent: Message | None, body: Any, slug: str) -> dict[str, Any] | None:
+def _describe_parent(
+    message: Message, parent: Message | None, said: Mapping[uuid.UUID, str], body: Any, slug: str
+) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
     verbs = {"turn": "probably answers", "adjacency": "only follows"}
@@ -277,7 +281,7 @@ def _describe_parent(message: Message, parent: Message | None, body: Any, slug: 
         "basis": "inferred" if message.parent_basis == "turn" else "explicit",
         "verb": "follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
         "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
-        "name": f"{name_message(parent)}: {shorten(parent.english)}"
+        "name": f"{name_message(parent)}: {shorten(said[parent.pk])}"
         if parent
         else (name_cited(body["message"]) or "a message"),
         "why": message.parent_why,

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 from inspector.audit.findings.selectors import OpenRule
 from inspector.browsing.sequence import Arrow, Step
 from inspector.hidden_characters import spell_hidden
+from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.placing.citations import write_bearers
 
 from ..agents.marks import Cast
@@ -232,9 +233,10 @@ def _write_clock(at: datetime, zone: ZoneInfo) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """The beginning of a text on one line; an ellipsis stands for the rest."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+    """The beginning of a text on one line; an ellipsis stands for the rest, and the mark of cautions stays."""
+    line, mark = split_mark(" ".join(text.split()))
+    room = length - len(mark)
+    return f"{line if len(line) <= room else f'{line[: room - 1].rstrip()}…'}{mark}"
 
 
 def cut_name(name: str) -> str:
@@ -244,10 +246,9 @@ def cut_name(name: str) -> str:
 
 def write_about(step: Step, length: int = MAX_LABEL_LENGTH) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
-    if step.topic:
-        return cut(step.topic, length)
     receivers = step.receivers[:1] or ("everyone",)
-    return cut(strip_names(step.english, senders=[step.sender], receivers=receivers), length)
+    about = step.topic or strip_names(step.english, senders=[step.sender], receivers=receivers)
+    return cut(mark_noted(about, step.severity), length)
 
 
 def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> str:
@@ -262,7 +263,7 @@ def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> st
     if step.is_sealed:
         names.append("sealed")
     if step.english and not arrow.is_bucket:
-        names.append(cut(step.english, 300))
+        names.append(cut(mark_noted(step.english, step.severity), 300))
     if step.is_inferred:
         names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
     if alarm:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from inspector.hidden_characters import HIDDEN
+from inspector.threads.messages import split_mark
 
 BADGE_BYTES: Final = 95
 # What the texts of one page may weigh together; names, links and lines of a window come to about as much again.
@@ -52,8 +53,9 @@ def fit(text: str, most_bytes: int, most_characters: int) -> int:
 
 def shorten_name(name: str, most_bytes: int = 100) -> str:
     """A name or an id for a line: cut with an ellipsis where it is longer than anybody reads."""
-    end = fit(name, most_bytes, most_bytes)
-    return name if end >= len(name) else f"{name[: max(end, 1)]}…"
+    bare, mark = split_mark(name)
+    end = fit(bare, most_bytes, most_bytes)
+    return name if end >= len(bare) else f"{bare[: max(end, 1)]}…{mark}"
 
 
 def join_texts(segments: Sequence[tuple[str, object, object]]) -> str:

@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from dialects import say_name, title_of
 from inspector.browsing.changed_keys import ChangedKey
+from inspector.threads.messages import split_mark
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
@@ -177,9 +178,10 @@ def shorten(text: str, length: int = MAX_TITLE_LENGTH) -> str:
     line = " ".join(text.split())
     if len(line) <= length:
         return line
+    line, mark = split_mark(line)
     words = line[:length].rsplit(" ", 1)[0].rstrip(",;:.")
     # One very long word must not swallow the heading.
-    return f"{words if len(words) > length // 2 else line[:length]} …"
+    return f"{words if len(words) > length // 2 else line[:length]} …{mark}"
 
 
 def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str]) -> str:

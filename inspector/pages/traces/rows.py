@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 
 from inspector.audit.findings.selectors import OpenRule
 from inspector.hidden_characters import HIDDEN, spell_hidden
+from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.tasks.events import ASKS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line
@@ -173,8 +174,9 @@ class Painter:
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > MAX_DEPTH else ""
         sentence = said.english or said.topic or "not processed yet"
-        shown = shorten(self._strip_names(said, sentence), MAX_SUBJECT_LENGTH)
-        title = f' title="{escape_text(spell_hidden(sentence))}"' if shown.endswith("…") else ""
+        shown = shorten(mark_noted(self._strip_names(said, sentence), said.severity), MAX_SUBJECT_LENGTH)
+        whole = escape_text(spell_hidden(mark_noted(sentence, said.severity)))
+        title = f' title="{whole}"' if split_mark(shown)[0].endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
             f'<a class="subject" href="{url}"{title} data-open>{write_text(shown)}</a>'

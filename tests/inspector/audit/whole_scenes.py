@@ -272,10 +272,13 @@ def _load_rekeyed(scene: Scene, declared: Sequence[Declared]) -> None:
     found: list[tuple[Declared, Declared]] = []
     for several in by_agent.values():
         first = next((each for each in several if each.key.conversation == scene.conversation), None)
+        elsewhere = [each for each in several if each.key.conversation != scene.conversation]
+        # Of two keys shown at one time either is another one than the other.
         others = [
             each
-            for each in several
-            if first and each.key.conversation != scene.conversation and each.key.at < first.key.at
+            for each in elsewhere
+            if first
+            and (each.key.at < first.key.at or (each.key.at == first.key.at and each.key.value != first.key.value))
         ]
         before = next((each for each in others if each.key.at == others[-1].key.at), None)
         if first and before and before.key.value != first.key.value:

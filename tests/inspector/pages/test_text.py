@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dialects import make_visible
+from inspector.audit.models import Finding
 from inspector.browsing.transcripts import write_text
 from inspector.exports import cells
 from inspector.intake.withdrawals import withdraw_delivery
@@ -264,6 +265,18 @@ def offer(number: int, sender: str, key: int, conversation: str = "c") -> bytes:
         "conversation": conversation,
     }
     return json.dumps(said | {"dialect": "agent_lingua", "at": START + number}).encode() + b"\n"
+
+
+def test_keys_shown_at_one_time_in_two_conversations_are_told_of_each_and_one_shown_twice_hides_none(
+    cast: Cast,
+) -> None:
+    for key, name in ((2, "c"), (1, "other"), (2, "again")):
+        deliver(cast, offer(3, "kim", key, name))
+        settle_all()
+    held = Finding.objects.filter(rule="key-changed", holds=True).values_list("conversation__native_id", "text")
+    told = {name: text.split(" (")[0].rpartition(" ")[2] for name, text in held}
+    assert told.pop("other") in ("c", "again")
+    assert told == {"c": "other", "again": "other"}
 
 
 # What contradicts an earlier message: its log, and the rule that finds it.
