@@ -161,7 +161,7 @@ def test_an_idempotency_key_gives_the_same_answer_once(token: str) -> None:
     first = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
     again = post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k1"})
     other = post(token, b"two\n", "text/plain", **{"Idempotency-Key": "k1"})
-    # In how many seconds it is read is told anew.
+    # In how many seconds it is read is another number by then.
     assert first.json() | {"told_in_seconds": 0} == again.json() | {"told_in_seconds": 0}
     assert Record.objects.count() == 1
     assert other.status_code == 409
