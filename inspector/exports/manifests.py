@@ -38,7 +38,7 @@ CELL_RULE: Final = (
 )
 CHANGED_RULE: Final = (
     "Each record is compared with its entry in the ledger when it is written. One that is not what was entered is "
-    "marked as changed and has no SHA-256. What came less than some seconds before may have no entry yet."
+    "marked as changed and has no SHA-256. A record may have no entry for some seconds after it came."
 )
 # Of the messages with a secret.
 MAX_COUNTED: Final = 10_000
