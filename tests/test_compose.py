@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -237,19 +238,61 @@ def test_what_the_image_copies_is_let_through_and_nothing_private_is() -> None:
         assert needed in allowed
 
 
-@pytest.mark.skipif(shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") is None, reason="nginx is missing")
-def test_nginx_understands_its_file(tmp_path: Path) -> None:
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
-    told = subprocess.run([nginx, "-v"], capture_output=True, text=True, check=True).stderr
-    text = (PROJECT / "proxy" / "nginx.conf").read_text().replace("/tmp/", f"{tmp_path}/")
-    (tmp_path / "resolver.conf").write_text("resolver 127.0.0.11 valid=10s;")
+NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
+with_nginx = pytest.mark.skipif(not NGINX, reason="nginx is missing")
+
+
+def write_proxy(folder: Path) -> Path:
+    """The proxy's file for this machine."""
+    told = subprocess.run([NGINX, "-v"], capture_output=True, text=True, check=True).stderr
+    text = (PROJECT / "proxy" / "nginx.conf").read_text().replace("/tmp/", f"{folder}/")
+    (folder / "resolver.conf").write_text("resolver 127.0.0.11 valid=10s;")
     if tuple(map(int, re.findall(r"\d+", told)[:3])) < (1, 27, 3):
         # An older one looks names up once, when it reads the file.
         text = re.sub(r"server \w+:8000 resolve ", "server 127.0.0.1:8001 ", text)
-    file = tmp_path / "nginx.conf"
+    file = folder / "nginx.conf"
     file.write_text(text)
-    tried = subprocess.run([nginx, "-t", "-c", str(file)], capture_output=True, text=True, timeout=30, check=False)
+    return file
+
+
+@with_nginx
+def test_nginx_understands_its_file(tmp_path: Path) -> None:
+    tried = subprocess.run(
+        [NGINX, "-t", "-c", write_proxy(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
     assert tried.returncode == 0, tried.stderr
+
+
+@with_nginx
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
+def test_the_proxy_takes_tls_12_and_13_alone(tmp_path: Path) -> None:
+    """By the three lines of docs/operations.md. A client that offers less is refused by the server, with its alert."""
+    file, tls = write_proxy(tmp_path), tmp_path / "tls"
+    tls.mkdir()
+    (lines,) = re.findall(r"```nginx\n(.+?)```", (PROJECT / "docs" / "operations.md").read_text(), re.DOTALL)
+    (tls / "https.conf").write_text(lines.replace("8443", f"unix:{tmp_path}/tls.socket"))
+    file.write_text(file.read_text().replace("listen 8000;", f"listen unix:{tmp_path}/plain.socket;"))
+    pem = ["-keyout", tls / "privkey.pem", "-out", tls / "fullchain.pem"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *pem]
+    subprocess.run(made, capture_output=True, timeout=120, check=True)
+
+    def ask(*options: str) -> str:
+        command = ["openssl", "s_client", "-unix", tmp_path / "tls.socket", *options]
+        return subprocess.run(command, input="", capture_output=True, text=True, timeout=120, check=False).stderr
+
+    with subprocess.Popen([NGINX, "-c", file, "-g", "daemon off;"], stderr=subprocess.PIPE) as proxy:
+        try:
+            for _ in range(600):
+                if (tmp_path / "tls.socket").exists():
+                    break
+                time.sleep(0.1)
+            said = {each: ask(f"-{each}", "-cipher", "ALL:@SECLEVEL=0") for each in ("tls1_1", "tls1_2", "tls1_3")}
+            weak = ask("-tls1_2", "-cipher", "AES128-SHA:AES256-GCM-SHA384:@SECLEVEL=0")
+        finally:
+            proxy.terminate()
+    assert "alert protocol version" in said["tls1_1"]
+    assert "alert handshake failure" in weak
+    assert [name for name, text in said.items() if "alert" not in text] == ["tls1_2", "tls1_3"], said
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 FORMAT = "inspector-bundle/1"
 FILES = ("manifest.json", "checkpoint.txt", "entries.jsonl", "records.bin", "english.jsonl", "leaves.bin")
 MIB = 2**20
+# So many stretches of entries that are left out are named.
+MOST_GAPS = 10
 MAX_SIZE = 2**53
 MAX_TOLD = 20
 ED25519, COSIGNATURE = 0x01, 0x04
@@ -317,18 +319,20 @@ def check_history(report: Report, note: Checkpoint, older: Checkpoint, before: b
 class Entries:
     """The entries one by one, and what later checks need of those that hold.
 
-    `records` are the digests of the bytes by the ids of records, `verdicts` by what they are bound to.
+    `records` are the digests of the bytes by the ids of records, `verdicts` by what they are bound to. `gaps` are the
+    first stretches of the tree that the bundle has no entries of.
     """
 
     def __init__(self, report: Report, bundle: Bundle, note: Checkpoint, has_tree: bool) -> None:
         self.report, self.note, self.has_tree = report, note, has_tree
         self.leaves = bundle.open("leaves.bin") if "leaves.bin" in bundle.names else None
         self.sources = bundle.open("records.bin")
-        self.total = self.proven = self.exact = self.unsent = self.shut = self.place = 0
+        self.total = self.proven = self.exact = self.unsent = self.shut = self.place = self.seen = 0
         self.records: dict[str, bytes] = {}
         self.erased: dict[tuple[str, ...], int] = {}
         self.erasures: dict[str, Any] = {}
         self.verdicts: dict[bytes, list[str]] = {}
+        self.gaps: list[str] = []
         for entry, where in bundle.lines("entries.jsonl"):
             self.total += 1
             self.proven += self.check(entry, where) and has_tree
@@ -341,6 +345,7 @@ class Entries:
         if not isinstance(leaf, dict) or not {"kind", "id"} <= set(leaf):
             raise BundleError(f"The leaf in {where} is of a form that this version does not know.")
         name = f"Entry {index:,} ({leaf['kind']} {leaf['id']})"
+        self.skip(index)
         if leaf is entry:
             self.report.say(BROKEN, f"{name}: it was deleted; the log has it and the database has not.")
             return False
@@ -386,6 +391,12 @@ class Entries:
         hashes = [unbase64(each, f"The proof in {where}") for each in proof]
         return is_included(leaf, index, hashes, self.note.size, self.note.root)
 
+    def skip(self, index: int) -> None:
+        """Note the entries that are left out before this index."""
+        if self.seen < index and len(self.gaps) <= MOST_GAPS:
+            self.gaps.append(f"{self.seen:,}" if index - self.seen == 1 else f"{self.seen:,} to {index - 1:,}")
+        self.seen = max(self.seen, index + 1)
+
     def check_source(self, name: str, content: Any, size: Any, where: str) -> bool:
         """The exact bytes of a record: the next of records.bin, as many as its entry says."""
         if size is None:
@@ -410,7 +421,10 @@ class Entries:
         self.report.count(UNKNOWN, self.shut, "Contents: of {} entries the bundle holds the digest alone.")
         self.tell_erased()
         left = max(self.note.size - self.total, 0)
-        self.report.count(UNKNOWN, left, "Left out: {} entries of the tree are not in the bundle.")
+        self.skip(self.note.size)
+        which = ", ".join(self.gaps[:MOST_GAPS]) + (" and others" if len(self.gaps) > MOST_GAPS else "")
+        told = "Left out: {} entries of the tree are not in the bundle, " + which + ". Ask its maker why."
+        self.report.count(UNKNOWN, left, told)
 
     def tell_erased(self) -> None:
         """What was erased, when and why; the ledger has the erasure itself as an entry, which must say the same."""

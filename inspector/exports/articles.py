@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from collections import defaultdict
@@ -24,6 +23,7 @@ from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
+from inspector.ledger.selectors import find_changed, say_changed
 from inspector.threads.models import Message
 from inspector.threads.timeline import number_messages
 
@@ -54,14 +54,18 @@ FOR_AUDITORS: Final = "What it says is for owners and auditors: it is about what
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What rules and people said of the records of a window: findings by record and part, comments by record."""
+    """What rules and people said of the records of a window: findings by record and part, comments by record.
+
+    `changed` says it, by their ids, of comments, their turns and decisions that are not what was entered in the ledger.
+    """
 
     findings: Mapping[tuple[str, int], Sequence[Finding]] = field(default_factory=dict)
     comments: Mapping[str, Sequence[Comment]] = field(default_factory=dict)
+    changed: Mapping[uuid.UUID, str] = field(default_factory=dict)
 
 
 def load_said(export: Export, rows: Sequence[Row]) -> Said:
-    """What was said of these records; four statements, whatever their number."""
+    """What was said of these records; seven statements, whatever their number."""
     records = [uuid.UUID(row.id) for row in rows]
     conversations = {uuid.UUID(part.conversation) for row in rows for part in row.parts}
     acts = Prefetch("acts", queryset=FindingAct.objects.select_related("by", "assignee"))
@@ -74,7 +78,18 @@ def load_said(export: Export, rows: Sequence[Row]) -> Said:
     comments: dict[str, list[Comment]] = defaultdict(list)
     for comment in written.prefetch_related(turns).order_by("start", "end", "created_at", "pk"):
         comments[str(comment.record_id)].append(comment)
-    return Said(findings, comments)
+    acts_of = [act.pk for some in findings.values() for each in some for act in each.acts.all()]
+    written_of = [each for some in comments.values() for each in some]
+    changed = {
+        subject: f"{say_changed(kind, index)}."
+        for kind, subjects in {
+            "finding-act": acts_of,
+            "comment": [each.pk for each in written_of],
+            "comment-turn": [each.pk for comment in written_of for each in comment.turns.all()],
+        }.items()
+        for subject, index in find_changed(kind, subjects).items()
+    }
+    return Said(findings, comments, changed)
 
 
 def write_article(
@@ -93,17 +108,19 @@ def write_article(
     markup = format_html(
         '<article>\n{}\n<h4>Raw</h4>{}\n{}{}{}</article>\n',
         format_html_join("\n", "{}", (
-            (_write_part(part, said.findings.get((row.id, part.part), ()), lines.get(part.id)),) for part in row.parts
+            (_write_part(part, said.findings.get((row.id, part.part), ()), lines.get(part.id), said.changed),)
+            for part in row.parts
         )),
         _write_raw(row),
         list_facts((
-            ("SHA-256", format_html('<span class="hash">{}</span>', hashlib.sha256(row.source).hexdigest())),
+            ("SHA-256", format_html('<span class="hash">{}</span>', row.sha256) if row.changed is None
+                        else _warn(f"not given: {say_changed('record', row.changed)}")),
             ("Bytes", f"{len(row.source):,}"),
             ("Record", format_html('<span class="hash">{}</span>', row.id)),
             ("Channel", show(channels[row.channel])),
         )),
         format_html_join("", "{}", ((_write_fields(reading, is_masked=is_masked),) for reading in readings.values())),
-        list_lines("Comments", (_write_comment(each, row, is_masked=is_masked) for each in
+        list_lines("Comments", (_write_comment(each, row, said.changed, is_masked=is_masked) for each in
                                 said.comments.get(row.id, ()))),
     )  # fmt: skip
     return encode(markup)
@@ -121,7 +138,14 @@ def load_lines(export: Export, rows: Sequence[Row]) -> Mapping[str, TranscriptLi
     return {str(pk): line for lines in told for pk, line in lines.items()}
 
 
-def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | None) -> SafeString:
+def _warn(said: str | None) -> SafeString:
+    """That something is not what was entered; nothing where nothing is to be said."""
+    return format_html(' <span class="grave">{}</span>', said) if said else SafeString("")
+
+
+def _write_part(
+    part: Part, findings: Iterable[Finding], line: TranscriptLine | None, changed: Mapping[uuid.UUID, str]
+) -> SafeString:
     told, notes = _read_body(part)
     sender = told.get("sender")
     said = f"{say_name(str(sender)) if sender else 'someone'} → {_name_receivers(told)}"
@@ -145,7 +169,7 @@ def _write_part(part: Part, findings: Iterable[Finding], line: TranscriptLine | 
         if line and (line.replies or line.places)
         else "",
         list_lines("Notes", lines),
-        list_lines("Findings", (_write_finding(finding) for finding in findings)),
+        list_lines("Findings", (_write_finding(finding, changed) for finding in findings)),
     )
 
 
@@ -170,17 +194,18 @@ def _name_act(act: FindingAct) -> str:
     return f"Snoozed until {write_instant(act.until)}" if act.until else Finding.State(act.state).label
 
 
-def _write_finding(finding: Finding) -> SafeString:
+def _write_finding(finding: Finding, changed: Mapping[uuid.UUID, str]) -> SafeString:
     rule = RULES.get(finding.rule)
     acts = format_html_join(
         "",
-        '<br><span class="quiet">{}: {} by {}{}</span>',
+        '<br><span class="quiet">{}: {} by {}{}{}</span>',
         (
             (
                 write_instant(act.at),
                 show(_name_act(act)),
                 show(act.by.get_username()),
                 format_html(": “{}”", show(act.reason)) if act.reason else "",
+                _warn(changed.get(act.pk)),
             )
             for act in finding.acts.all()
         ),
@@ -272,7 +297,7 @@ def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked
     return indent, show(each.label, MAX_NAME_LENGTH), format_html("<code>{}</code>", raw), meaning, place
 
 
-def _write_comment(comment: Comment, row: Row, *, is_masked: bool) -> SafeString:
+def _write_comment(comment: Comment, row: Row, changed: Mapping[uuid.UUID, str], *, is_masked: bool) -> SafeString:
     text = "" if row.is_withheld else row.text if row.masked is None else row.masked
     quoted, exact = text[comment.start : comment.end], comment.quoted_text
     # Of a masked report nothing is told about what is masked in it.
@@ -282,6 +307,7 @@ def _write_comment(comment: Comment, row: Row, *, is_masked: bool) -> SafeString
                   is_told=not (is_masked and (comment.is_restricted or is_delicate)))]  # fmt: skip
     if None in thread.withdrawals:
         lines = [_take_back("wrote", comment.author.get_username(), comment.created_at, thread.withdrawals[None])]
+    lines += [_warn(changed[each.pk]) for each in (comment, *comment.turns.all()) if each.pk in changed]
     for turn in thread.turns:
         if turn.kind == CommentTurn.Kind.WITHDRAWN:
             continue

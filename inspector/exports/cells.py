@@ -8,7 +8,6 @@ controls as their symbols, the rest as escapes. CSV is for reading; what must be
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import re
@@ -26,6 +25,7 @@ OURS: Final = (
     *("inspector.id", "inspector.record", "inspector.part", "inspector.channel", "inspector.conversation"),
     *("inspector.position", "inspector.at", "inspector.at_basis", "inspector.dialect", "inspector.severity"),
     *("inspector.parent", "inspector.parent_basis", "inspector.raw", "inspector.is_masked", "inspector.sha256"),
+    "inspector.is_changed",
 )
 # Telling in pieces: their texts are joined.
 _TOLD: Final = {"english": "", "also": "; ", "gloss": " "}
@@ -62,7 +62,7 @@ def _list_cells(row: Row, part: Part, channels: Mapping[str, str]) -> Iterator[A
     yield from (part.id, row.id, part.part, make_cell(channels[row.channel]), part.conversation, part.position)
     yield from (write_instant(part.at), part.at_basis, part.dialect, SEVERITIES[part.severity])
     yield from (part.parent or "", part.parent_basis, make_cell(text), "yes" if is_masked else "no")
-    yield hashlib.sha256(row.source).hexdigest()
+    yield from (row.sha256 or "", "yes" if row.changed is not None else "no")
     body = json.loads(part.body) if 0 < len(part.body) <= _MAX_CELL_LENGTH else {"message": {}, "record": {}}
     told: Mapping[str, Any] = body["message"]
     cells: list[str] = [""] * len(RECORDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from inspector.browsing.changed_keys import KEYED
 from inspector.browsing.transcripts import REUSING, add_cautions, find_conflicts
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
+from inspector.ledger.selectors import find_changed
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.places import Places
@@ -79,6 +81,7 @@ class Row:
 
     `wire` is None where it is the source. `masked`, where the file is for somebody who may not see secrets, is what
     stands for the text; `is_withheld` where nothing may, because the record is too long to be looked through.
+    `changed` is the index of its entry in the ledger, where it is not what was entered.
     """
 
     id: str
@@ -90,11 +93,17 @@ class Row:
     parts: Sequence[Part]
     masked: str | None = None
     is_withheld: bool = False
+    changed: int | None = None
 
     @property
     def text(self) -> str:
         """The text that was read, lone surrogates included."""
         return (self.source if self.wire is None else self.wire).decode("utf-8", "surrogatepass")
+
+    @property
+    def sha256(self) -> str | None:
+        """The SHA-256 of its exact bytes; None of bytes that are not those that were received."""
+        return hashlib.sha256(self.source).hexdigest() if self.changed is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +144,11 @@ def read_rows(entries: Sequence[Entry]) -> Found:
     places = load_all_places({uuid.UUID(row[_CONVERSATION]) for row in shown})
     flagged = [row[_ID] for row in shown if row[_SIGHTS] & REUSING or row[_DIALECT] in KEYED]
     reused = find_conflicts(Message.objects.filter(pk__in=flagged).defer("body", "words", "atoms")) if flagged else {}
-    return Found(list(_join(shown, places, reused)), len(found) - len(shown))
+    rows = list(_join(shown, places, reused))
+    changed = find_changed("record", [uuid.UUID(row.id) for row in rows])
+    for row in rows:
+        row.changed = changed.get(uuid.UUID(row.id))
+    return Found(rows, len(found) - len(shown))
 
 
 def _join(

@@ -6,7 +6,6 @@ there can be many findings about one message.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ MAX_BYTES: Final = 64 * 1024
 COLUMNS: Final = (
     *("id", "rule", "title", "severity", "state", "holds", "is_suppressed", "assignee", "snoozed_until"),
     *("decided_by", "decided_at", "reason", "text", "cites", "at", "found_at", "sender", "channel", "conversation"),
-    *("message", "record", "part", "span", "english", "raw", "is_masked", "sha256"),
+    *("message", "record", "part", "span", "english", "raw", "is_masked", "sha256", "is_changed"),
 )
 
 Said = Mapping[tuple[str, int], Sequence[tuple[Finding, FindingAct | None]]]
@@ -77,4 +76,4 @@ def _list_values(finding: Finding, act: FindingAct | None, row: Row, part: Part,
     yield from (finding.sender, channel, str(finding.conversation_id), part.id, row.id, part.part, finding.place)
     yield part.told if has_text else None
     yield (row.text if row.masked is None else row.masked) if has_text else None
-    yield from (is_masked, hashlib.sha256(row.source).hexdigest())
+    yield from (is_masked, row.sha256, row.changed is not None)

@@ -10,7 +10,6 @@ were. A number that JSON has not becomes text.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from base64 import b64encode
@@ -44,13 +43,14 @@ def write_line(row: Row, channels: Mapping[str, str]) -> bytes:
         row: the record.
         channels: the names of the workspace's channels by their ids.
     """
-    is_masked = row.masked is not None or row.is_withheld
+    is_masked, digest = row.masked is not None or row.is_withheld, row.sha256
     text = "null" if row.is_withheld else write_text(row.text if row.masked is None else row.masked)
     line = "".join((
         '{"raw":', text, *_write_envelope(row.envelope), f',"{INSPECTED}":',
         '{"record":"', row.id,
-        '","sha256":"', hashlib.sha256(row.source).hexdigest(),
-        '","channel":', encode_basestring_ascii(channels[row.channel]),
+        '","sha256":', f'"{digest}"' if digest else "null",
+        ',"is_changed":', "false" if digest else "true",
+        ',"channel":', encode_basestring_ascii(channels[row.channel]),
         ',"at":"', write_instant(row.parts[0].at),
         '","at_basis":"', row.parts[0].at_basis,
         '","dialect":"', row.parts[0].read_in,

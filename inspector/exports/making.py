@@ -183,6 +183,7 @@ def _write(job: Job, export: Export) -> None:
         held.messages += counts["messages"]
         held.rows += counts["rows"]
         held.masked += counts["masked"]
+        held.changed += counts["changed"]
         held.withdrawn += found.withdrawn
         held.gone += count_parts(window) - found.withdrawn - counts["messages"]
         _add(held, data)
@@ -201,11 +202,11 @@ def _cut_window(entries: Sequence[Entry], *, is_report: bool) -> list[Entry]:
 
 
 def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
-    """The bytes of these rows, and how many messages and rows they are, and masked ones."""
+    """The bytes of these rows, and how many messages and rows they are, and masked and changed ones."""
     channels = {
         str(pk): name for pk, name in Channel.objects.filter(workspace=export.workspace).values_list("pk", "name")
     }
-    counts = dict.fromkeys(("messages", "rows", "masked"), 0)
+    counts = dict.fromkeys(("messages", "rows", "masked", "changed"), 0)
     write: Callable[[object], bytes]
     is_csv = export.form == Export.Form.CSV
     findings = load_findings(export, found.rows) if _has_findings(export) else None
@@ -223,6 +224,7 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
             mask_row(row)
             counts["masked"] += len(row.parts) if row.masked is not None or row.is_withheld else 0
         counts["messages"] += len(row.parts)
+        counts["changed"] += len(row.parts) if row.changed is not None else 0
         if findings is not None:
             counts["rows"] += sum(len(findings.get((row.id, part.part), ())) for part in row.parts)
         else:

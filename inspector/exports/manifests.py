@@ -36,6 +36,10 @@ EXACT_RULE: Final = (
 CELL_RULE: Final = (
     "A cell that a spreadsheet would read as a formula begins with an apostrophe, which is not part of the record."
 )
+CHANGED_RULE: Final = (
+    "Each record is compared with its entry in the ledger when it is written. One that is not what was entered is "
+    "marked as changed and has no SHA-256. A record may have no entry for some seconds after it came."
+)
 # Of the messages with a secret.
 MAX_COUNTED: Final = 10_000
 OPENED_RULE: Final = "Sealed messages stay sealed: text decrypted by the keyring is in no export."
@@ -81,6 +85,7 @@ def make_manifest(export: Export) -> dict[str, Any]:
         "messages": export.messages,
         "rows": export.rows,
         "masked_messages": export.masked,
+        "changed_messages": export.changed,
         "withdrawn": export.withdrawn,
         "gone": export.gone,
         "file_name": export.file_name,
@@ -92,5 +97,6 @@ def make_manifest(export: Export) -> dict[str, Any]:
             "secrets": MASK_RULE if export.is_masked else EXACT_RULE,
             **({"cells": CELL_RULE} if export.form == Export.Form.CSV else {}),
             "sealed": OPENED_RULE,
+            "changed": CHANGED_RULE,
         },
     }

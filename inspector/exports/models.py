@@ -82,6 +82,8 @@ class Export(models.Model):
     gone = models.BigIntegerField(default=0)
     # How many messages of how many records hold something that was masked.
     masked = models.BigIntegerField(default=0)
+    # How many messages are of records that are not what was entered in the ledger.
+    changed = models.BigIntegerField(default=0, db_default=0)
     # Where writing goes on: a block, and an entry in it; and how many pieces there are.
     block = models.IntegerField(default=0)
     entry = models.IntegerField(default=0)

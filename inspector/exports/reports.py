@@ -16,13 +16,13 @@ from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.rules import RULES
 from inspector.ledger.places import Place, draw_note, find_places
-from inspector.ledger.selectors import get_checkpoint
+from inspector.ledger.selectors import find_changed, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import number_messages
 
 from .lines import SEVERITIES, write_second
-from .manifests import EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets
+from .manifests import CHANGED_RULE, EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets
 from .models import Export
 from .printing import END, begin, encode, list_facts, list_lines, show
 from .selectors import count_secrets
@@ -164,17 +164,22 @@ def write_verdicts(conversation: Conversation) -> SafeString:
         return SafeString('<p class="quiet">No public verdicts.</p>')
     standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
     places = find_places("verdict", [review.pk for review in reviews])
-    rows = ((_write_verdict(review, standings[review.pk], places.get(review.pk)),) for review in reviews)
+    changed = find_changed("verdict", [review.pk for review in reviews])
+    rows = (
+        (_write_verdict(review, standings[review.pk], places.get(review.pk), changed.get(review.pk)),)
+        for review in reviews
+    )
     return format_html_join("\n", "{}", rows)
 
 
-def _write_verdict(review: Review, standing: Standing, place: Place | None) -> SafeString:
+def _write_verdict(review: Review, standing: Standing, place: Place | None, changed: int | None) -> SafeString:
     answers = list_lines("Criteria", _list_answers(review))
     facts = list_facts((
         ("Queue", show(review.item.queue.name)),
         ("Bound to", f"{review.seen_messages:,} messages"),
         ("Digest at sign-off", write_hash(review.binding.digest if review.binding else review.seen_digest)),
         ("Status", tell_standing(standing)),
+        ("Not the verdict that was given", say_changed("verdict", changed) if changed is not None else ""),
         ("Ledger", f"entry {place.index:,}" if place else "not entered yet"),
         ("In the checkpoint of", f"{place.size:,} entries, root {place.root}" if place and place.size else ""),
     ))  # fmt: skip
@@ -226,19 +231,21 @@ def write_end(export: Export, pieces: Iterable[bytes]) -> bytes:
         ("Withdrawn meanwhile", f"{export.withdrawn:,}"),
         ("Gone meanwhile", f"{export.gone:,}"),
         ("With something masked", f"{export.masked:,}"),
+        ("With a changed record", f"{export.changed:,}"),
     ))  # fmt: skip
     markup = format_html(
         "\n<h2>How to check this</h2>\n{}\n<p>This report: the SHA-256 of its first {} bytes, which end with the last "
         'message, is <span class="hash">{}</span>. To check it:</p><pre>head -c {} {} | sha256sum</pre>\n'
         "<p>A record: the SHA-256 beside it is of its bytes as they were received. “Download the exact bytes” on the "
         "page of its message gives these, and <code>sha256sum</code> of that file the same digest. Who may not see "
-        "what is masked asks an auditor for it: the digest is the same for both.</p>\n"
+        "what is masked asks an auditor for it: the digest is the same for both. {}</p>\n"
         "<p>The file as a whole: its SHA-256 stands on the page of this report, and in the manifest there.</p>\n{}",
         counts,
         f"{size:,}",
         digest.hexdigest(),
         size,
         export.file_name,
+        CHANGED_RULE,
         SafeString(END),
     )
     return encode(markup)

@@ -90,6 +90,8 @@ def test_a_good_bundle_holds_in_everything_that_it_shows(verify: Verify, of: str
         assert part in said
     assert ("its 14 leaves give the signed root" in said) is with_leaves
     assert ("Left out: 6 entries" in told.text) is (of == "conversation")
+    gaps = re.findall(r"not in the bundle, (.+)\. Ask its maker", told.text)
+    assert gaps == ([] if of == "workspace" else ["0, 9 to 13"])
     assert told.lines[-1] == "All that can be checked holds."
 
 

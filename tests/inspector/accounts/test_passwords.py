@@ -6,13 +6,17 @@ import re
 
 import pytest
 from django.contrib.auth.hashers import Argon2PasswordHasher
-from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.password_validation import (
+    CommonPasswordValidator,
+    get_default_password_validators,
+    validate_password,
+)
 from django.core.exceptions import ValidationError
 from django.test import Client
 
 import inspector.settings
 from inspector.accounts.models import User
-from inspector.accounts.passwords import NEAR_WORDS
+from inspector.accounts.passwords import MIN_DIFFERENT, NEAR_WORDS
 from inspector.accounts.services import ensure_first_workspace
 
 from ..conftest import Cast
@@ -55,6 +59,16 @@ def test_any_characters_are_a_password_and_count_as_they_are(cast: Cast, passwor
 def test_what_lies_near_is_refused(cast: Cast, password: str) -> None:
     with pytest.raises(ValidationError):
         validate_password(password, cast.owner.user)
+
+
+def test_the_most_common_passwords_that_fit_are_refused() -> None:
+    """ASVS 6.2.4 asks for 3,000 that have the length and the characters that are asked for."""
+    (common,) = (each for each in get_default_password_validators() if isinstance(each, CommonPasswordValidator))
+    fit = [each for each in common.passwords if len(each) >= 12 and len(set(each)) >= MIN_DIFFERENT]
+    assert len(fit) >= 3_000
+    for password in ("Sonyericsson", "qwerty123456 "):
+        with pytest.raises(ValidationError, match="too common"):
+            validate_password(password)
 
 
 def test_words_that_lie_near_may_stand_beside_others(cast: Cast) -> None:
