@@ -111,10 +111,9 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "is_filtered": bool(states),
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
-        "first_url": walk.write_first(),
         "later_url": walk.write_on([str(last.pk)], after=str(last.pk)) if last else None,
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
+        "walk": walk,
     }
     return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
 
@@ -209,7 +208,6 @@ class _Maker:
             "url": self._link(asked.pk) if asked else "",
             "stands": stands,
             "outcome": self._say_outcome(stands, (*first, *last)),
-            "is_standing": is_standing,
             "requester": self._find_agent(task.requester),
             "performer": self._find_agent(task.performer),
             "delegate": self._find_agent(task.delegate),
