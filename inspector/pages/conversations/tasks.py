@@ -23,7 +23,6 @@ from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import (
     EVERY,
     STALLED_AFTER,
-    Measures,
     Times,
     find_moment,
     find_task,
@@ -93,7 +92,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         ),
         "tasks": _make_lines(page, moment, membership, conversation),
         "measures": measures,
-        "times": _say_times(measures),
+        "times": {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)},
         "states": [
             {
                 "value": value,
@@ -141,10 +140,6 @@ def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[bytes
     if task is None:
         raise Http404
     return bytes(task.place), task.pk
-
-
-def _say_times(measures: Measures) -> dict[str, dict[str, Any]]:
-    return {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)}
 
 
 def _say_time(times: Times) -> dict[str, Any]:

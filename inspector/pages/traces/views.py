@@ -74,7 +74,7 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
     trace = or_404(find_trace(workspace=membership.workspace, trace_id=trace_id))
     context = make_tree_context(request, membership, trace)
     if "HX-Request" in request.headers:
-        return _answer_rows(request, context)
+        return render(request, "trace/_window.html", context)
     elapsed = trace.last_at - trace.first_at if trace.last_at and trace.first_at else None
     context |= {
         "trace": trace,
@@ -94,7 +94,7 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
     conversation = open_conversation(membership, conversation_id)
     context = make_tree_context(request, membership, conversation)
     if "HX-Request" in request.headers:
-        return _answer_rows(request, context)
+        return render(request, "trace/_window.html", context)
     digest = sum_up(conversation=conversation)
     context |= frame_conversation(
         membership=membership,
@@ -105,7 +105,3 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
     )
     context["label"] = "Messages of this conversation"
     return render_page(request, membership, "trace/conversation.html", context, section="conversations")
-
-
-def _answer_rows(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    return render(request, "trace/_window.html", context)
