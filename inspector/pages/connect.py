@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership
@@ -53,7 +52,9 @@ def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
 def show_arrival(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Whether anything came with a key: the piece of page that asks for itself again until it did."""
     key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
-    return render(request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership)})
+    return render(
+        request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership), "workspace": membership.workspace}
+    )
 
 
 def _answer(
@@ -70,7 +71,6 @@ def _answer(
 
 def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
     """The first delivery with a key, and of it the first message that is told."""
-    slug = membership.workspace.slug
     delivery = Delivery.objects.filter(workspace=membership.workspace, sent_by_key=key).order_by("pk").first()
     seen = delivery.sightings.exclude(outcome=Sighting.Outcome.QUARANTINED) if delivery else Sighting.objects.none()
     sighting = seen.order_by("index").first()
@@ -80,13 +80,11 @@ def _find_arrival(key: ApiKey, membership: Membership) -> dict[str, Any]:
         else None
     )
     return {
-        "url": reverse("pages:connect-arrival", args=[slug, key.pk]),
-        "name": key.name,
-        "received": delivery.received if delivery else 0,
-        "delivery_url": reverse("pages:delivery", args=[slug, delivery.pk]) if delivery else "",
+        "key": key,
+        "delivery": delivery,
         "is_unreadable": delivery is not None and delivery.received > 0 and sighting is None,
+        "message": message,
         "english": load_sentences([message])[message.pk] if message else "",
-        "message_url": reverse("pages:message", args=[slug, message.pk]) if message else "",
     }
 
 

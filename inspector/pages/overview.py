@@ -40,7 +40,7 @@ from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 
 from .agents.marks import Casts
 from .agents.rows import Gallery, write_term
-from .deliveries.progress import link_messages, name_delivery
+from .deliveries.progress import name_delivery
 from .findings.views import link_rule, link_severities
 from .live import watch
 from .scope import Scope, read_scope
@@ -127,13 +127,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "failed_url": _list(slug, state="failed", **scope.parameters),
         "pairs": [gallery.make_pair(pair, {}) for pair in pairs],
         "deliveries": [
-            {
-                "name": name_delivery(delivery),
-                "url": reverse("pages:delivery", args=[slug, delivery.pk]),
-                "stored_url": link_messages(delivery, slug, by="stored"),
-                "duplicate_url": link_messages(delivery, slug, by="duplicate"),
-                "delivery": delivery,
-            }
+            {"name": name_delivery(delivery), "delivery": delivery}
             for delivery in list_deliveries(workspace=workspace, channel=channel, limit=MAX_DELIVERIES)
         ],
         "period": period,
@@ -171,7 +165,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]
     said = mark_sentences(waiting)
     return [
         {
-            "url": reverse("pages:message", args=[workspace.slug, message.pk]),
+            "id": message.pk,
             "title": shorten(said[message.pk] or name_conversation(message.conversation), MAX_ASKED_LENGTH),
             "line": make_line(message, casts.find(message.conversation)),
             "waited": write_elapsed(vars(message)["waited"]),

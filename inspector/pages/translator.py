@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from django import forms
@@ -16,7 +17,7 @@ from inspector.accounts.models import Membership
 from inspector.pages.shown.dumps import show_layers
 from inspector.threads.messages import CAUTION_MARK
 
-from .forms import SELECT
+from .forms import PageForm, list_dialects
 from .shell import render_page, within_workspace
 from .shown.readings import list_all_notes, show_parts, show_pieces
 from .shown.told import name_dialect, shorten
@@ -39,7 +40,7 @@ EXAMPLES: Final = (
 )  # fmt: skip
 
 
-class TranslatorForm(forms.Form):
+class TranslatorForm(PageForm):
     """A text, the dialect it is in where the guess is not believed, and the dialect to write it in."""
 
     text = forms.CharField(
@@ -65,8 +66,7 @@ class TranslatorForm(forms.Form):
     dialect = forms.ChoiceField(
         label="Read as",
         required=False,
-        widget=forms.Select(attrs=SELECT),
-        choices=[("", "the best guess"), *((each.slug, each.title) for each in dialects.all_dialects())],
+        choices=partial(list_dialects, "the best guess"),
     )
     record = forms.IntegerField(required=False, min_value=0, widget=forms.HiddenInput)
     into = forms.ChoiceField(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from inspector.accounts.models import Membership
 from inspector.lookups import WrittenSince, find_oldest_transaction
-from inspector.search.cursors import read_key, write_key
+from inspector.search.cursors import read_key, write_cursor, write_key
 from inspector.search.selectors import fetch
 
 from .shell import write_query
@@ -66,7 +67,16 @@ class Walk:
         """The address of the next page: of the rest after the row with this key, or before it at these places."""
         return self.write_rest(key) if self.is_rest else self.write_next(**places)
 
-    def write_first(self) -> str | None:
+    def write_older(self, last: Model | None, at: str, **places: str | None) -> str | None:
+        """The address of the page after a row; None where there is none. `at` is the name of the time it stands by."""
+        moment: datetime | None = getattr(last, at, None)
+        if last is None or moment is None:
+            return None
+        before = write_cursor((moment, last.pk), self.membership.workspace.pk)
+        return self.write_on([str(last.pk)], before=before, **places)
+
+    @property
+    def first_url(self) -> str | None:
         """The address of the first page; None on it."""
         cleared = dict.fromkeys((*self.places, _SINCE, _REST))
         return None if self.is_first else write_query(self.request, **cleared)

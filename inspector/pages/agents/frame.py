@@ -82,8 +82,7 @@ def frame_agents(
         "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
         "next_url": next_url,
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
-        "first_url": walk.write_first(),
+        "walk": walk,
         "views": [
             {
                 "name": name,

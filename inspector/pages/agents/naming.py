@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from inspector.accounts.models import Channel, Membership
+from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.audit.naming import find_word, join_agents, name_agent, undo_word
 from inspector.browsing.directory import find_agent
@@ -28,15 +28,13 @@ def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> H
     agent = get_agent(membership, agent_id)
     require_auditor(membership)
     form = NameForm(request.POST)
-    if form.is_valid():
-        try:
-            word = name_agent(membership=membership, agent=agent, **form.cleaned_data)
-        except ValidationError as error:
-            form.add_error("friendly_name", error)
-        else:
-            flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
-            return redirect("pages:agent", membership.workspace.slug, agent.pk)
-    return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
+    word = form.hand_to(
+        lambda: name_agent(membership=membership, agent=agent, **form.cleaned_data), field="friendly_name"
+    )
+    if word is None:
+        return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
+    flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
+    return redirect("pages:agent", membership.workspace.slug, agent.pk)
 
 
 @within_workspace("POST")
@@ -45,25 +43,20 @@ def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> H
     agent = get_agent(membership, agent_id)
     require_auditor(membership)
     form = JoinForm(request.POST, channels=list(list_channels(workspace=membership.workspace)), own=agent.channel)
-    if form.is_valid():
-        channel = form.read_channel()
-        try:
-            other = _get_named(membership, channel, form.cleaned_data["same_as"])
-            word = join_agents(membership=membership, agent=agent, same_as=other, reason=form.cleaned_data["reason"])
-        except ValidationError as error:
-            form.add_error("same_as", error)
-        else:
-            flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
-            return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
-    return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
+    word = form.hand_to(lambda: _join(membership, agent, form), field="same_as")
+    if word is None:
+        return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
+    flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
+    return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
 
 
-def _get_named(membership: Membership, channel: Channel, name: str) -> Agent:
-    wanted = make_agent_id(membership.workspace.pk, channel.pk, make_storable(name))
-    agent = find_agent(workspace=membership.workspace, agent_id=wanted)
-    if agent is None:
+def _join(membership: Membership, agent: Agent, form: JoinForm) -> AgentWord:
+    channel, said = form.read_channel(), form.cleaned_data
+    wanted = make_agent_id(membership.workspace.pk, channel.pk, make_storable(said["same_as"]))
+    other = find_agent(workspace=membership.workspace, agent_id=wanted)
+    if other is None:
         raise ValidationError(f"no agent of the channel {channel.name} has this name: write it as the raw messages do")
-    return agent
+    return join_agents(membership=membership, agent=agent, same_as=other, reason=said["reason"])
 
 
 @within_workspace("POST")

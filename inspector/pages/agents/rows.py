@@ -74,7 +74,6 @@ class Gallery:
     ) -> dict[str, Any]:
         """The row of an agent."""
         return {
-            "url": self.make_url(row.agent),
             "mark": self.find(row.agent),
             "sum": row,
             "dialects": name_dialects(row.dialects),

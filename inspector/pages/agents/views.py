@@ -9,7 +9,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dialects import all_dialects
 from inspector.accounts.models import Membership
@@ -142,7 +141,6 @@ def answer_agent(
     conversations = list_conversations_of(workspace=workspace, agent_ids=every, limit=MAX_CONVERSATIONS)
     if summed.aliases:
         summed = summed._replace(conversations=vars(conversations[0])["of_all"] if conversations else 0)
-    slug = workspace.slug
     context = {
         "agent": agent,
         "mark": gallery.find(agent),
@@ -155,17 +153,9 @@ def answer_agent(
         "finish": _say_seconds(measures.asked_of.finish.median),
         "pairs": [gallery.make_pair(pair, outcomes) for pair in survey.pairs],
         "extent": survey.extent,
-        "declared": [
-            _describe(each, slug) for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)
-        ],
+        "declared": [_describe(each) for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)],
         "conversations": [
-            {
-                "url": reverse("pages:conversation", args=[slug, each.pk]),
-                "title": shorten(name_opened(each), 60),
-                "state": get_state(each),
-                "last_at": each.last_at,
-            }
-            for each in conversations
+            {"row": each, "title": shorten(name_opened(each), 60), "state": get_state(each)} for each in conversations
         ],
         "candidates": [
             {"name": name, "label": label.text if label else ""}
@@ -182,12 +172,11 @@ def answer_agent(
     return render_page(request, membership, "agents/agent.html", context, section="agents", status=status)
 
 
-def _describe(declared: Declaration, slug: str) -> dict[str, Any]:
+def _describe(declared: Declaration) -> dict[str, Any]:
     return {
         "declared": declared,
         "meaning": _find_meaning(declared),
         "dialect": name_dialect(declared.dialect),
-        "url": reverse("pages:message", args=[slug, declared.message]),
     }
 
 

@@ -25,7 +25,7 @@ from inspector.threads.tasks.measures import get_state
 from ..reviews.words import describe_verdicts
 from ..shown.budgets import shorten_name
 from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
-from .transcript import make_anchor, make_ghost_anchor
+from .transcript import make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
 MAX_REQUEST_LENGTH: Final = 200
@@ -119,32 +119,24 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
     return {
         "title": shorten_name(shorten(name), 500),
         "id": conversation.pk,
+        "row": conversation,
         "native_id": shorten_name(conversation.native_id),
-        "channel": conversation.channel.name,
         "state": get_state(conversation),
         "reversal": "",
-        "is_settled": conversation.is_settled,
-        "settled_at": conversation.settled_at,
-        "last_at": conversation.last_at,
-        "missing_count": conversation.missing_count,
-        "message_count": conversation.message_count,
         "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
-        "first_at": conversation.first_at,
     }
 
 
 def _make_answers(
     conversation: Conversation, digest: Digest, membership: Membership, findings: OpenCount | None
 ) -> dict[str, Any]:
-    slug = membership.workspace.slug
     names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
     elapsed = None
     if conversation.first_at and conversation.last_at:
         elapsed = conversation.last_at - conversation.first_at
     return {
         "asked": {
-            "url": reverse("pages:message", args=[slug, digest.asked.pk]),
-            "anchor": make_anchor(digest.asked.pk),
+            "id": digest.asked.pk,
             "sentence": shorten(mark_sentences([digest.asked])[digest.asked.pk], MAX_REQUEST_LENGTH),
             "more": digest.tally.asked_count - 1,
         }
@@ -156,16 +148,9 @@ def _make_answers(
             for number, count in sorted(digest.tally.severities.items(), reverse=True)
             if number
         ],
-        "findings": {
-            "count": findings.count,
-            "name": Message.Severity(findings.severity).label,
-            "url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
-        }
-        if findings
-        else None,
+        "findings": {"count": findings.count, "name": Message.Severity(findings.severity).label} if findings else None,
         # What a rule found says it better.
-        "problems": [] if findings else [_name_problem(message, slug) for message in digest.gravest],
-        "missing_count": conversation.missing_count,
+        "problems": [] if findings else [_name_problem(message) for message in digest.gravest],
         "failed_count": digest.tally.failed_count,
         "malformed_count": digest.tally.malformed_count,
         "reviews": _list_verdicts(conversation, membership),
@@ -200,10 +185,9 @@ def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
     return ""
 
 
-def _name_problem(message: Message, slug: str) -> dict[str, str]:
+def _name_problem(message: Message) -> dict[str, Any]:
     notes = list_notes(message, read_body(message))
-    url = reverse("pages:message", args=[slug, message.pk])
-    return {"url": url, "text": shorten(notes[0].text) if notes else "see the message"}
+    return {"id": message.pk, "text": shorten(notes[0].text) if notes else "see the message"}
 
 
 def _list_verdicts(conversation: Conversation, membership: Membership) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.intake.models import Sighting
@@ -49,44 +48,34 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
             current="conversation-raw",
             stop=window.last,
         ),
-        "rows": _make_rows(window.rows, cast_conversation(conversation), membership),
+        "rows": _make_rows(window.rows, cast_conversation(conversation)),
         "pager": make_pager(conversation, window, size=WINDOW_ROWS),
     }
     return render_page(request, membership, "conversation/raw.html", context, section="conversations")
 
 
-def _make_rows(messages: Sequence[Message], cast: Cast, membership: Membership) -> list[dict[str, Any]]:
+def _make_rows(messages: Sequence[Message], cast: Cast) -> list[dict[str, Any]]:
     left_out = load_records(messages=messages, most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
     made = [
-        _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast, membership)
+        _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast)
         for record_id, parts in groupby(messages, key=lambda message: message.record_id)
     ]
     most = share_out(weigh_wire(row["wire"], row["stretches"]) for row in made)
     return [{**row, "wire_characters": fit_wire(row["wire"], row["stretches"], most)} for row in made]
 
 
-def _make_row(
-    parts: Sequence[Message], left_out: int | None, sighting: Sighting | None, cast: Cast, membership: Membership
-) -> dict[str, Any]:
+def _make_row(parts: Sequence[Message], left_out: int | None, sighting: Sighting | None, cast: Cast) -> dict[str, Any]:
     """A record: its wire, where it was seen first, and the messages of this window that were read from it.
 
-    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page. `raw_url` is
-    for those who may have the exact bytes whatever they hold; others find it on the message's page.
+    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page.
     """
-    first, slug = parts[0], membership.workspace.slug
+    first = parts[0]
     wire, stretches = cut_wire(first)
     source = bytes(first.record.source) if has_record(first) else b""
     return {
         "anchor": f"r-{first.number}",
-        "parts": [
-            {
-                "number": part.number,
-                "url": reverse("pages:message", args=[slug, part.pk]),
-                "line": make_line(part, cast),
-            }
-            for part in parts
-        ],
+        "parts": [{"row": part, "line": make_line(part, cast)} for part in parts],
         "dialect": name_dialect(first.dialect),
         "record_id": first.record_id,
         "size_bytes": len(source) if left_out is None else left_out,
@@ -95,8 +84,6 @@ def _make_row(
         "wire": wire,
         "stretches": stretches,
         "is_masked": has_secret({0: stretches}),
-        "raw_url": reverse("pages:raw", args=[slug, first.record_id]) if membership.is_auditor else "",
+        "sighting": sighting,
         "seen_in": shorten_name(name_delivery(sighting.delivery)) if sighting else "",
-        "seen_url": reverse("pages:delivery", args=[slug, sighting.delivery_id]) if sighting else "",
-        "line_number": sighting.line if sighting else 0,
     }

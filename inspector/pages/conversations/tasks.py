@@ -24,7 +24,6 @@ from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import (
     EVERY,
     STALLED_AFTER,
-    Measures,
     Times,
     find_moment,
     find_task,
@@ -94,7 +93,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         ),
         "tasks": _make_lines(page, moment, membership, conversation),
         "measures": measures,
-        "times": _say_times(measures),
+        "times": {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)},
         "states": [
             {
                 "value": value,
@@ -112,10 +111,9 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "is_filtered": bool(states),
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
-        "first_url": walk.write_first(),
         "later_url": walk.write_on([str(last.pk)], after=str(last.pk)) if last else None,
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
+        "walk": walk,
     }
     return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
 
@@ -143,10 +141,6 @@ def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[bytes
     if task is None:
         raise Http404
     return bytes(task.place), task.pk
-
-
-def _say_times(measures: Measures) -> dict[str, dict[str, Any]]:
-    return {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)}
 
 
 def _say_time(times: Times) -> dict[str, Any]:
@@ -211,7 +205,6 @@ class _Maker:
             "url": self._link(asked.pk) if asked else "",
             "stands": stands,
             "outcome": self._say_outcome(stands, (*first, *last)),
-            "is_standing": is_standing,
             "requester": self._find_agent(task.requester),
             "performer": self._find_agent(task.performer),
             "delegate": self._find_agent(task.delegate),

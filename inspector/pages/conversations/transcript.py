@@ -313,7 +313,7 @@ class _Builder:
             "also": read_segments(also, are_apart=True),
             "also_count": len(also),
             # Its open findings, the gravest first.
-            "findings": describe_findings(findings[:MAX_FINDINGS], self._workspace.slug, FINDING_BYTES),
+            "findings": describe_findings(findings[:MAX_FINDINGS], FINDING_BYTES),
             "more_findings": max(0, len(findings) - MAX_FINDINGS),
             # Its notes without what a finding tells already: of warning or more, and the others, which are folded.
             "notes": [note for note in first if note.severity in GRAVE],

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
-from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -21,7 +20,6 @@ from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.browsing.transcripts import write_text
 from inspector.lookups import or_404
-from inspector.search.cursors import write_cursor
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import count_hidden, read_body
@@ -44,10 +42,10 @@ from ..forms import ConversationFilter, VerdictForm
 from ..live import watch
 from ..reviews.words import name_standing
 from ..scope import read_scope
-from ..shell import cut_page, read_number, read_place, render_page, within_workspace
+from ..shell import cut_page, read_number, read_place, render_page, require_auditor, within_workspace
 from ..shown.told import name_conversations, name_dialect, shorten
 from ..traces.links import link_traces
-from ..walks import Walk, read_walk
+from ..walks import read_walk
 from .frame import AFTER, frame_conversation, open_conversation
 from .transcript import make_anchor, make_rows, open_for
 from .windows import Pager, make_pager, read_jump, read_start
@@ -98,7 +96,6 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
                 conversation,
                 casts,
                 sign_offs.get(conversation.pk),
-                workspace.slug,
                 names[conversation.pk],
                 open_findings.get(conversation.pk),
                 reversals,
@@ -112,25 +109,19 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
         "scope": scope,
         "is_slow": listed is None,
         "is_worst_first": order == WORST,
-        "export_url": reverse("pages:new-export", args=[workspace.slug])
-        + f"?{urlencode({'conversations': 1, **filters})}",
+        "export_query": urlencode({"conversations": 1, **filters}),
         "has_any": bool(page or filters or not walk.is_first),
         "hidden_count": count_hidden(workspace=workspace),
-        "older_url": _write_older(walk, last, is_worst_first=bool(order), since=live["after"] if live else None),
+        "older_url": walk.write_older(
+            last,
+            "last_at",
+            grade=str(last.open_severity) if last and order else None,
+            since=live["after"] if live else None,
+        ),
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
-        "newest_url": walk.write_first(),
+        "walk": walk,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
-
-
-def _write_older(walk: Walk, last: Conversation | None, *, is_worst_first: bool, since: str | None) -> str | None:
-    """The address of the page after this row; None where it is the last of the list."""
-    if last is None or last.last_at is None:
-        return None
-    before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
-    grade = str(last.open_severity) if is_worst_first else None
-    return walk.write_on([str(last.pk)], before=before, grade=grade, since=since)
 
 
 def _count(workspace: Workspace, filters: Mapping[str, str]) -> int | None:
@@ -144,7 +135,6 @@ def _make_row(
     conversation: Conversation,
     casts: Casts,
     sign_off: SignOff | None,
-    slug: str,
     name: str,
     findings: OpenCount | None,
     reversals: Mapping[tuple[uuid.UUID, str], str],
@@ -153,8 +143,6 @@ def _make_row(
     state = get_state(conversation)
     reversed_end = reversals.get((conversation.pk, state))
     return {
-        "id": conversation.pk,
-        "url": reverse("pages:conversation", args=[slug, conversation.pk]),
         "title": shorten(name),
         "conversation": conversation,
         "agents": casts.find(conversation).find_all(agents),
@@ -163,7 +151,6 @@ def _make_row(
         "state": state,
         "reversal": f"{state}, after {AFTER[reversed_end]}" if reversed_end else "",
         "findings": findings,
-        "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
         "review": sign_off.verdict if sign_off else None,
         "standing": name_standing(sign_off.standing) if sign_off else "",
         "reviewer": " and ".join(sign_off.reviewers) if sign_off else "",
@@ -184,23 +171,12 @@ def show_conversation(request: HttpRequest, membership: Membership, conversation
 def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
     """An auditor's verdict on the conversation as it was shown."""
     conversation = open_conversation(membership, conversation_id)
-    if not membership.is_auditor:
-        raise PermissionDenied
+    require_auditor(membership)
     form = VerdictForm(request.POST)
-    if form.is_valid():
-        try:
-            give_verdict(
-                membership=membership,
-                conversation=conversation,
-                verdict=form.cleaned_data["verdict"],
-                comment=form.cleaned_data["comment"],
-                seen=bytes.fromhex(form.cleaned_data["seen"]),
-            )
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            flashes.success(request, "Your verdict is kept, bound to what you saw.")
-            return redirect("pages:conversation", membership.workspace.slug, conversation.pk)
+    form.hand_to(lambda: give_verdict(membership=membership, conversation=conversation, **form.read()))
+    if not form.errors:
+        flashes.success(request, "Your verdict is kept, bound to what you saw.")
+        return redirect("pages:conversation", membership.workspace.slug, conversation.pk)
     errors = [str(error) for name in form.errors for error in form.errors[name]]
     again = _make_verdict_form(membership, conversation, said=form.data)
     return _answer(request, membership, conversation, again, errors=errors, status=422)
@@ -276,7 +252,6 @@ def _answer(
         "waits_in": waits_in,
         "fillable": fillable if membership.is_auditor else [],
         "verdict_errors": errors,
-        "review_url": reverse("pages:review", args=[workspace.slug, conversation.pk]),
     }
     return render_page(
         request, membership, "conversation/conversation.html", context, section="conversations", status=status

@@ -52,7 +52,15 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
         list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS
     )
     given_up = [] if delivery or before else list_given_up(workspace=workspace)
-    rows = [_describe(letter, membership) for letter in page]
+    rows = [
+        {
+            "letter": letter,
+            "record": letter.sighting.index + 1,
+            "delivery": name_delivery(letter.delivery),
+            "is_dead": letter.state == DeadLetter.State.DEAD,
+        }
+        for letter in page
+    ]
     context = {
         "work": [_describe_work(job, workspace.slug) for job in given_up],
         "rows": rows,
@@ -88,24 +96,9 @@ def _read_delivery(request: HttpRequest, membership: Membership) -> Delivery | N
     return or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id)) if delivery_id else None
 
 
-def _describe(letter: DeadLetter, membership: Membership) -> dict[str, Any]:
-    slug = membership.workspace.slug
-    return {
-        "id": letter.pk,
-        "record": letter.sighting.index + 1,
-        "letter": letter,
-        "delivery": name_delivery(letter.delivery),
-        "delivery_url": reverse("pages:delivery", args=[slug, letter.delivery_id]),
-        "is_dead": letter.state == DeadLetter.State.DEAD,
-        "asked_by": letter.asked_by.get_username() if letter.asked_by else "",
-        "raw_url": reverse("pages:raw", args=[slug, letter.record_id]) if membership.is_auditor else "",
-    }
-
-
 def _describe_work(job: Job, slug: str) -> dict[str, Any]:
     words, page = WORK[Job.Kind(job.kind)]
     return {
-        "id": job.pk,
         "words": words,
         "url": reverse(_SHARED_PAGES[Job.Kind(job.kind)], args=[slug])
         if job.kind in _SHARED_PAGES

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
-from dialects import all_dialects
 from inspector.accounts.models import Channel
 from inspector.accounts.services import check_channel_name
 from inspector.intake.staging import Choices
 
-from ..forms import INPUT, SELECT
+from ..forms import PLAIN, PageForm, list_dialects
 
 MAX_NAME_LENGTH = 200
 CHANNEL_HELP = (
@@ -23,7 +23,7 @@ CHANNEL_HELP = (
 )
 PREFIX_HELP = "Example: “09:00:01 A -> B: …”. The prefix is split off if the rest decodes better."
 WHO = (("unknown", "Nobody knows"), ("one", "One agent"), ("two", "Two, in turns"))
-_NAME = {**INPUT, "spellcheck": "false", "autocomplete": "off", "maxlength": str(MAX_NAME_LENGTH)}
+_NAME = {**PLAIN, "maxlength": str(MAX_NAME_LENGTH)}
 
 
 class ManyFilesInput(forms.ClearableFileInput):
@@ -52,7 +52,7 @@ class ChannelField(forms.CharField):
     """A channel by its name, which may be new."""
 
     def __init__(self, **kwargs: Any) -> None:
-        widget = forms.TextInput(attrs={**INPUT, "spellcheck": "false", "autocomplete": "off"})
+        widget = forms.TextInput(attrs=PLAIN)
         super().__init__(max_length=64, initial=Channel.DEFAULT, widget=widget, help_text=CHANNEL_HELP, **kwargs)
 
     def validate(self, value: Any) -> None:
@@ -61,7 +61,7 @@ class ChannelField(forms.CharField):
         check_channel_name(value)
 
 
-class UploadForm(forms.Form):
+class UploadForm(PageForm):
     """Files, and what their reading begins with."""
 
     logs = ManyFilesField(
@@ -77,12 +77,12 @@ class UploadForm(forms.Form):
         return Choices(channel=self.cleaned_data["channel"], has_prefixes=self.cleaned_data["has_prefixes"])
 
 
-class ReadingForm(forms.Form):
+class ReadingForm(PageForm):
     """How one staged file is to be read. Until it `is_final` a name may be missing: somebody is about to type it."""
 
     dialect = forms.ChoiceField(
         required=False,
-        widget=forms.Select(attrs=SELECT),
+        choices=partial(list_dialects, "Detect for each record"),
         help_text="A dialect chosen here is used for every record.",
     )
     channel = ChannelField()
@@ -90,7 +90,7 @@ class ReadingForm(forms.Form):
         required=False,
         label="The log begins at",
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"],
-        widget=forms.DateTimeInput(attrs={**INPUT, "type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
     has_prefixes = forms.BooleanField(
         required=False, label="Lines may begin with times, labels and speakers", help_text=PREFIX_HELP
@@ -112,8 +112,6 @@ class ReadingForm(forms.Form):
     def __init__(self, *args: Any, zone: str, is_final: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_final = is_final
-        dialects = [(dialect.slug, dialect.title) for dialect in all_dialects()]
-        self.fields["dialect"].choices = [("", "Detect for each record"), *dialects]  # type: ignore[attr-defined]
         self.fields["start"].help_text = f"For records without a time, in {zone}; else they are ordered by receipt."
 
     @staticmethod

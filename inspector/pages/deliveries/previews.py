@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.urls import reverse
-
 from dialects import Message
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_channels
 from inspector.intake.models import Delivery
-from inspector.intake.staging import KEPT_FOR, Beginning, look_at, read_choices
+from inspector.intake.staging import KEPT_FOR, look_at, read_choices
 
 from ..agents.marks import AgentMark, Cast
 from ..shown.fields import cut_layers
@@ -49,7 +47,6 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
     Args:
         form: what was filled in, shown again with its errors; without one the choices in force are shown.
     """
-    slug = membership.workspace.slug
     choices = read_choices(delivery)
     beginning = look_at(delivery=delivery)
     told = foretell(records=beginning.records, options=delivery.options, start=choices.start)
@@ -57,10 +54,8 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
     silent = [line for line in told if line.reading and not any(one.sender for one in line.reading.messages)]
     zone = membership.user.time_zone
     return {
-        "id": delivery.pk,
+        "row": delivery,
         "name": delivery.file_name or "a file without a name",
-        "url": reverse("pages:staged", args=[slug, delivery.pk]),
-        "size_bytes": delivery.size_bytes,
         "expires_at": delivery.received_at + KEPT_FOR,
         "form": form or ReadingForm(initial=ReadingForm.write(choices), zone=zone, auto_id=f"reading-{delivery.pk}-%s"),
         "channels": list(list_channels(workspace=membership.workspace)),
@@ -70,22 +65,7 @@ def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | No
         "untimed_count": sum(1 for line in told if line.reading and not line.time_basis),
         "dialects": Counter(name_dialect(line.reading.dialect) for line in told if line.reading).most_common(),
         "malformed_count": sum(1 for line in told if line.reading and line.reading.error),
-        **_count(beginning),
-    }
-
-
-def _count(beginning: Beginning) -> dict[str, Any]:
-    forecast = beginning.forecast
-    return {
-        "received": forecast.received,
-        "new": forecast.new,
-        "duplicate": forecast.duplicate,
-        "quarantined": forecast.quarantined,
-        "looked_bytes": beginning.looked_bytes,
-        "lines": beginning.lines,
-        "is_whole": beginning.is_whole,
-        "failure": beginning.failure,
-        "warned": forecast.warnings,
+        "beginning": beginning,
     }
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
-
-from django.urls import reverse
 
 from inspector.api.backlog import estimate_told
 from inspector.audit.findings.due import is_noted
@@ -14,7 +11,7 @@ from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.selectors import Progress, find_progress
 from inspector.intake.withdrawals import is_weighing
 from inspector.threads.models import Message
-from inspector.threads.selectors import WORST, find_work
+from inspector.threads.selectors import find_work
 
 from ..templatetags.marks import size
 
@@ -33,7 +30,7 @@ def name_delivery(delivery: Delivery) -> str:
     return delivery.file_name or f"{records} via {delivery.get_door_display()}"
 
 
-def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) -> dict[str, Any]:
+def make_progress(delivery: Delivery, *, is_receipt: bool = False) -> dict[str, Any]:
     """What `_progress.html` shows of a delivery."""
     progress = find_progress(delivery=delivery)
     phase = find_phase(delivery, progress)
@@ -56,28 +53,17 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "weighing": (0, 0, "its records are being hidden or shown, as the withdrawals in force say"),
     }
     done, total, words = bars.get(phase, (0, 0, ""))
-    address = reverse("pages:progress", args=[slug, delivery.pk])
-    receipt = reverse("pages:delivery", args=[slug, delivery.pk])
     counts = {}
     if phase == "done":
         counts = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
-    findings = reverse("pages:findings", args=[slug])
     return {
-        "id": delivery.pk,
+        "row": delivery,
         "findings": [
             {"severity": severity, "count": count, "name": Message.Severity(severity).label.lower()}
             for severity, count in counts.items()
         ],
         "findings_count": sum(counts.values()),
-        "findings_url": f"{findings}?{urlencode({'delivery': delivery.pk, 'order': WORST})}",
         "name": name_delivery(delivery),
-        "url": receipt,
-        "problems_url": f"{receipt}#problems",
-        "progress_url": f"{address}?receipt" if is_receipt else address,
-        "conversations_url": f"{reverse('pages:conversations', args=[slug])}?{urlencode({'delivery': delivery.pk})}",
-        "messages_url": link_messages(delivery, slug),
-        "stored_url": link_messages(delivery, slug, by="stored"),
-        "duplicate_url": link_messages(delivery, slug, by="duplicate"),
         "phase": phase,
         "stages": _list_stages(phase),
         "words": words,
@@ -85,12 +71,7 @@ def make_progress(delivery: Delivery, slug: str, *, is_receipt: bool = False) ->
         "total": total,
         "failure": progress.failure,
         "set_aside": progress.set_aside,
-        "letters_url": reverse("pages:dead-letters", args=[slug]),
         "is_receipt": is_receipt,
-        "received": delivery.received,
-        "stored": delivery.stored,
-        "duplicate": delivery.duplicate,
-        "quarantined": delivery.quarantined,
     }
 
 
@@ -98,11 +79,6 @@ def _tell_wait(delivery: Delivery, progress: Progress) -> str:
     """How long it takes until what is posted is told, as its receipt says; of a file that is begun nobody knows."""
     seconds = estimate_told() if delivery.door == Door.API and not progress.read else 0
     return f" · processed in about {seconds:,} s" if seconds else ""
-
-
-def link_messages(delivery: Delivery, slug: str, *, by: str = "delivery") -> str:
-    """The search that finds what a delivery brought: all of it, or what was `stored` or a `duplicate`."""
-    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': f'{by}:{delivery.pk}'})}"
 
 
 def find_phase(delivery: Delivery, progress: Progress) -> str:

@@ -98,7 +98,6 @@ def _answer(
     if request.headers.get("HX-Request"):
         words = refusal or "; ".join(str(error) for errors in form.errors.values() for error in errors)
         return HttpResponse(words, status=status, headers=wait, content_type="text/plain; charset=utf-8")
-    slug = membership.workspace.slug
     context: dict[str, Any] = {
         "form": form,
         "refusal": refusal,
@@ -106,13 +105,7 @@ def _answer(
         "kept_hours": int(staging.KEPT_FOR.total_seconds() // 3600),
         "channels": list(list_channels(workspace=membership.workspace)),
         "waiting": [
-            {
-                "name": delivery.file_name or "a file without a name",
-                "url": reverse("pages:staged", args=[slug, delivery.pk]),
-                "size_bytes": delivery.size_bytes,
-                "at": delivery.received_at,
-                "expires_at": delivery.received_at + staging.KEPT_FOR,
-            }
+            {"row": delivery, "expires_at": delivery.received_at + staging.KEPT_FOR}
             for delivery in staging.list_staged(membership=membership)
         ],
     }
@@ -186,7 +179,7 @@ def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) ->
         return _show(request, membership, delivery, form)
     delivery = staging.load(delivery=delivery)
     if is_piece:
-        progress = {"delivery": make_progress(delivery, slug)}
+        progress = {"delivery": make_progress(delivery)}
         return _replace_card(_render(request, membership, "deliveries/_progress.html", progress), delivery)
     return redirect("pages:delivery", slug, delivery.pk)
 

@@ -11,7 +11,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.erasing.requests import find_erased
@@ -36,7 +35,7 @@ from ..shell import (
     write_query,
 )
 from ..shown.told import name_dialect, name_opened, shorten
-from .progress import link_messages, make_progress, name_delivery
+from .progress import make_progress, name_delivery
 
 PAGE_ROWS = 50
 PAGE_PROBLEMS = 100
@@ -52,22 +51,19 @@ def show_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
     page, last = cut_page(list_deliveries(workspace=workspace, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
     withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
     context = {
-        "rows": [_make_row(delivery, workspace.slug, withdrawn) for delivery in page],
+        "rows": [_make_row(delivery, withdrawn) for delivery in page],
         **turn_pages(request, membership, (last.received_at, last.pk) if last else None),
         "has_dead_letters": has_dead_letters(workspace=workspace),
     }
     return render_page(request, membership, "deliveries/deliveries.html", context, section="deliveries")
 
 
-def _make_row(delivery: Delivery, slug: str, withdrawn: Mapping[uuid.UUID, Withdrawal]) -> dict[str, Any]:
+def _make_row(delivery: Delivery, withdrawn: Mapping[uuid.UUID, Withdrawal]) -> dict[str, Any]:
     return {
-        "url": reverse("pages:delivery", args=[slug, delivery.pk]),
         "name": name_delivery(delivery),
         "delivery": delivery,
         "sent_by": name_sender(delivery),
         "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
-        "stored_url": link_messages(delivery, slug, by="stored"),
-        "duplicate_url": link_messages(delivery, slug, by="duplicate"),
     }
 
 
@@ -102,7 +98,6 @@ def answer_delivery(
     request: HttpRequest, membership: Membership, delivery: Delivery, *, error: str = "", status: int = 200
 ) -> HttpResponse:
     """The page of a delivery; `error` says why an act was refused."""
-    slug = membership.workspace.slug
     after = read_number(request, "after", default=-1)
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
     reached = list(list_conversations_of(delivery=delivery, limit=MAX_CONVERSATIONS + 1))
@@ -110,31 +105,15 @@ def answer_delivery(
     warned = list_warnings(delivery.warnings)
     acts = list(list_withdrawals(delivery=delivery)[:MAX_ACTS])
     context = {
-        "delivery": {**make_progress(delivery, slug, is_receipt=True), **_describe(delivery)},
-        "problems": [
-            {
-                "index": problem.index + 1,
-                "row": problem,
-                "outcome": problem.get_outcome_display().lower(),
-                "url": reverse("pages:raw", args=[slug, problem.record_id]) if membership.is_auditor else "",
-            }
-            for problem in shown
-        ],
-        "problem_lists": [
-            {"name": words, "url": reverse(f"pages:problems-{form}", args=[slug, delivery.pk])}
-            for form, words in (("csv", "CSV"), ("jsonl", "JSON Lines"))
-        ],
+        "delivery": {**make_progress(delivery, is_receipt=True), **_describe(delivery)},
+        "problems": shown,
         "more_problems_url": write_query(request, after=str(shown[-1].index))
         if len(problems) > PAGE_PROBLEMS
         else None,
         "warned": warned,
         "warning_counts": sorted(warned.counts.items()),
         "conversations": [
-            {
-                "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-                "title": shorten(name_opened(conversation)),
-                "count": conversation.message_count,
-            }
+            {"row": conversation, "title": shorten(name_opened(conversation))}
             for conversation in reached[:MAX_CONVERSATIONS]
         ],
         "has_more_conversations": len(reached) > MAX_CONVERSATIONS,
@@ -142,11 +121,8 @@ def answer_delivery(
         "withdrawal": _describe_withdrawal(delivery, acts[0]) if acts and acts[0].taken_back_at is None else None,
         "erased": find_erased(delivery=delivery),
         "acts": acts,
-        "withdraw_url": reverse("pages:withdraw", args=[slug, delivery.pk]),
-        "take_back_url": reverse("pages:take-back", args=[slug, delivery.pk]),
         "may_withdraw": membership.is_auditor and delivery.is_framed,
         "error": error,
-        "printed_at": delivery.framed_at,
     }
     return render_page(request, membership, "deliveries/delivery.html", context, section="deliveries", status=status)
 
@@ -159,7 +135,7 @@ def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
 
 
 def describe_named(request: HttpRequest, membership: Membership) -> dict[str, Any] | None:
-    """The delivery whose conversations an address asks for: its name, receipt and messages; None for none.
+    """The delivery whose conversations an address asks for: {id, name}; None for none.
 
     Raises:
         Http404: for one that is not there.
@@ -168,21 +144,13 @@ def describe_named(request: HttpRequest, membership: Membership) -> dict[str, An
     if delivery_id is None:
         return None
     delivery = get_delivery(membership, delivery_id)
-    slug = membership.workspace.slug
-    return {
-        "id": delivery.pk,
-        "name": name_delivery(delivery),
-        "url": reverse("pages:delivery", args=[slug, delivery.pk]),
-        "messages_url": link_messages(delivery, slug),
-    }
+    return {"id": delivery.pk, "name": name_delivery(delivery)}
 
 
 def _describe_withdrawal(delivery: Delivery, withdrawal: Withdrawal) -> dict[str, Any]:
     hidden = count_hidden_of(delivery=delivery)
     return {
-        "by": withdrawal.by.get_username(),
-        "at": withdrawal.at,
-        "reason": withdrawal.reason,
+        "row": withdrawal,
         "hidden": hidden,
         "kept": max(0, delivery.received - hidden),
         "is_counted": hidden <= 10_000,
@@ -193,7 +161,6 @@ def _describe(delivery: Delivery) -> dict[str, Any]:
     said = delivery.options
     loaded_at = said.get("loaded_at")
     return {
-        "row": delivery,
         "sent_by": name_sender(delivery),
         "loaded_at": datetime.fromisoformat(loaded_at) if loaded_at else None,
         "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else "",
@@ -224,8 +191,8 @@ def _list_overrides(delivery: Delivery) -> list[str]:
 def show_progress(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
     """How far a delivery is: the piece of page that asks for itself again until it is done."""
     delivery = get_delivery(membership, delivery_id)
-    progress = make_progress(delivery, membership.workspace.slug, is_receipt="receipt" in request.GET)
-    return render(request, "deliveries/_progress.html", {"delivery": progress})
+    progress = make_progress(delivery, is_receipt="receipt" in request.GET)
+    return render(request, "deliveries/_progress.html", {"delivery": progress, "workspace": membership.workspace})
 
 
 @within_workspace("POST")

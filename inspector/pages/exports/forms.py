@@ -20,7 +20,7 @@ from inspector.search.language import MAX_CHARACTERS
 from inspector.threads.selectors import find_conversation
 
 from ..findings.narrowing import name_state, read_filters
-from ..forms import ConversationFilter
+from ..forms import ConversationFilter, PageForm
 from ..shown.told import name_conversation, shorten
 
 Forms = Sequence[tuple[str, str]]
@@ -157,7 +157,7 @@ def _is_there(filters: Mapping[str, str], membership: Membership) -> bool:
     )
 
 
-class ExportForm(forms.Form):
+class ExportForm(PageForm):
     """The form of the file, and whether it includes secrets; only who may see them can choose that."""
 
     form = forms.ChoiceField(
@@ -169,8 +169,7 @@ class ExportForm(forms.Form):
 
     def __init__(self, *args: Any, membership: Membership, choices: Forms, secrets: int | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["form"].choices = choices  # type: ignore[attr-defined]
-        self.fields["form"].initial = choices[0][0]
+        self.offer("form", choices, choices[0][0])
         self.may_choose = membership.is_auditor
         if secrets is not None:
             self.fields["include_secrets"].label = f"Include secrets: {say_secrets(secrets)}"

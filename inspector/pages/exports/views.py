@@ -133,10 +133,11 @@ def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.
     export = get_export(membership, export_id)
     row = describe(export, find_progresses(exports=[export])[export.pk], membership)
     response = render(request, "exports/_progress.html", {"export": row, "workspace": membership.workspace})
-    own = reverse("pages:export", args=[membership.workspace.slug, export.pk])
+    slug = membership.workspace.slug
+    own = reverse("pages:export", args=[slug, export.pk])
     # Whoever waits for it on its own page reads it next; a list stays where it is.
-    if row["is_report"] and row["file_url"] and urlsplit(request.headers.get("HX-Current-URL", "")).path == own:
-        response["HX-Redirect"] = f"{row['file_url']}?open"
+    if row["is_report"] and row["may_download"] and urlsplit(request.headers.get("HX-Current-URL", "")).path == own:
+        response["HX-Redirect"] = f"{reverse('pages:export-file', args=[slug, export.pk])}?open"
     elif not row["is_under_way"]:
         response["HX-Refresh"] = "true"
     return response
@@ -196,11 +197,9 @@ def get_export(membership: Membership, export_id: uuid.UUID) -> Export:
 
 def describe(export: Export, progress: Progress, membership: Membership) -> dict[str, Any]:
     """An export as rows and pages show it."""
-    slug = membership.workspace.slug
     has_file = export.state == Export.State.DONE
     is_under_way = export.is_under_way and not progress.is_stuck
     return {
-        "id": export.pk,
         "title": export.title or "Everything",
         "short": shorten(export.title, MAX_TITLE_LENGTH) or "Everything",
         "row": export,
@@ -210,22 +209,8 @@ def describe(export: Export, progress: Progress, membership: Membership) -> dict
         "state": "stuck" if progress.is_stuck else "ready" if has_file else export.state,
         "is_under_way": is_under_way,
         "is_done": has_file,
-        "done": progress.done,
-        "total": progress.total,
-        "failure": progress.failure,
+        "progress": progress,
         "sha256": bytes(export.sha256).hex() if export.sha256 else "",
-        "conversation_url": reverse("pages:conversation", args=[slug, export.conversation_id])
-        if export.conversation_id
-        else "",
-        "sample_url": reverse("pages:sample", args=[slug, export.sample_id]) if export.sample_id else "",
-        "url": reverse("pages:export", args=[slug, export.pk]),
-        "progress_url": reverse("pages:export-progress", args=[slug, export.pk]),
-        "letters_url": reverse("pages:dead-letters", args=[slug]),
-        "manifest_url": reverse("pages:export-manifest", args=[slug, export.pk]),
-        "file_url": reverse("pages:export-file", args=[slug, export.pk])
-        if has_file and may_download(export, membership=membership)
-        else "",
-        "stop_url": reverse("pages:stop-export", args=[slug, export.pk])
-        if (export.is_under_way or has_file) and may_stop(export, membership=membership)
-        else "",
+        "may_download": has_file and may_download(export, membership=membership),
+        "may_stop": (export.is_under_way or has_file) and may_stop(export, membership=membership),
     }

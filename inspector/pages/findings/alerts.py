@@ -9,7 +9,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
 from inspector.accounts.models import Membership
@@ -19,6 +18,7 @@ from inspector.audit.rules import RULES
 from inspector.lookups import take_page
 from inspector.threads.models import Message
 
+from ..forms import PageForm
 from ..shell import (
     cut_page,
     read_place,
@@ -31,27 +31,26 @@ from ..shell import (
 PAGE_ALERTS: Final = 30
 
 
-class AlertForm(forms.Form):
+class AlertForm(PageForm):
     """Where to, from which severity on, and of which rules."""
 
     address = forms.CharField(
         label="Address",
         max_length=2000,
         help_text="Begins with https://. Each new finding is one POST to it.",
-        widget=forms.TextInput(attrs={"class": "input", "inputmode": "url", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off"}),
     )
     severity = forms.TypedChoiceField(
         label="Minimum severity",
         coerce=int,
         choices=[(value, label) for value, label in Message.Severity.choices if value],
-        widget=forms.Select(attrs={"class": "select"}),
     )
     rules = forms.MultipleChoiceField(
         label="Only of these rules",
         required=False,
         choices=sorted((rule.code, rule.title) for rule in RULES.values()),
         help_text="None selected means all.",
-        widget=forms.SelectMultiple(attrs={"class": "select", "size": 8}),
+        widget=forms.SelectMultiple(attrs={"size": 8}),
     )
 
 
@@ -62,15 +61,12 @@ def show_alerts(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _answer(request, membership)
     require_owner(membership)
     form = AlertForm(request.POST)
-    if not form.is_valid():
+    site = request.build_absolute_uri("/")
+    made = form.hand_to(lambda: set_webhook(membership=membership, site=site, **form.cleaned_data))
+    if made is None:
         return _answer(request, membership, form, status=422)
-    try:
-        _, secret = set_webhook(membership=membership, site=request.build_absolute_uri("/"), **form.cleaned_data)
-    except ValidationError as error:
-        form.add_error(None, error)
-        return _answer(request, membership, form, status=422)
-    if secret is not None:
-        return _answer(request, membership, secret=secret, status=201)
+    if made[1] is not None:
+        return _answer(request, membership, secret=made[1], status=201)
     flashes.success(request, "Saved. New findings are sent from now on.")
     return redirect("pages:alerts", membership.workspace.slug)
 
@@ -125,7 +121,7 @@ def _answer(
         "webhook": _describe_webhook(webhook, membership) if webhook else None,
         "form": (form or _make_form(webhook)) if membership.is_owner else None,
         "secret": secret,
-        "alerts": [_describe(alert, workspace.slug) for alert in alerts],
+        "alerts": [_describe(alert) for alert in alerts],
         **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "alerts/alerts.html", context, section="settings", status=status)
@@ -146,14 +142,12 @@ def _describe_webhook(webhook: Webhook, membership: Membership) -> dict[str, Any
     }
 
 
-def _describe(alert: Alert, slug: str) -> dict[str, Any]:
+def _describe(alert: Alert) -> dict[str, Any]:
     finding = alert.finding
     rule = RULES.get(finding.rule) if finding else None
     return {
         "row": alert,
         "title": "A test" if finding is None else rule.title if rule else finding.rule,
-        "severity": finding.severity if finding else None,
-        "url": reverse("pages:finding", args=[slug, finding.pk]) if finding else None,
         "answers": [
             {"at": parse_datetime(each["at"]), "status": each["status"], "said": each["said"]} for each in alert.answers
         ],

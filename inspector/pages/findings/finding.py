@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import SNOOZED, find_finding, find_messages, find_neighbours, find_related
@@ -56,11 +55,9 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "text": text,
         "rule": RULES.get(finding.rule),
         "rule_title": name_rule(finding.rule),
-        "rule_url": f"{reverse('pages:findings', args=[workspace.slug])}?rule={finding.rule}",
         "state": state,
-        "is_due": finding.is_due,
         "cites": shorten_name(finding.cites, 1000),
-        "conversation": _describe_conversation(finding, workspace.slug),
+        "conversation_title": title_conversation(finding.conversation, find_openings_of([finding.conversation])),
         "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
         "related": _list_related(finding, related, cast, workspace.slug) if cast else [],
         "waits_in": waits_in,
@@ -72,25 +69,10 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "people": list_assignable(workspace=workspace) if membership.is_auditor else [],
         "is_snoozed": state == SNOOZED,
         "next": request.path,
-        "previous_url": _link(before, workspace.slug),
-        "next_url": _link(after, workspace.slug),
+        "previous": before,
+        "following": after,
     }
     return render_page(request, membership, "findings/finding.html", context, section="findings")
-
-
-def _link(finding_id: uuid.UUID | None, slug: str) -> str:
-    return reverse("pages:finding", args=[slug, finding_id]) if finding_id else ""
-
-
-def _describe_conversation(finding: Finding, slug: str) -> dict[str, Any]:
-    conversation = finding.conversation
-    openings = find_openings_of([conversation])
-    return {
-        "id": conversation.pk,
-        "title": title_conversation(conversation, openings),
-        "url": reverse("pages:conversation", args=[slug, conversation.pk]),
-        "findings_url": reverse("pages:conversation-findings", args=[slug, conversation.pk]),
-    }
 
 
 def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -59,15 +58,12 @@ def make_finding_rows(findings: Sequence[Finding], workspace: Workspace) -> list
     return [_make_row(finding, messages.get(finding.pk), said, openings, casts, workspace.slug) for finding in findings]
 
 
-def describe_findings(
-    findings: Sequence[Finding], slug: str, sentence_bytes: int = SENTENCE_BYTES
-) -> list[dict[str, Any]]:
+def describe_findings(findings: Sequence[Finding], sentence_bytes: int = SENTENCE_BYTES) -> list[dict[str, Any]]:
     """Findings beside the message that they are about, which says the rest."""
     return [
         {
-            "url": reverse("pages:finding", args=[slug, finding.pk]),
+            "finding": finding,
             "title": name_rule(finding.rule),
-            "severity": finding.severity,
             "state": name_state(finding),
             "sentence": HIDDEN if vars(finding).get("is_hidden") else _shorten(finding.text, sentence_bytes),
             "cites": shorten_name(finding.cites, CITATION_BYTES),
@@ -96,14 +92,10 @@ def _make_row(
     """`line` says from whom to whom its message is, None where that is hidden or gone; `english` is what it says."""
     conversation = finding.conversation
     return {
-        "id": finding.pk,
-        "url": reverse("pages:finding", args=[slug, finding.pk]),
         "title": name_rule(finding.rule),
-        "rule_url": f"{reverse('pages:findings', args=[slug])}?{urlencode({'rule': finding.rule})}",
         "group": RULES[finding.rule].group if finding.rule in RULES else "",
         "finding": finding,
         "state": name_state(finding),
-        "assignee": finding.assignee.get_username() if finding.assignee else "",
         "sentence": _shorten(finding.text) if message else HIDDEN,
         "cites": shorten_name(finding.cites, CITATION_BYTES),
         "line": make_line(message, casts.find(conversation)) if message else None,
@@ -111,7 +103,6 @@ def _make_row(
         if message and message.performative
         else "",
         "conversation_title": title_conversation(conversation, openings),
-        "conversation_url": reverse("pages:conversation", args=[slug, finding.conversation_id]),
         "message_url": write_place(finding, message, slug) if message else "",
     }
 
@@ -170,10 +161,7 @@ def describe_rule(membership: Membership, rule: Rule) -> dict[str, Any]:
             "own_severity": "" if own is None else SEVERITIES[own],
         },
         "changes": [
-            {
-                "row": change,
-                "severity": "" if change.severity is None else SEVERITIES[change.severity],
-            }
+            {"row": change, "severity": "" if change.severity is None else SEVERITIES[change.severity]}
             for change in changes
         ],
         "grades": SEVERITIES[:0:-1],
@@ -186,11 +174,9 @@ def _list_suppressions(workspace_id: uuid.UUID, rule: Rule) -> list[dict[str, An
     openings = find_openings_of(each.conversation for each in found if each.conversation is not None)
     return [
         {
-            "id": each.pk,
             "sender": shorten_name(each.sender, 200),
             "suppression": each,
             "conversation": title_conversation(each.conversation, openings) if each.conversation else "",
-            "lifted_by": each.lifted_by.get_username() if each.lifted_by else "",
         }
         for each in found
     ]

@@ -27,14 +27,13 @@ from inspector.audit.findings.selectors import (
 from inspector.audit.findings.services import list_assignable
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
-from inspector.search.cursors import write_cursor
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import WORST, sum_up
 
 from ..conversations.frame import frame_conversation, open_conversation
 from ..scope import Scope, read_scope
 from ..shell import cut_page, read_number, read_place, render_page, within_workspace
-from ..walks import Walk, read_walk
+from ..walks import read_walk
 from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
 from .rows import describe_rule, make_finding_rows, offer_acts
 
@@ -214,14 +213,9 @@ def _list_page(
         "has_conversation": conversation is None,
         **offer_acts(membership, name_state(filters)),
         "next": request.get_full_path(),
-        "older_url": _write_older(walk, last, is_worst_first=is_worst_first) if last else "",
+        "older_url": walk.write_older(
+            last, "at", grade=str(grade_of(last.rule, last.severity)) if last and is_worst_first else None
+        ),
         "rest_url": walk.find_rest(choose(), has_more=last is not None),
-        "is_rest": walk.is_rest,
-        "newest_url": walk.write_first(),
+        "walk": walk,
     }
-
-
-def _write_older(walk: Walk, last: Finding, *, is_worst_first: bool) -> str:
-    before = write_cursor((last.at, last.pk), walk.membership.workspace.pk)
-    grade = str(grade_of(last.rule, last.severity)) if is_worst_first else None
-    return walk.write_on([str(last.pk)], before=before, grade=grade)

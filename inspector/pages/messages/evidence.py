@@ -8,7 +8,6 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.intake.concealing import has_tokens
@@ -35,7 +34,6 @@ MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 
 def make_evidence(record: Record, membership: Membership, *, is_masked: bool) -> dict[str, Any]:
     """The record of a message with its digest, and the deliveries that it was seen in."""
-    slug = membership.workspace.slug
     rows = list_sightings(record=record).annotate(
         place=place_of("record", OuterRef("record")), leaf_hash=leaf_hash_of("record", OuterRef("record"))
     )
@@ -48,36 +46,20 @@ def make_evidence(record: Record, membership: Membership, *, is_masked: bool) ->
         "sha256": digest,
         "changed": say_changed("record", place["index"]) if place and is_changed else "",
         "place": Place(**place) if place else None,
-        "raw_url": reverse("pages:raw", args=[slug, record.pk])
-        if membership.is_auditor or not (is_masked or has_tokens(record))
-        else None,
+        "may_download": membership.is_auditor or not (is_masked or has_tokens(record)),
         "sightings": [
-            {
-                "url": reverse("pages:delivery", args=[slug, sighting.delivery_id]),
-                "name": name_delivery(sighting.delivery),
-                "line": sighting.line,
-                "at": sighting.delivery.received_at,
-                "outcome": sighting.get_outcome_display().lower(),
-                "is_withdrawn": getattr(sighting, "is_withdrawn", False),
-            }
-            for sighting in sightings[:MAX_SIGHTINGS]
+            {"row": sighting, "name": name_delivery(sighting.delivery)} for sighting in sightings[:MAX_SIGHTINGS]
         ],
         "has_more": len(sightings) > MAX_SIGHTINGS,
     }
 
 
-def list_withdrawals(message: Message, slug: str) -> list[dict[str, Any]]:
+def list_withdrawals(message: Message) -> list[dict[str, Any]]:
     """Why the message is hidden: who withdrew which delivery; nothing where it is shown."""
     if not getattr(message, "is_hidden", False):
         return []
     return [
-        {
-            "by": withdrawal.by.get_username(),
-            "at": withdrawal.at,
-            "reason": withdrawal.reason,
-            "name": name_delivery(withdrawal.delivery),
-            "url": reverse("pages:delivery", args=[slug, withdrawal.delivery_id]),
-        }
+        {"row": withdrawal, "name": name_delivery(withdrawal.delivery)}
         for withdrawal in list_withdrawals_behind(message=message)
     ]
 

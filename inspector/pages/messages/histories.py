@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from django.urls import reverse
-
 from inspector.threads.models import Message, Wording
-from inspector.threads.rendering.dependencies import Dependency, list_dependencies
+from inspector.threads.rendering.dependencies import list_dependencies
 from inspector.threads.rendering.wordings import list_wordings, read_words
 
 from ..shown.told import name_dialect, name_dialect_of
@@ -55,13 +53,20 @@ _CAUSES: Final = {
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dict[str, Any]:
+def explain_english(message: Message, body: Mapping[str, Any]) -> dict[str, Any]:
     """The context behind a message's English: what was in force and asked for, vocabulary, and other readings."""
     record = body["record"]
     leanings = list_dependencies(message=message, body=body)
     others = [each for each in record.get("candidates") or () if each["dialect"] not in (message.read_in, "prose")]
     return {
-        "leanings": [_show_leaning(entry, slug) for entry in leanings.entries],
+        "leanings": [
+            {
+                "kind": _KINDS.get(entry.kind, entry.kind),
+                "name": "" if entry.name == "active" else entry.name,
+                "entry": entry,
+            }
+            for entry in leanings.entries
+        ],
         "is_whole": leanings.is_whole,
         "dialect": name_dialect_of(message, record),
         "vocabulary": record.get("vocabulary") or "",
@@ -78,28 +83,18 @@ def explain_english(message: Message, body: Mapping[str, Any], slug: str) -> dic
     }
 
 
-def _show_leaning(entry: Dependency, slug: str) -> dict[str, Any]:
-    return {
-        "kind": _KINDS.get(entry.kind, entry.kind),
-        "name": "" if entry.name == "active" else entry.name,
-        "entry": entry,
-        "url": reverse("pages:message", args=[slug, entry.message_id]),
-    }
-
-
-def show_wordings(message: Message, slug: str) -> dict[str, Any]:
+def show_wordings(message: Message) -> dict[str, Any]:
     """The earlier wordings of a message, the latest first, each with what changed after it."""
     earlier = list_wordings(message=message)
     following = [*((each.english, each.also) for each in earlier[1:]), read_words(message.body)]
-    lines = [_compare(each, english, also, slug) for each, (english, also) in zip(earlier, following, strict=False)]
+    lines = [_compare(each, english, also) for each, (english, also) in zip(earlier, following, strict=False)]
     return {"wordings": lines[::-1][:MAX_SHOWN], "more_wordings": max(0, len(lines) - MAX_SHOWN)}
 
 
-def _compare(earlier: Wording, english: str, also: Sequence[str], slug: str) -> dict[str, Any]:
+def _compare(earlier: Wording, english: str, also: Sequence[str]) -> dict[str, Any]:
     return {
         "row": earlier,
         "why": _CAUSES.get(earlier.cause, earlier.cause),
-        "because_url": reverse("pages:message", args=[slug, earlier.because_of]) if earlier.because_of else "",
         "pieces": find_difference(earlier.english, english),
         "also_gone": [text for text in earlier.also if text not in also],
         "also_new": [text for text in also if text not in earlier.also],

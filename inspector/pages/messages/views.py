@@ -31,11 +31,10 @@ from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
 from ..shown.readings import show_pieces
 from ..shown.told import (
-    find_openings_of,
     link_rekeyed,
     list_notes,
     make_line,
-    name_conversation,
+    name_conversations,
     name_dialect_of,
     read_segments,
     shorten,
@@ -98,12 +97,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     evidence = make_evidence(message.record, membership, is_masked=pieces["is_masked"])
     context = {
         "message": _describe(message, body, disclosed, is_doubtful=bool(conflicts)),
-        "conversation": {
-            "title": shorten(_name_conversation(message), 40),
-            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
-            "tree_url": reverse("pages:conversation-tree", args=[slug, message.conversation_id])
-            + f"?message={message.pk}",
-        },
+        "conversation_title": shorten(name_conversations([message.conversation])[message.conversation_id], 40),
         "traces": link_trace(membership.workspace, message),
         "steps": steps,
         "previous_url": steps["previous_url"] if steps else _link(slug, before),
@@ -119,13 +113,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         )
         if reading
         else [],
-        "trail_url": f"{reverse('pages:trail', args=[membership.workspace.slug])}?about={message.pk}",
-        "json_url": reverse("pages:message-json", args=[slug, message.pk]),
-        "findings": describe_findings(list_of_message(message=message)[:MAX_FINDINGS], slug),
+        "findings": describe_findings(list_of_message(message=message)[:MAX_FINDINGS]),
         "notes": notes[:MAX_NOTES],
         "more_notes": max(0, len(notes) - MAX_NOTES),
         "evidence": evidence,
-        "withdrawals": list_withdrawals(message, slug),
+        "withdrawals": list_withdrawals(message),
         "may_comment": membership.is_auditor and not forced,
     }
     if not forced:
@@ -213,8 +205,8 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], cautions: Iterable[
         "also": read_segments(told.get("also"), are_apart=True),
         "gloss": read_segments(told.get("gloss")),
         "reference_line": told.get("reference_line") or "",
-        "why": {**explain_english(message, body, slug), "doubts": find_doubts(english, notes)},
-        **show_wordings(message, slug),
+        "why": {**explain_english(message, body), "doubts": find_doubts(english, notes)},
+        **show_wordings(message),
     }
 
 
@@ -223,6 +215,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful:
     english = opening.english if opening else message.english
     mark = CAUTION_MARK if is_doubtful or message.severity >= Message.Severity.NOTICE else ""
     return {
+        "row": message,
         "title": shorten(f"{english}{mark}", MAX_HEADING_LENGTH) if english else "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect_of(message, body["record"]),
@@ -230,22 +223,11 @@ def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful:
         "is_withheld": message.pk in disclosed.withheld,
         "opened_with": disclosed.name_keys(message),
         "order_words": ORDERS.get(message.order_basis, ""),
-        "channel": message.channel.name,
         # A text that is not unfolded is not loaded to be counted.
         "characters": len(message.record.wire_text) if vars(message)["record_bytes"] <= MAX_UNFOLDED_BYTES else None,
         "bytes": vars(message)["wire_bytes"],
-        "part": message.part,
         "parts": getattr(message, "parts", 1),
-        "number": message.number,
-        "run": message.run,
-        "count": message.conversation.message_count,
     }
-
-
-def _name_conversation(message: Message) -> str:
-    conversation = message.conversation
-    openings = find_openings_of([conversation])
-    return openings.get(conversation.pk) or name_conversation(conversation)
 
 
 def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
@@ -256,17 +238,7 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
         "parent": _describe_parent(message, parent, said, body, slug),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,
-        "children": [
-            {
-                "url": reverse("pages:message", args=[slug, answer.pk]),
-                "performative": answer.performative,
-                "native_act": answer.native_act,
-                "sentence": shorten(said[answer.pk]),
-                "basis": "inferred" if answer.parent_basis == "turn" else "explicit",
-                "why": answer.parent_why,
-            }
-            for answer in answers[:MAX_ANSWERS]
-        ],
+        "children": [{"row": answer, "sentence": shorten(said[answer.pk])} for answer in answers[:MAX_ANSWERS]],
         "has_more": len(answers) > MAX_ANSWERS,
     }
 

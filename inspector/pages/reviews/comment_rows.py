@@ -115,7 +115,12 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
             is_restricted=comment.is_restricted,
             reply_id=None,
         ),
-        "steps": [_make_step(thread, turn, membership, quote) for turn in thread.turns if _is_step(turn)],
+        # A withdrawal is told where the words were.
+        "steps": [
+            _make_step(thread, turn, membership, quote)
+            for turn in thread.turns
+            if turn.kind != CommentTurn.Kind.WITHDRAWN
+        ],
         "doubts": doubts,
         "is_told_otherwise": bytes(comment.english_sha256) != digest_english(message),
         "decoder": comment.decoder,
@@ -125,18 +130,9 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
     }
 
 
-def _is_step(turn: CommentTurn) -> bool:
-    """A withdrawal is told where the words were."""
-    return turn.kind != CommentTurn.Kind.WITHDRAWN
-
-
 def _make_step(thread: Thread, turn: CommentTurn, membership: Membership, quote: Quote) -> dict[str, Any]:
     if turn.kind in _VERBS:
-        return {
-            "by": turn.by.get_username(),
-            "at": turn.at,
-            "verb": _VERBS[turn.kind],
-        }
+        return {"by": turn.by.get_username(), "at": turn.at, "verb": _VERBS[turn.kind]}
     return _say(
         thread,
         membership,

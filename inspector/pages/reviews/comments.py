@@ -64,13 +64,8 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         "rows": _make_rows(page, membership),
         "state": state,
         "states": STATES.items(),
-        "conversation": {
-            "id": conversation.pk,
-            "title": title_conversation(conversation, {}),
-            "url": reverse("pages:conversation", args=[workspace.slug, conversation.pk]),
-        }
-        if conversation
-        else None,
+        "conversation": conversation,
+        "conversation_title": title_conversation(conversation, {}) if conversation else "",
         **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
     }
     return render_page(request, membership, "comments/comments.html", context, section="comments")
@@ -88,15 +83,11 @@ def _make_row(
 ) -> dict[str, Any]:
     slug = membership.workspace.slug
     row = {
-        "id": comment.pk,
-        "author": comment.author.get_username(),
-        "at": comment.created_at,
-        "state": comment.state,
-        "replies": getattr(comment, "replies", 0),
+        "comment": comment,
         "offsets": write_offsets((0, comment.start, comment.end)),
     }
     if message is None:
-        return {**row, "url": "", "quote": None, "words": HIDDEN, "is_withheld": True, "conversation": None}
+        return {**row, "url": "", "quote": None, "words": HIDDEN, "is_withheld": True, "conversation_title": ""}
     quote = _quote(comment, message)
     may_see = may_see_words(membership, quote, is_restricted=comment.is_restricted)
     may_see = may_see and (membership.is_auditor or comment.state != Comment.State.WITHDRAWN)
@@ -106,10 +97,8 @@ def _make_row(
         "quote": quote,
         "words": shorten_name(shorten(comment.words, MAX_LINE_LENGTH), 2 * MAX_LINE_LENGTH) if may_see else "",
         "is_withheld": not may_see,
-        "conversation": {
-            "title": title_conversation(message.conversation, openings),
-            "url": reverse("pages:conversation", args=[slug, message.conversation_id]),
-        },
+        "conversation_title": title_conversation(message.conversation, openings),
+        "conversation_id": message.conversation_id,
     }
 
 

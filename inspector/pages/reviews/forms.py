@@ -16,20 +16,18 @@ from inspector.search.models import SavedSearch
 from inspector.search.saved import list_saved
 from inspector.threads.models import Message
 
-from ..forms import INPUT, SELECT
+from ..forms import PageForm
 
 
-class QueueForm(forms.Form):
+class QueueForm(PageForm):
     """A new queue. What does not belong to its source is left aside."""
 
-    name = forms.CharField(
-        max_length=MAX_NAME_LENGTH, widget=forms.TextInput(attrs=INPUT), error_messages={"required": "Give it a name."}
-    )
+    name = forms.CharField(max_length=MAX_NAME_LENGTH, error_messages={"required": "Give it a name."})
     about = forms.CharField(
         label="Purpose",
         required=False,
         max_length=MAX_ABOUT_LENGTH,
-        widget=forms.Textarea(attrs={"class": "textarea", "rows": 2}),
+        widget=forms.Textarea(attrs={"rows": 2}),
     )
     reviewers = forms.TypedChoiceField(
         label="Reviewers",
@@ -44,7 +42,7 @@ class QueueForm(forms.Form):
     criteria = forms.CharField(
         label="Rubric",
         required=False,
-        widget=forms.Textarea(attrs={"class": "textarea", "rows": 4}),
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text=f"One criterion a line, at most {MAX_CRITERIA}. Each is answered with pass, fail or not applicable.",
     )
     source = forms.ChoiceField(
@@ -60,7 +58,7 @@ class QueueForm(forms.Form):
     rules = forms.MultipleChoiceField(
         label="Findings of these rules",
         required=False,
-        widget=forms.SelectMultiple(attrs={**SELECT, "size": 6}),
+        widget=forms.SelectMultiple(attrs={"size": 6}),
         help_text="None selected means all.",
     )
     severity = forms.TypedChoiceField(
@@ -69,24 +67,20 @@ class QueueForm(forms.Form):
         coerce=int,
         empty_value="0",
         choices=[("0", "any"), *((each.value, each.label) for each in Message.Severity if each.value)],
-        widget=forms.Select(attrs=SELECT),
     )
-    saved = forms.ChoiceField(label="A saved search", required=False, widget=forms.Select(attrs=SELECT))
+    saved = forms.ChoiceField(label="A saved search", required=False)
     query = forms.CharField(
         label="Or a new search",
         required=False,
         max_length=MAX_CHARACTERS,
-        widget=forms.TextInput(attrs={**INPUT, "placeholder": "finding:>=warning -reviewed:yes"}),
+        widget=forms.TextInput(attrs={"placeholder": "finding:>=warning -reviewed:yes"}),
     )
 
     def __init__(self, *args: Any, membership: Membership, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._saved: dict[str, SavedSearch] = {str(each.pk): each for each in list_saved(membership=membership)}
-        self.fields["rules"].choices = [(rule.code, rule.title) for rule in RULES.values()]  # type: ignore[attr-defined]
-        self.fields["saved"].choices = [  # type: ignore[attr-defined]
-            ("", "none"),
-            *((key, each.name) for key, each in self._saved.items()),
-        ]
+        self.offer("rules", [(rule.code, rule.title) for rule in RULES.values()])
+        self.offer("saved", [("", "none"), *((key, each.name) for key, each in self._saved.items())])
 
     def read(self) -> dict[str, Any]:
         """What `create_queue` takes; call when the form is valid."""

@@ -145,15 +145,11 @@ def _answer(
     may_claim = membership.is_auditor and item.is_open and own is None and not is_held_by_another
     context = {
         "item": {
-            "id": item.pk,
             "title": title_conversation(conversation, openings),
             "row": item,
-            "added_by": item.added_by.get_username() if item.added_by else "",
             "is_hidden": vars(item).get("is_hidden", False),
             "verdict": "" if vars(item).get("is_hidden") else item.verdict,
             "is_stale": any(standings[review.pk].is_stale for review in carrying),
-            "message_count": conversation.message_count,
-            "comment_count": vars(item)["comment_count"],
         },
         "queue": item.queue,
         "conversation": conversation,
@@ -172,7 +168,7 @@ def _answer(
         "unsent": _find_unsent(request) if errors and form is None else None,
         "rubric": item.rubric or find_rubric(queue=item.queue),
         "errors": errors,
-        "findings": describe_findings(findings[:MAX_FINDINGS], workspace.slug),
+        "findings": describe_findings(findings[:MAX_FINDINGS]),
         "more_findings": max(0, counts[conversation.pk].count - MAX_FINDINGS) if findings else 0,
         "rows": make_rows(
             rows,

@@ -44,8 +44,6 @@ def make_row(
     is_hidden = vars(item).get("is_hidden", False)
     sign_off = sign_offs.get(item.conversation_id)
     return {
-        "id": item.pk,
-        "url": reverse("pages:review-item", args=[workspace.slug, item.pk]),
         "title": title_conversation(item.conversation, openings),
         # Two of one name are told apart by these.
         "item": item,

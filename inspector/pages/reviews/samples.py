@@ -9,10 +9,8 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import messages as flashes
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
@@ -30,7 +28,7 @@ from inspector.audit.samples.drawing import (
 from inspector.lookups import or_404
 
 from ..findings.rows import title_conversation
-from ..forms import INPUT, SELECT
+from ..forms import PageForm
 from ..shell import (
     cut_page,
     read_number,
@@ -45,16 +43,15 @@ from ..shown.told import find_openings_of
 PAGE_ROWS: Final = 50
 # So many strata are printed; of the others how many they are, and what was drawn of them.
 MAX_STRATA: Final = 200
-_DATE: Final = {**INPUT, "type": "date"}
+_DATE: Final = {"type": "date"}
 
 
-class SampleForm(forms.Form):
+class SampleForm(PageForm):
     """A sample to be drawn: out of what, how much of it, by which seed, and how it is reviewed."""
 
     name = forms.CharField(
         label="Name",
         max_length=MAX_NAME_LENGTH,
-        widget=forms.TextInput(attrs=INPUT),
         error_messages={"required": "Give it a name."},
         help_text="Of the sample and of its review queue.",
     )
@@ -63,13 +60,12 @@ class SampleForm(forms.Form):
         min_value=1,
         max_value=MAX_AT_ONCE,
         initial=25,
-        widget=forms.NumberInput(attrs={**INPUT, "min": 1, "max": MAX_AT_ONCE}),
+        widget=forms.NumberInput(attrs={"min": 1, "max": MAX_AT_ONCE}),
     )
     stratum = forms.ChoiceField(
         label="Divided by",
         choices=AuditSample.Stratum.choices,
         initial=AuditSample.Stratum.DIALECT,
-        widget=forms.Select(attrs=SELECT),
         help_text="One of each is drawn, and the rest in proportion.",
     )
     since = forms.DateField(label="Active from", required=False, widget=forms.DateInput(attrs=_DATE))
@@ -83,7 +79,7 @@ class SampleForm(forms.Form):
         label="Seed",
         required=False,
         max_length=MAX_SEED_LENGTH,
-        widget=forms.TextInput(attrs={**INPUT, "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
         help_text="Leave empty for a new seed. The same seed over the same records draws the same conversations.",
     )
     reviewers = forms.TypedChoiceField(
@@ -96,7 +92,7 @@ class SampleForm(forms.Form):
     criteria = forms.CharField(
         label="Rubric",
         required=False,
-        widget=forms.Textarea(attrs={"class": "textarea", "rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text=f"One criterion a line, at most {MAX_CRITERIA}.",
     )
 
@@ -119,7 +115,7 @@ def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
     before = read_place(request, membership)
     page, last = cut_page(list_samples(workspace=workspace, after=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {
-        "rows": [_describe(sample) for sample in page],
+        "rows": page,
         **turn_pages(request, membership, (last.made_at, last.pk) if last else None),
     }
     return render_page(request, membership, "samples/samples.html", context, section="reviews")
@@ -129,15 +125,10 @@ def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
 def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The form of a sample, and drawing it; a refusal gives the form back as it was filled in."""
     form = SampleForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            sample = draw_sample(membership=membership, **form.read())
-        except ValidationError as error:
-            for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
-                form.add_error(name if name in form.fields else None, errors)
-        else:
-            flashes.success(request, "The sample is drawn, and waits in its queue.")
-            return redirect("pages:sample", membership.workspace.slug, sample.pk)
+    sample = form.hand_to(lambda: draw_sample(membership=membership, **form.read()))
+    if sample is not None:
+        flashes.success(request, "The sample is drawn, and waits in its queue.")
+        return redirect("pages:sample", membership.workspace.slug, sample.pk)
     status = 422 if request.method == "POST" else 200
     return render_page(request, membership, "samples/new.html", {"form": form}, section="reviews", status=status)
 
@@ -150,42 +141,29 @@ def show_sample(request: HttpRequest, membership: Membership, sample_id: uuid.UU
     after = read_number(request, "after")
     page, last = cut_page(list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1), PAGE_ROWS)
     context = {
-        "sample": _describe(sample),
+        "sample": sample,
+        "digest": bytes(sample.digest).hex(),
         "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MAX_STRATA]],
         "more_strata": max(0, len(sample.strata) - MAX_STRATA),
         "more_population": sum(population for _, population, _ in sample.strata[MAX_STRATA:]),
         "more_drawn": sum(drawn for _, _, drawn in sample.strata[MAX_STRATA:]),
-        "rows": _make_rows(sample, page, workspace.slug),
+        "rows": _make_rows(sample, page),
         "next_url": write_query(request, after=str(last.place)) if last else "",
         "first_url": write_query(request, after=None) if after else "",
     }
     return render_page(request, membership, "samples/sample.html", context, section="reviews")
 
 
-def _describe(sample: AuditSample) -> dict[str, Any]:
-    return {
-        "id": sample.pk,
-        "row": sample,
-        "digest": bytes(sample.digest).hex(),
-        "strata_count": len(sample.strata),
-    }
-
-
-def _make_rows(sample: AuditSample, page: Sequence[SampledConversation], slug: str) -> list[dict[str, Any]]:
+def _make_rows(sample: AuditSample, page: Sequence[SampledConversation]) -> list[dict[str, Any]]:
     openings = find_openings_of(each.conversation for each in page)
     items = find_items(sample=sample, drawn=page)
     return [
         {
-            "place": each.place,
+            "drawn": each,
             "title": title_conversation(each.conversation, openings),
-            "url": reverse("pages:conversation", args=[slug, each.conversation_id]),
             "stratum": say_stratum(sample, each.stratum),
             "identity": bytes(each.identity).hex(),
-            "item_url": reverse("pages:review-item", args=[slug, items[each.conversation_id].pk])
-            if each.conversation_id in items
-            else "",
-            "state": items[each.conversation_id].get_state_display() if each.conversation_id in items else "",
-            "report_url": f"{reverse('pages:new-export', args=[slug])}?conversation={each.conversation_id}&form=html",
+            "item": items.get(each.conversation_id),
         }
         for each in page
     ]

@@ -40,7 +40,7 @@ from inspector.audit.reviews.selectors import (
 )
 from inspector.audit.rules import RULES
 from inspector.lookups import or_404
-from inspector.search.cursors import read_key, write_cursor, write_key
+from inspector.search.cursors import read_key, write_key
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
@@ -94,8 +94,7 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         "is_part": last is not None or not walk.is_first,
         "next_url": _write_next(walk, last.queue) if last else "",
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
-        "first_url": walk.write_first(),
+        "walk": walk,
     }
     return render_page(request, membership, "reviews/reviews.html", context, section="reviews")
 
@@ -112,20 +111,20 @@ def make_queue(request: HttpRequest, membership: Membership) -> HttpResponse:
     given = {name: request.GET[name] for name in ("source", "query") if name in request.GET}
     initial = {**given, "rules": request.GET.getlist("rules")}
     form = QueueForm(request.POST or None, membership=membership, initial=initial)
-    if request.method == "POST" and form.is_valid():
-        try:
-            queue = queues.create_queue(membership=membership, **form.read())
-            filled = None
-            if queue.source != ReviewQueue.Source.HAND:
-                filled = queues.fill_from_source(membership=membership, queue=queue)
-        except ValidationError as error:
-            for name, errors in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
-                form.add_error(name if name in form.fields else None, errors)
-        else:
-            flashes.success(request, f"The queue is made. {_say_filled(filled) if filled else ''}".strip())
-            return redirect("pages:queue", membership.workspace.slug, queue.pk)
+    made = form.hand_to(lambda: _make_queue(membership, form))
+    if made is not None:
+        queue, filled = made
+        flashes.success(request, f"The queue is made. {_say_filled(filled) if filled else ''}".strip())
+        return redirect("pages:queue", membership.workspace.slug, queue.pk)
     status = 422 if request.method == "POST" else 200
     return render_page(request, membership, "reviews/new.html", {"form": form}, section="reviews", status=status)
+
+
+def _make_queue(membership: Membership, form: QueueForm) -> tuple[ReviewQueue, Filled | None]:
+    queue = queues.create_queue(membership=membership, **form.read())
+    if queue.source == ReviewQueue.Source.HAND:
+        return queue, None
+    return queue, queues.fill_from_source(membership=membership, queue=queue)
 
 
 @within_workspace("GET")
@@ -221,7 +220,7 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
     rubrics = list_rubrics(queue=queue)
     address = reverse("pages:queue", args=[workspace.slug, queue.pk])
     context = {
-        "queue": {**_describe_count(count), "about": queue.about, "created_by": queue.created_by, "query": queue.query},
+        "queue": _describe_count(count),
         "rows": make_item_rows(page, workspace, membership.user),
         "scope": scope,
         "show": show,
@@ -240,18 +239,12 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         "criteria": request.POST.get("criteria") if error else "\n".join(rubrics[0].criteria if rubrics else []),
         "most_criteria": MAX_CRITERIA,
         "error": error,
-        "next_url": _write_further(walk, last, show) if last else "",
+        "next_url": walk.write_older(last, "ended_at" if show in (DONE, STALE) else "added_at"),
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
-        "first_url": walk.write_first(),
+        "walk": walk,
     }
     status = 422 if error else 200
     return render_page(request, membership, "reviews/queue.html", context, section="reviews", status=status)
-
-
-def _write_further(walk: Walk, last: ReviewItem, show: str) -> str:
-    place: Any = ((last.ended_at if show in (DONE, STALE) else last.added_at), last.pk)
-    return walk.write_on([str(last.pk)], before=write_cursor(place, walk.membership.workspace.pk))
 
 
 def _count(count: QueueCount, show: str) -> int | None:
@@ -263,9 +256,7 @@ def _count(count: QueueCount, show: str) -> int | None:
 def _describe_count(count: QueueCount) -> dict[str, Any]:
     queue = count.queue
     return {
-        "id": queue.pk,
         "row": queue,
-        "is_closed": queue.closed_at is not None,
         "filled_by": _say_source(queue),
         "count": count,
         "second": count.states.get(SECOND, 0),

@@ -138,21 +138,18 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
     """The messages before and after one in its conversation, as a part that opens below a hit."""
     message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     cast = cast_conversation(message.conversation)
-    slug = membership.workspace.slug
     around = list_around(message=message)
     told = load_sentences(around)
     context = {
         "lines": [
             {
+                "row": each,
                 "line": make_line(each, cast),
-                "dialect": name_dialect(each.dialect),
                 "english": told[each.pk],
-                "url": reverse("pages:message", args=[slug, each.pk]),
-                "is_hit": each.pk == message.pk,
             }
             for each in around
         ],
-        "conversation_url": reverse("pages:conversation", args=[slug, message.conversation_id]),
+        "message": message,
         "workspace": membership.workspace,
         "time_zone": membership.user.time_zone,
     }
@@ -164,11 +161,8 @@ def describe_saved(membership: Membership) -> list[dict[str, Any]]:
     address = reverse("pages:search", args=[membership.workspace.slug])
     return [
         {
-            "id": saved.pk,
-            "name": saved.name,
-            "query": saved.query,
+            "row": saved,
             "url": f"{address}?{urlencode({'q': saved.query})}",
-            "is_shared": saved.is_shared,
             "by": "" if saved.saved_by_id == membership.user.pk else saved.saved_by.get_username(),
             "may_forget": saved.saved_by_id == membership.user.pk or membership.is_owner,
         }

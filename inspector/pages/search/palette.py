@@ -130,12 +130,13 @@ def _find_named(membership: Membership, typed: str) -> list[Item]:
     named = [each.id for each in found if each.kind == "conversation"]
     titles = _title_conversations(list_recent(workspace=workspace, among=named)) if named else {}
     return [
-        Item(titles.get(each.id) or shorten(each.title, 80), each.kind, _link(workspace.slug, each)) for each in found
+        Item(
+            titles.get(each.id) or shorten(each.title, 80),
+            each.kind,
+            reverse(f"pages:{each.kind}", args=[workspace.slug, each.id]),
+        )
+        for each in found
     ]
-
-
-def _link(slug: str, found: Found) -> str:
-    return reverse(f"pages:{found.kind}", args=[slug, found.id])
 
 
 def rank_items(typed: str, items: Iterable[Item]) -> list[Item]:

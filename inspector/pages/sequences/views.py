@@ -81,9 +81,8 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(arrows, cast, slug, findings, load_cautions([step.id for step in window.rows])),
+        "table": _make_table(arrows, cast, findings, load_cautions([step.id for step in window.rows])),
         "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
-        "mermaid_url": reverse("pages:sequence-mermaid", args=[slug, conversation.pk]),
         "most_exported": MAX_EXPORTED,
         "start": max(0, window.first - 1),
         "pager": pager,
@@ -141,13 +140,12 @@ def _write_window(request: HttpRequest, start: int) -> str:
 def _make_table(
     arrows: Sequence[Arrow],
     cast: Cast,
-    slug: str,
     findings: Mapping[uuid.UUID, Sequence[OpenRule]],
     cautions: Mapping[uuid.UUID, str],
 ) -> list[dict[str, Any]]:
     return [
         {
-            **_make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, slug, findings.get(step.id, ())),
+            **_make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, findings.get(step.id, ())),
             "cautions": shorten_name(cut(cautions.get(step.id, ""), MAX_CAUTIONS_LENGTH), MAX_CAUTIONS_LENGTH),
         }
         for arrow in arrows
@@ -155,16 +153,13 @@ def _make_table(
     ]
 
 
-def _make_table_row(
-    step: Step, alike_count: int, cast: Cast, slug: str, findings: Sequence[OpenRule]
-) -> dict[str, Any]:
+def _make_table_row(step: Step, alike_count: int, cast: Cast, findings: Sequence[OpenRule]) -> dict[str, Any]:
     english = shorten_name(cut(step.english, MAX_ENGLISH_LENGTH), 400)
     return {
         "number": step.position + 1,
         "step": step,
         "sender": name_sender(step, cast),
         "receivers": name_receivers(step, cast).removeprefix("to "),
-        "url": reverse("pages:message", args=[slug, step.id]),
         "english": english,
         "left_out": max(0, step.english_length - len(english)) if english.endswith("…") else 0,
         "alike_count": alike_count,

@@ -34,13 +34,8 @@ def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
     if isinstance(request.user, User):
         return _join(request, invitation, token, request.user)
     form = InvitedForm(request.POST)
-    if not form.is_valid():
-        return _answer(request, invitation, token, form, status=422)
-    try:
-        membership = accept_as_new(token=token, **form.cleaned_data)
-    except ValidationError as error:
-        for field, sentences in error.message_dict.items():
-            form.add_error(field, sentences)
+    membership = form.hand_to(lambda: accept_as_new(token=token, **form.cleaned_data))
+    if form.errors:
         return _answer(request, invitation, token, form, status=422)
     if membership is None:
         return _answer(request, None, token, status=410)

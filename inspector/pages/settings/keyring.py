@@ -9,7 +9,6 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 
 from inspector.accounts.models import Membership
@@ -37,18 +36,10 @@ def show_keyring(request: HttpRequest, membership: Membership) -> HttpResponse:
         return _answer(request, membership, EscrowForm())
     require_owner(membership)
     form = EscrowForm(request.POST, request.FILES)
-    if not form.is_valid():
+    made = form.hand_to(lambda: escrow_keys(membership=membership, **form.read()))
+    if made is None:
         return _answer(request, membership, form, status=422)
-    try:
-        added, count = escrow_keys(
-            membership=membership,
-            keys=form.read(),
-            label=form.cleaned_data["label"],
-            expires_at=form.read_end(),
-        )
-    except ValidationError as error:
-        form.add_error(None, error)
-        return _answer(request, membership, form, status=422)
+    added, count = made
     names = f"“{added[0].label}” is" if len(added) == 1 else f"{len(added)} keys are"
     if added[0].released_at is None:
         flashes.success(request, f"{names} kept, sealed. Another owner has to release what was added.")
@@ -71,20 +62,10 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
         "keys": [
             {
                 "row": key,
-                "has_peer": bool(key.peer),
                 "is_x25519": key.kind == EscrowedKey.Kind.X25519,
                 "opened": opened.get(key.pk, 0),
                 "last_used_at": uses.get(key.pk),
                 "is_unusable": key.pk in unusable,
-                "waits": key.released_at is None,
-                "released_by": key.released_by.get_username() if key.released_by not in (None, key.added_by) else "",
-                "release_url": reverse("pages:release-escrowed-key", args=[workspace.slug, key.pk])
-                if membership.is_owner and key.released_at is None and key.added_by != membership.user
-                else None,
-                "trail_url": f"{reverse('pages:trail', args=[workspace.slug])}?about={key.pk}",
-                "remove_url": reverse("pages:remove-escrowed-key", args=[workspace.slug, key.pk])
-                if membership.is_owner
-                else None,
             }
             for key in keys
         ],
@@ -92,7 +73,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
         "form": form if membership.is_owner else None,
         "is_refused": bool(form.errors),
         "opening": _describe_opening(membership),
-        "events": [_describe_event(event, workspace.slug) for event in events],
+        "events": [_describe_event(event) for event in events],
         "older_url": f"{write_query(request, before=more)}#trace" if more else None,
         "newest_url": f"{write_query(request, before=None)}#trace" if request.GET.get("before") else None,
     }
@@ -103,9 +84,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
 def show_opening(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How far the opening is: a piece of the page that asks for itself again, and at the end for the whole page."""
     opening = _describe_opening(membership)
-    response = render(
-        request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace, "is_piece": True}
-    )
+    response = render(request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace})
     if not opening["count"]:
         response["HX-Refresh"] = "true"
     return response
@@ -116,7 +95,6 @@ def _describe_opening(membership: Membership) -> dict[str, Any]:
     return {
         "count": count_opening(workspace=workspace),
         "failure": find_opening_failure(workspace=workspace),
-        "url": reverse("pages:opening", args=[workspace.slug]),
     }
 
 
@@ -134,12 +112,7 @@ def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.U
         sealed = f"{plural(unreadable, 'message is,messages are')} sealed again." if unreadable else ""
         flashes.success(request, f"“{key.label}” is removed. {sealed}".strip())
         return redirect("pages:keyring", membership.workspace.slug)
-    context = {
-        "key": {"label": key.label, "fingerprint": key.fingerprint, "kind": key.get_kind_display()},
-        "opened": opened,
-        "unreadable": unreadable,
-        "others": opened - unreadable,
-    }
+    context = {"key": key, "opened": opened, "unreadable": unreadable, "others": opened - unreadable}
     return render_page(request, membership, "keyring/remove.html", context, section="keyring")
 
 
@@ -158,7 +131,7 @@ def release(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.
     return redirect("pages:keyring", membership.workspace.slug)
 
 
-def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
+def _describe_event(event: KeyEvent) -> dict[str, Any]:
     what = {
         KeyEvent.Kind.ADDED: "added the key",
         KeyEvent.Kind.RELEASED: "released the key",
@@ -168,12 +141,4 @@ def _describe_event(event: KeyEvent, slug: str) -> dict[str, Any]:
         KeyEvent.Kind.SHOWN: f"saw {plural(event.count, 'opened message,opened messages')} on"
         f" {event.get_door_display()}",
     }[KeyEvent.Kind(event.kind)]
-    conversation = reverse("pages:conversation", args=[slug, event.conversation]) if event.conversation else None
-    message = reverse("pages:message", args=[slug, event.messages[0]]) if len(event.messages) == 1 else None
-    return {
-        "row": event,
-        "who": event.by.get_username() if event.by else event.by_api_key,
-        "what": what,
-        "url": message or conversation,
-        "url_words": "the message" if message else "the conversation",
-    }
+    return {"row": event, "what": what, "message": event.messages[0] if len(event.messages) == 1 else None}

@@ -10,12 +10,11 @@ from django.utils import timezone
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import MAX_LABEL_LENGTH
-from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, PlainKey, SpellingError, read_keys
+from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, SpellingError, read_keys
 
-from ..forms import INPUT, SELECT
+from ..forms import PLAIN, PageForm
 
 _MAX_AHEAD: Final = timedelta(days=50 * 365)
-_PLAIN = {**INPUT, "autocomplete": "off", "spellcheck": "false"}
 
 
 class SecretTextarea(forms.Textarea):
@@ -26,27 +25,26 @@ class SecretTextarea(forms.Textarea):
         return ""
 
 
-class EscrowForm(forms.Form):
+class EscrowForm(PageForm):
     """A key to be kept."""
 
     label = forms.CharField(
         required=False,
         max_length=MAX_LABEL_LENGTH,
-        widget=forms.TextInput(attrs=_PLAIN),
+        widget=forms.TextInput(attrs=PLAIN),
         help_text="Owner and purpose of the key. A file may have its own label.",
     )
     key = forms.CharField(
         required=False,
         max_length=MAX_BYTES,
         strip=False,
-        widget=SecretTextarea(attrs={"class": "textarea", "rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        widget=SecretTextarea(attrs={**PLAIN, "rows": 3}),
         help_text="Base64, hex, PEM, a JWK, or the JSON that the codecs take.",
     )
     file = forms.FileField(required=False, label="Or a key file", allow_empty_file=True)
     kind = forms.ChoiceField(
         label="Type",
         choices=EscrowedKey.Kind.choices,
-        widget=forms.Select(attrs=SELECT),
         help_text="PEM, JWK and JSON name their type.",
     )
     written = forms.ChoiceField(
@@ -58,26 +56,25 @@ class EscrowForm(forms.Form):
             ("hex", "hex"),
             ("text", "plain text (pre-shared keys)"),
         ],
-        widget=forms.Select(attrs=SELECT),
     )
     peer = forms.CharField(
         required=False,
         max_length=1000,
         label="The other side’s public key",
-        widget=forms.TextInput(attrs=_PLAIN),
+        widget=forms.TextInput(attrs=PLAIN),
         help_text="For an X25519 key. If empty, public keys from the log’s handshakes are tried.",
     )
     session = forms.CharField(
         required=False,
         max_length=MAX_SESSION_LENGTH,
-        widget=forms.TextInput(attrs=_PLAIN),
+        widget=forms.TextInput(attrs=PLAIN),
         help_text="Left empty, it is tried on every session.",
     )
 
     expires = forms.DateField(
         required=False,
         label="Expires",
-        widget=forms.DateInput(attrs={**INPUT, "type": "date"}, format="%Y-%m-%d"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text="At the end of that day, UTC, the key and what it opened are removed.",
     )
 
@@ -104,11 +101,6 @@ class EscrowForm(forms.Form):
         said.pop("key", None)
         return said
 
-    def read_end(self) -> datetime | None:
-        """When the keys of a valid form expire; None where they do not."""
-        day = self.cleaned_data["expires"]
-        return datetime.combine(day + timedelta(days=1), time(), UTC) if day else None
-
     def clean_expires(self) -> date | None:
         """A day that is not over, within the years that can be counted on."""
         day: date | None = self.cleaned_data["expires"]
@@ -117,7 +109,9 @@ class EscrowForm(forms.Form):
             raise forms.ValidationError("Name a day from today on, within fifty years.")
         return day
 
-    def read(self) -> list[PlainKey]:
-        """The keys of a valid form."""
-        keys: list[PlainKey] = self.cleaned_data["keys"]
-        return keys
+    def read(self) -> dict[str, Any]:
+        """What `escrow_keys` takes, of a valid form."""
+        said = self.cleaned_data
+        day = said["expires"]
+        end = datetime.combine(day + timedelta(days=1), time(), UTC) if day else None
+        return {"keys": said["keys"], "label": said["label"], "expires_at": end}

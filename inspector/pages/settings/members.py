@@ -23,14 +23,10 @@ from .views import render_settings
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Offer somebody a role; the link to accept it is shown this once, in the answer itself."""
     form = MemberForm(request.POST, prefix="member")
-    if not form.is_valid():
+    made = form.hand_to(lambda: invite_member(workspace=membership.workspace, **form.cleaned_data), field="name")
+    if made is None:
         return render_settings(request, membership, member_form=form, status=422)
-    try:
-        invitation, token = invite_member(workspace=membership.workspace, **form.cleaned_data)
-    except ValidationError as error:
-        form.add_error("name", error.messages)
-        return render_settings(request, membership, member_form=form, status=422)
-    return _show_invitation(request, membership, invitation, token)
+    return _show_invitation(request, membership, *made)
 
 
 @within_workspace("POST", needs="owner")

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role, Workspace
+from inspector.accounts.models import ApiKey, Channel, Membership, Role, Workspace
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
 from inspector.accounts.services import create_api_key, revoke_api_key, take_over_api_key
 from inspector.accounts.sessions import recall_memberships
@@ -31,17 +31,15 @@ MAX_CHANNELS: Final = 100
 def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Keys and members; an owner makes a key here and sees its token this once, in the answer itself."""
     if request.method != "POST":
-        return _answer(request, membership, _make_form(membership))
+        return render_settings(request, membership)
     require_owner(membership)
     form = _make_form(membership, request.POST)
-    if not form.is_valid():
-        return _answer(request, membership, form, status=422)
-    try:
-        _, token = create_api_key(workspace=membership.workspace, created_by=membership.user, **form.read())
-    except ValidationError as error:
-        form.add_error(None, error)
-        return _answer(request, membership, form, status=422)
-    return _answer(request, membership, _make_form(membership), new_token=token, status=201)
+    made = form.hand_to(
+        lambda: create_api_key(workspace=membership.workspace, created_by=membership.user, **form.read())
+    )
+    if made is None:
+        return render_settings(request, membership, key_form=form, status=422)
+    return render_settings(request, membership, new_token=made[1], status=201)
 
 
 def _make_form(membership: Membership, data: Any = None) -> KeyForm:
@@ -70,12 +68,6 @@ def take_over_key(request: HttpRequest, membership: Membership, key_id: uuid.UUI
     return redirect("pages:settings", membership.workspace.slug)
 
 
-def _answer(
-    request: HttpRequest, membership: Membership, form: KeyForm, *, new_token: str = "", status: int = 200
-) -> HttpResponse:
-    return render_settings(request, membership, key_form=form, new_token=new_token, status=status)
-
-
 def render_settings(
     request: HttpRequest,
     membership: Membership,
@@ -93,10 +85,8 @@ def render_settings(
     channels = list_channels(workspace=workspace)[: MAX_CHANNELS + 1]
     context = {
         "keys": [_describe_key(key, membership) for key in list_api_keys(workspace=workspace)],
-        "members": [_describe_member(member, membership) for member in list_members(workspace=workspace)],
-        "invitations": [_describe_invitation(each, membership) for each in list_invitations(workspace=workspace)]
-        if membership.is_owner
-        else [],
+        "members": list(list_members(workspace=workspace)),
+        "invitations": list(list_invitations(workspace=workspace)) if membership.is_owner else [],
         "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MAX_CHANNELS]],
         "has_more_channels": len(channels) > MAX_CHANNELS,
         "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
@@ -104,7 +94,7 @@ def render_settings(
         "rename_form": rename_form or RenameForm(prefix="rename", initial={"name": workspace.name}),
         "workspace_form": (workspace_form or WorkspaceForm(prefix="workspace")) if membership.is_owner else None,
         "archived": [
-            {"name": each.workspace.name, "url": reverse("pages:overview", args=[each.workspace.slug])}
+            each.workspace
             for each in recall_memberships(request.user)
             if each.workspace.archived_at is not None and each.workspace_id != workspace.pk
         ],
@@ -118,9 +108,8 @@ def render_settings(
 def _describe_channel(channel: Channel, slug: str) -> dict[str, Any]:
     query = urlencode({"q": write_term("channel", (channel.name,))})
     return {
-        "name": channel.name,
+        "row": channel,
         "is_default": channel.name == Channel.DEFAULT,
-        "made_at": channel.created_at,
         "url": f"{reverse('pages:search', args=[slug])}?{query}" if can_be_asked(channel.name) else "",
     }
 
@@ -129,42 +118,9 @@ def _describe_key(key: ApiKey, membership: Membership) -> dict[str, Any]:
     scopes = dict(ApiKey.Scope.choices)
     return {
         "row": key,
-        "prefix": f"aci_{key.prefix}",
         "scopes": ", ".join(str(scopes.get(scope, scope)).lower() for scope in key.scopes),
-        "agents": ", ".join(key.agents),
-        "channel": key.channel.name if key.channel else "",
-        "created_by": key.created_by.get_username() if key.created_by else "",
         "state": _name_state(key, membership.workspace),
-        "take_over_url": reverse("pages:take-over-key", args=[membership.workspace.slug, key.pk])
-        if membership.is_owner and key.revoked_at is None and key.created_by_id != membership.user_id
-        else None,
-        "revoke_url": reverse("pages:revoke-key", args=[membership.workspace.slug, key.pk])
-        if membership.is_owner and key.revoked_at is None
-        else None,
-    }
-
-
-def _describe_member(member: Membership, reader: Membership) -> dict[str, Any]:
-    slug = reader.workspace.slug
-    is_open = reader.is_owner
-    return {
-        "row": member,
-        "is_self": member.pk == reader.pk,
-        "change_url": reverse("pages:change-member", args=[slug, member.pk]) if is_open else None,
-        "remove_url": reverse("pages:remove-member", args=[slug, member.pk]) if is_open else None,
-        "switch_url": reverse("pages:switch-member", args=[slug, member.pk])
-        if is_open and member.pk != reader.pk
-        else None,
-    }
-
-
-def _describe_invitation(invitation: Invitation, reader: Membership) -> dict[str, Any]:
-    return {
-        "name": invitation.name,
-        "role_name": invitation.get_role_display(),
-        "since": invitation.created_at,
-        "is_open": invitation.is_open,
-        "url": reverse("pages:act-on-invitation", args=[reader.workspace.slug, invitation.pk]),
+        "may_revoke": membership.is_owner and key.revoked_at is None,
     }
 
 

@@ -64,27 +64,19 @@ def change(request: HttpRequest, membership: Membership) -> HttpResponse:
             flashes.success(request, said)
         return redirect("pages:settings", workspace.slug)
     form = RenameForm(request.POST, prefix="rename")
-    if form.is_valid():
-        try:
-            rename_workspace(workspace=workspace, name=form.cleaned_data["name"], by=membership)
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            flashes.success(request, f"The workspace is called {workspace.name} from now on.")
-            return redirect("pages:settings", workspace.slug)
-    return render_settings(request, membership, rename_form=form, status=422)
+    form.hand_to(lambda: rename_workspace(workspace=workspace, name=form.cleaned_data["name"], by=membership))
+    if form.errors:
+        return render_settings(request, membership, rename_form=form, status=422)
+    flashes.success(request, f"The workspace is called {workspace.name} from now on.")
+    return redirect("pages:settings", workspace.slug)
 
 
 @within_workspace("POST", needs="owner")
 def make(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make another workspace, which whoever makes it owns."""
     form = WorkspaceForm(request.POST, prefix="workspace")
-    if form.is_valid():
-        try:
-            made = make_workspace(**form.cleaned_data, owner=membership.user, by=membership)
-        except ValidationError as error:
-            form.add_error(None, error)
-        else:
-            flashes.success(request, f"{made.name} is made, and you own it: invite its members here.")
-            return redirect("pages:settings", made.slug)
-    return render_settings(request, membership, workspace_form=form, status=422)
+    made = form.hand_to(lambda: make_workspace(**form.cleaned_data, owner=membership.user, by=membership))
+    if made is None:
+        return render_settings(request, membership, workspace_form=form, status=422)
+    flashes.success(request, f"{made.name} is made, and you own it: invite its members here.")
+    return redirect("pages:settings", made.slug)

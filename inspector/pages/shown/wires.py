@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 from inspector.intake.concealing import may_hold_secret
@@ -46,7 +47,7 @@ def mask_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
 
 def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
     """What the wire of a row weighs, the marks of its fields among it."""
-    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=_start_of)
+    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=attrgetter("start"))
 
 
 def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
@@ -54,7 +55,3 @@ def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
     weight = weigh_wire(wire, stretches)
     shown = min(len(wire), WIRE_CHARACTERS)
     return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
-
-
-def _start_of(stretch: Stretch) -> int:
-    return stretch.start

@@ -7,11 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.lookups import or_404
-from inspector.search.cursors import write_cursor
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
 from inspector.threads.selectors import sum_up
@@ -22,7 +20,7 @@ from ..conversations.frame import frame_conversation, open_conversation
 from ..forms import TraceFilter
 from ..shell import cut_page, read_place, render_page, within_workspace
 from ..shown.told import name_dialect, shorten, write_elapsed
-from ..walks import Walk, read_walk
+from ..walks import read_walk
 from .trees import make_tree_context
 
 PAGE_ROWS = 50
@@ -47,34 +45,23 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
         return redirect(rest_url)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     context = {
-        "rows": [_make_row(trace, casts, workspace.slug) for trace in page],
+        "rows": [_make_row(trace, casts) for trace in page],
         "form": form,
         "unknown": form.list_unknown(),
         "is_filtered": bool(filters),
         "has_any": bool(page or filters or not walk.is_first),
-        "older_url": _write_older(walk, last),
+        "older_url": walk.write_older(last, "last_at"),
         "rest_url": rest_url,
-        "is_rest": walk.is_rest,
-        "newest_url": walk.write_first(),
+        "walk": walk,
     }
     return render_page(request, membership, "trace/traces.html", context, section="traces")
 
 
-def _write_older(walk: Walk, last: Trace | None) -> str | None:
-    """The address of the page after this row; None where it is the last of the list."""
-    if last is None or last.last_at is None:
-        return None
-    before = write_cursor((last.last_at, last.pk), walk.membership.workspace.pk)
-    return walk.write_on([str(last.pk)], before=before)
-
-
-def _make_row(trace: Trace, casts: Casts, slug: str) -> dict[str, Any]:
+def _make_row(trace: Trace, casts: Casts) -> dict[str, Any]:
     agents = list_first(trace.agents)
     return {
-        "url": reverse("pages:trace", args=[slug, trace.pk]),
         "title": shorten(trace.subject or trace.native_id),
         "trace": trace,
-        "channel": trace.channel.name if trace.channel else "",
         "agents": casts.find(trace).find_all(agents),
         "more_agents": len(trace.agents) - len(agents),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
@@ -87,24 +74,15 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
     trace = or_404(find_trace(workspace=membership.workspace, trace_id=trace_id))
     context = make_tree_context(request, membership, trace)
     if "HX-Request" in request.headers:
-        return _answer_rows(request, context)
-    slug = membership.workspace.slug
+        return render(request, "trace/_window.html", context)
     elapsed = trace.last_at - trace.first_at if trace.last_at and trace.first_at else None
     context |= {
         "trace": trace,
         "title": shorten(trace.subject or trace.native_id),
-        "channel": trace.channel.name if trace.channel else "",
         "more_agents": len(trace.agents) - len(list_first(trace.agents)),
         "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
         "elapsed": write_elapsed(elapsed) if elapsed else "",
-        "namesakes": [
-            {
-                "url": reverse("pages:trace", args=[slug, other.pk]),
-                "channel": other.channel.name if other.channel else "",
-                "message_count": other.message_count,
-            }
-            for other in list_namesakes(trace=trace)
-        ],
+        "namesakes": list(list_namesakes(trace=trace)),
         "label": f"Messages of trace {trace.native_id}",
     }
     return render_page(request, membership, "trace/trace.html", context, section="traces")
@@ -116,7 +94,7 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
     conversation = open_conversation(membership, conversation_id)
     context = make_tree_context(request, membership, conversation)
     if "HX-Request" in request.headers:
-        return _answer_rows(request, context)
+        return render(request, "trace/_window.html", context)
     digest = sum_up(conversation=conversation)
     context |= frame_conversation(
         membership=membership,
@@ -127,7 +105,3 @@ def show_conversation_tree(request: HttpRequest, membership: Membership, convers
     )
     context["label"] = "Messages of this conversation"
     return render_page(request, membership, "trace/conversation.html", context, section="conversations")
-
-
-def _answer_rows(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    return render(request, "trace/_window.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
@@ -37,13 +38,13 @@ SIZES: Final = (
 NEXT: Final = ("older_url", "next_url", "later_url", "rest_url")
 # What a page shows of each list, by what names a row.
 SHOWN: Final[dict[str, Callable[[Any], list[Any]]]] = {
-    "conversations/": lambda page: [row["id"] for row in page["rows"]],
-    "conversations/?order=worst": lambda page: [row["id"] for row in page["rows"]],
-    "traces/": lambda page: [row["url"] for row in page["rows"]],
-    "agents/": lambda page: [row["url"] for row in page["rows"]],
+    "conversations/": lambda page: [row["conversation"].pk for row in page["rows"]],
+    "conversations/?order=worst": lambda page: [row["conversation"].pk for row in page["rows"]],
+    "traces/": lambda page: [row["trace"].pk for row in page["rows"]],
+    "agents/": lambda page: [row["sum"].agent.pk for row in page["rows"]],
     "agents/graph/": lambda page: [(pair["sender"].name, pair["receiver"].name) for pair in page["pairs"]],
-    "findings/?order=worst&state=all": lambda page: [row["id"] for row in page["rows"]],
-    "reviews/": lambda page: [queue["id"] for queue in page["queues"]],
+    "findings/?order=worst&state=all": lambda page: [row["finding"].pk for row in page["rows"]],
+    "reviews/": lambda page: [queue["row"].pk for queue in page["queues"]],
     "conversations/{busy}/tasks/": lambda page: [task["anchor"] for task in page["tasks"]],
 }
 
@@ -125,11 +126,11 @@ def test_an_item_that_is_signed_off_again_is_not_missed(
         )
     monkeypatch.setattr(f"{PACKAGE}.reviews.views.PAGE_ROWS", 2)
     client, path = sign_in(owner), f"/w/acme/reviews/queues/{queue.pk}/"
-    seen: list[str] = []
+    seen: list[uuid.UUID] = []
     address: str | None = f"{path}?show=done"
     while address is not None:
         page = client.get(address, follow=True).context
-        seen += [row["url"] for row in page["rows"]]
+        seen += [row["item"].pk for row in page["rows"]]
         if len(seen) == 2:
             # The last of all is judged anew, and stands first from now on.
             ReviewItem.objects.filter(pk=items[-1].pk).update(ended_at=timezone.now())

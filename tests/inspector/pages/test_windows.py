@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from collections.abc import Callable
 from html import unescape
 from string import ascii_lowercase
@@ -25,11 +26,17 @@ SIZE: Final = 4
 COUNT: Final = 24
 START: Final = 1795118400
 SIZES: Final = ("conversations.views.WINDOW_ROWS", "conversations.raw.WINDOW_ROWS", "sequences.views.WINDOW_STEPS")
+
+
+def address_message(pk: uuid.UUID) -> str:
+    return f"/w/acme/messages/{pk}/"
+
+
 # What a page shows, as the addresses of its messages in their order.
 SHOWN: Final[dict[str, Callable[[Any], list[str]]]] = {
     "": lambda page: [row["url"] for row in page["rows"] if row["kind"] == "message"],
-    "raw/": lambda page: [part["url"] for row in page["rows"] for part in row["parts"]],
-    "sequence/": lambda page: [row["url"] for row in page["table"]],
+    "raw/": lambda page: [address_message(part["row"].pk) for row in page["rows"] for part in row["parts"]],
+    "sequence/": lambda page: [address_message(row["step"].id) for row in page["table"]],
 }
 
 
@@ -50,7 +57,7 @@ ORDERS: Final = {"times": (say_timed, range(COUNT)), "turns": (say_turn, range(C
 
 
 def name_message(delivery: Delivery) -> str:
-    return f"/w/acme/messages/{Message.objects.get(record__sightings__delivery=delivery).pk}/"
+    return address_message(Message.objects.get(record__sightings__delivery=delivery).pk)
 
 
 @pytest.mark.parametrize("order", ORDERS)
