@@ -22,6 +22,7 @@ from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, page_of, walk_by_id
 from .parameters import Choice
 from .problems import ProblemError
+from .shapes import show
 
 _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
@@ -47,7 +48,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(allow_null=True)
     kind = serializers.CharField()
     target = serializers.UUIDField(allow_null=True, help_text="the record, delivery or period's key; no person")
-    by = serializers.CharField(allow_null=True, help_text="null where it is by age")
+    by = serializers.CharField(source="by.username", allow_null=True, help_text="null where it is by age")
     at = serializers.DateTimeField(allow_null=True)
     reason = serializers.CharField()
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -107,18 +108,16 @@ class ErasuresView(Endpoint):
                 return Response(_show(list_erasures(workspace_id=workspace.pk).get(pk=made.pk)), status=201)
             seen = preview(workspace_id=workspace.pk, target=target)
         return Response(
-            {
+            show(
+                ErasureSerializer,
+                seen,
                 **dict.fromkeys(("id", "by", "at", "finished_at")),
-                "kind": target.kind,
-                "target": subject,
-                "reason": "",
-                "records": seen.records,
-                "messages": seen.messages,
-                "others": seen.others,
-                "is_held": seen.is_held,
-                "first_at": seen.first,
-                "last_at": seen.last,
-            }
+                kind=target.kind,
+                target=subject,
+                reason="",
+                first_at=seen.first,
+                last_at=seen.last,
+            )
         )
 
 
@@ -135,8 +134,4 @@ class ErasureView(Endpoint):
 
 
 def _show(erasure: Erasure) -> dict[str, Any]:
-    return {
-        **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at", "records")},
-        "by": erasure.by.get_username() if erasure.by else None,
-        **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")),
-    }
+    return show(ErasureSerializer, erasure, **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")))

@@ -34,7 +34,6 @@ class LiveView(Endpoint):
     """New messages since a cursor."""
 
     reads = "new messages"
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (410,)}
     parameters: ClassVar = {
         "GET": (

@@ -116,12 +116,14 @@ class VerdictSerializer(serializers.Serializer[Any]):
     """A verdict that this key may see."""
 
     id = serializers.UUIDField()
-    reviewer = serializers.CharField()
+    reviewer = serializers.CharField(source="reviewer.username")
     verdict = serializers.ChoiceField(choices=Review.Verdict.values)
     comment = serializers.CharField(allow_blank=True)
     is_adjudication = serializers.BooleanField(help_text="it decided between two that differ")
     answers = AnswerSerializer(many=True)
-    rubric = serializers.IntegerField(allow_null=True, help_text="the version of the rubric that was answered")
+    rubric = serializers.IntegerField(
+        source="rubric.number", allow_null=True, help_text="the version of the rubric that was answered"
+    )
     at = serializers.DateTimeField(source="created_at")
     messages = serializers.IntegerField(source="seen_messages", help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
@@ -184,7 +186,7 @@ def show_whole_queue(count: QueueCount) -> dict[str, Any]:
     return {
         **show_queue(count),
         "rubric": _show_rubric(find_rubric(queue=count.queue)),
-        "people": [{"reviewer": each.reviewer, "verdicts": each.verdicts, "held": each.held} for each in people],
+        "people": [show(ReviewerSerializer, each) for each in people],
     }
 
 
@@ -213,7 +215,7 @@ def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
 
 
 def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
-    return {"number": rubric.number, "criteria": rubric.criteria} if rubric else None
+    return show(RubricSerializer, rubric) if rubric else None
 
 
 def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UUID]) -> dict[str, Any]:
@@ -223,9 +225,7 @@ def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UU
     return show(
         VerdictSerializer,
         review,
-        reviewer=review.reviewer.get_username(),
         answers=[{"criterion": criterion, "answer": answer} for criterion, answer in answers],
-        rubric=review.rubric.number if review.rubric else None,
         digest=bytes(review.binding.digest).hex() if review.binding else None,
         is_changed=review.pk in changed,
         standing="stale" if standing.is_stale else "holds" if standing.is_known else "unknown",

@@ -47,7 +47,6 @@ RulePageSerializer: Final = page_of("Rule", RuleSerializer, "Rules in the order 
 class RulesView(Endpoint):
     """The rules that look for findings."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_rules", responses=RulePageSerializer)
@@ -95,7 +94,6 @@ ChannelPageSerializer: Final = page_of(
 class ChannelsView(Endpoint):
     """The channels of the workspace."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_channels", responses=ChannelPageSerializer)
@@ -113,7 +111,7 @@ class SavedSearchSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     query = serializers.CharField(allow_blank=True, help_text="as `q` takes it")
     is_shared = serializers.BooleanField(help_text="false: it is seen by its saver alone")
-    saved_by = serializers.CharField()
+    saved_by = serializers.CharField(source="saved_by.username")
     created_at = serializers.DateTimeField()
 
 
@@ -127,7 +125,6 @@ SavedSearchPageSerializer: Final = page_of(
 class SearchesView(Endpoint):
     """The searches that are saved in the workspace."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
@@ -137,5 +134,4 @@ class SearchesView(Endpoint):
         maker = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
         found = select_saved(workspace=key.workspace, user_id=maker.user_id if maker else None)
         page, cursor = walk_by_id(found, self.given, key.workspace, of="searches")
-        rows = [show(SavedSearchSerializer, saved, saved_by=saved.saved_by.get_username()) for saved in page]
-        return Response({"results": rows, "next": cursor})
+        return Response({"results": [show(SavedSearchSerializer, each) for each in page], "next": cursor})

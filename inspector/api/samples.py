@@ -22,9 +22,8 @@ from inspector.audit.samples.drawing import (
     list_drawn,
     list_samples,
 )
-from inspector.lookups import or_404
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text, Texts, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
@@ -67,7 +66,7 @@ class SampleSerializer(serializers.Serializer[Any]):
     drawn = serializers.IntegerField()
     unsettled = serializers.IntegerField(help_text="how many of the population were not processed then")
     digest = serializers.CharField(help_text="SHA-256 over the identities that were drawn, in ascending order")
-    made_by = serializers.CharField()
+    made_by = serializers.CharField(source="made_by.username")
     made_at = serializers.DateTimeField()
 
 
@@ -116,7 +115,7 @@ class SamplesView(Endpoint):
     @extend_schema(operation_id="list_samples", responses=SamplePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the samples of the workspace."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         found = list_samples(
             workspace=workspace, after=read_place(self.given, workspace), limit=self.given["limit"] + 1
         )
@@ -132,7 +131,7 @@ class SamplesView(Endpoint):
         said = _WANTED.read(request)
         with act_for(request) as person:
             sample = draw_sample(membership=person, **said)
-        logger.info("key %s: drew sample %s", caller_of(request).prefix, sample.pk)
+        logger.info("key %s: drew sample %s", self.key.prefix, sample.pk)
         return Response(_show_whole(sample, 0), status=201)
 
 
@@ -147,7 +146,7 @@ class SampleView(Endpoint):
     @extend_schema(operation_id="get_sample", responses=SampleDetailSerializer)
     def get(self, request: Request, sample_id: uuid.UUID) -> Response:
         """How it was drawn, out of how many of each stratum."""
-        return Response(_show_whole(_find(request, sample_id), self.given["strata_from"]))
+        return Response(_show_whole(self.find(find_sample, sample_id=sample_id), self.given["strata_from"]))
 
 
 class DrawnView(Endpoint):
@@ -159,7 +158,7 @@ class DrawnView(Endpoint):
     @extend_schema(operation_id="list_drawn", responses=DrawnPageSerializer)
     def get(self, request: Request, sample_id: uuid.UUID) -> Response:
         """A page of its conversations."""
-        workspace, sample = caller_of(request).workspace, _find(request, sample_id)
+        workspace, sample = self.workspace, self.find(find_sample, sample_id=sample_id)
         of = f"{_DRAWN} {sample.pk}"
         key = read_row_key(self.given, workspace, of=of)
         found = list_drawn(sample=sample, after=key[0] if key else 0, limit=self.given["limit"] + 1)
@@ -180,7 +179,7 @@ class DrawnView(Endpoint):
 
 def show_sample(sample: AuditSample) -> dict[str, Any]:
     """A sample as the list shows it."""
-    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex(), made_by=sample.made_by.get_username())
+    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex())
 
 
 def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
@@ -192,7 +191,3 @@ def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
         ],
         "strata_count": len(sample.strata),
     }
-
-
-def _find(request: Request, sample_id: uuid.UUID) -> AuditSample:
-    return or_404(find_sample(workspace=caller_of(request).workspace, sample_id=sample_id))

@@ -59,7 +59,6 @@ class FacetsSerializer(serializers.Serializer[Any]):
 class FacetsView(Endpoint):
     """How the messages of a query are spread."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (Parameter(name="q", about="the search language", default=""),)}
 
     @extend_schema(operation_id="count_facets", responses=FacetsSerializer)
@@ -122,8 +121,6 @@ class TotalsSerializer(serializers.Serializer[Any]):
 
 class TotalsView(Endpoint):
     """What everything in the workspace comes to."""
-
-    scopes: ClassVar = {"GET": "read"}
 
     @extend_schema(operation_id="get_totals", responses=TotalsSerializer)
     def get(self, request: Request) -> Response:
