@@ -151,7 +151,7 @@ class CommentActsView(Endpoint):
                 withdraw(membership=person, comment=comment, reply_id=_read_reply(said["reply"]))
             else:
                 turn(membership=person, comment=comment, kind=kind)
-        logger.info("key %s: comment %s: %s", caller_of(request).prefix, comment.pk, kind)
+        logger.info("key %s: comment %s: %s", self.key.prefix, comment.pk, kind)
         return _answer(request, comment_id, status=201)
 
 
@@ -162,17 +162,10 @@ def _reply(person: Membership, comment: Comment, words: str) -> None:
 
 
 def _read_reply(text: str) -> uuid.UUID | None:
-    reply_id = _read_id(text)
-    if text and reply_id is None:
-        raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply")
-    return reply_id
-
-
-def _read_id(text: str) -> uuid.UUID | None:
     try:
-        return uuid.UUID(text)
+        return uuid.UUID(text) if text else None
     except ValueError:
-        return None
+        raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply") from None
 
 
 def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
@@ -183,8 +176,8 @@ def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
 
 
 def _write_key(thread: Thread) -> list[str | int | bool]:
-    comment = thread.comment
-    return [comment.start, comment.end, comment.created_at.isoformat(), str(comment.pk)]
+    said = thread.comment
+    return [said.start, said.end, said.created_at.isoformat(), str(said.pk)]
 
 
 def _find(request: Request, comment_id: uuid.UUID) -> Thread:

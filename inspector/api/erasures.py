@@ -16,7 +16,7 @@ from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, page_of, walk_by_id
@@ -86,7 +86,7 @@ class ErasuresView(Endpoint):
     @extend_schema(operation_id="list_erasures", responses=ErasurePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of erasures, those by age among them."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         found = list_erasures(workspace_id=workspace.pk)
         page, cursor = walk_by_id(found, self.given, workspace, of="erasures", is_newest_first=True)
         return Response({"results": [_show(each) for each in page], "next": cursor})
@@ -96,7 +96,7 @@ class ErasuresView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Count what would be erased (200), or have it erased for good by a worker (201), in the name of an owner."""
-        said, workspace = _REQUEST.read(request), caller_of(request).workspace
+        said, workspace = _REQUEST.read(request), self.workspace
         try:
             subject = uuid.UUID(said["id"]) if said["id"] else None
         except ValueError as error:
@@ -129,7 +129,7 @@ class ErasureView(Endpoint):
     @extend_schema(operation_id="get_erasure", responses=ErasureSerializer)
     def get(self, request: Request, erasure_id: uuid.UUID) -> Response:
         """How far it is."""
-        found = or_404(list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first())
+        found = or_404(list_erasures(workspace_id=self.key.workspace_id).filter(pk=erasure_id).first())
         return Response(_show(found))
 
 

@@ -28,6 +28,7 @@ from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .paging import CURSOR, LIMIT, cut_page, page_of, read_place
 from .problems import ProblemError
+from .shapes import show
 
 BYTES: Final = "application/octet-stream"
 WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
@@ -81,15 +82,14 @@ def show_exports(exports: Sequence[Export], request: Request) -> list[dict[str, 
         export.workspace = key.workspace
         has_file = export.state == Export.State.DONE and may_download(export, api_key=key)
         shown.append(
-            {
-                "id": export.pk,
-                "state": "stuck" if progress.is_stuck else export.state,
-                "done": progress.done,
-                "total": progress.total,
-                "failure": progress.failure,
-                "file": f"/api/v1/exports/{export.pk}/file" if has_file else None,
-                "manifest": make_manifest(export),
-            }
+            show(
+                ExportSerializer,
+                progress,
+                id=export.pk,
+                state="stuck" if progress.is_stuck else export.state,
+                file=f"/api/v1/exports/{export.pk}/file" if has_file else None,
+                manifest=make_manifest(export),
+            )
         )
     return shown
 
@@ -115,7 +115,7 @@ class ExportsView(Endpoint):
 
         Secrets are masked, unless the key has the scope `secrets` and asks for `"include_secrets": true`.
         """
-        key, said = caller_of(request), _read_wish(request)
+        key, said = self.key, _read_wish(request)
         is_masked = said.get("is_masked", not said.get("include_secrets", False))
         if not is_masked and not may_see_secrets(key):
             raise refuse_scope("secrets", what="an export with exact bytes")
@@ -186,7 +186,7 @@ class ExportView(Endpoint):
     def delete(self, request: Request, export_id: uuid.UUID) -> Response:
         """Cancel it while it is under way, or remove its file; for the key that asked for it. Its entry stays."""
         try:
-            stopped = stop_export(export=self.find(find_export, export_id=export_id), api_key=caller_of(request))
+            stopped = stop_export(export=self.find(find_export, export_id=export_id), api_key=self.key)
         except PermissionDenied as error:
             raise ProblemError(403, "an export is stopped by the key that asked for it, or by a person") from error
         except ValidationError as error:
@@ -208,7 +208,7 @@ class ExportFileView(Endpoint):
     )
     def get(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
         """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
-        key, export = caller_of(request), self.find(find_export, export_id=export_id)
+        key, export = self.key, self.find(find_export, export_id=export_id)
         if not may_download(export, api_key=key):
             raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:

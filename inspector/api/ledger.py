@@ -101,7 +101,7 @@ class InclusionView(Endpoint):
     @extend_schema(operation_id="prove_inclusion", responses=InclusionSerializer)
     def get(self, request: Request) -> Response:
         """The audit path of an entry; 404 while there is none. Beyond records and deliveries it needs `trail` too."""
-        key, kind = caller_of(request), self.given["kind"]
+        key, kind = self.key, self.given["kind"]
         if kind not in OPEN_KINDS and ApiKey.Scope.TRAIL not in key.scopes:
             raise ProblemError(403, f"a proof of kind {kind} needs the scope trail")
         checkpoint = _find_checkpoint(request, self.given["size"])

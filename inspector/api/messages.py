@@ -148,12 +148,12 @@ class MessageView(Endpoint):
 
         What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
         """
-        message = messages.find_message(workspace=caller_of(request).workspace, message_id=message_id)
+        message = messages.find_message(workspace=self.workspace, message_id=message_id)
         if message is None:
-            refuse_erased(caller_of(request).workspace_id, message_id)
+            refuse_erased(self.key.workspace_id, message_id)
             raise NotFound
         shown = show_linked([message])[message.pk]
-        opening = open_for(caller_of(request), message)
+        opening = open_for(self.key, message)
         body = messages.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
 from inspector.audit.models.reviews import Rubric
-from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
+from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import QueueCount, count_reviewers
 from inspector.ledger.selectors import find_changed
@@ -192,7 +192,7 @@ def show_whole_queue(count: QueueCount) -> dict[str, Any]:
 
 def show_whole_item(item: ReviewItem) -> dict[str, Any]:
     """An item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
-    reviews = list_told_reviews(item=item)
+    reviews = list_item_reviews(item=item, reader_id=None)
     standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
     # Which version an item keeps from a hand that gave it back would tell that there was one.
     changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}

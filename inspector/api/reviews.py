@@ -140,7 +140,7 @@ class NextView(Endpoint):
             item = leases.claim_next(membership=person, queue=queue)
         if item is None:
             raise ProblemError(409, "nothing waits in this queue for the member who made this key")
-        logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
+        logger.info("key %s: took review %s", self.key.prefix, item.pk)
         return _answer(request, item.pk)
 
 
@@ -193,7 +193,7 @@ class VerdictView(Endpoint):
         seen = _read_digest(said.pop("seen"))
         with act_for(request) as person:
             review = verdicts.judge_item(membership=person, item=item, seen=seen, **said)
-        logger.info("key %s: gave verdict %s in review %s", caller_of(request).prefix, review.pk, item.pk)
+        logger.info("key %s: gave verdict %s in review %s", self.key.prefix, review.pk, item.pk)
         return Response(show_given(review, _find_item(request, item_id)), status=201)
 
     @extend_schema(operation_id="withdraw_verdict", request=None, responses={200: ItemDetailSerializer})

@@ -16,7 +16,6 @@ from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.search.saved import select_saved
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key, walk_by_id
 from .shapes import show
@@ -52,7 +51,7 @@ class RulesView(Endpoint):
     @extend_schema(operation_id="list_rules", responses=RulePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of rules, each with how many findings of it there are."""
-        given, workspace = self.given, caller_of(request).workspace
+        given, workspace = self.given, self.workspace
         key = read_row_key(given, workspace, of=_RULES)
         codes = sorted(code for code in RULES if key is None or code > key[0])
         page, cursor = cut_keyed(codes, given, workspace, lambda code: [code], of=_RULES)
@@ -84,11 +83,7 @@ class ChannelSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-ChannelPageSerializer: Final = page_of(
-    "Channel",
-    ChannelSerializer,
-    "Channels in the order in which they were made",
-)
+ChannelPageSerializer: Final = page_of("Channel", ChannelSerializer, "Channels in the order in which they were made")
 
 
 class ChannelsView(Endpoint):
@@ -99,7 +94,7 @@ class ChannelsView(Endpoint):
     @extend_schema(operation_id="list_channels", responses=ChannelPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of channels."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         page, cursor = walk_by_id(list_channels(workspace=workspace), self.given, workspace, of="channels")
         return Response({"results": [show(ChannelSerializer, each) for each in page], "next": cursor})
 
@@ -130,7 +125,7 @@ class SearchesView(Endpoint):
     @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the shared searches, and of those of the member who made the key, while that is a member."""
-        key = caller_of(request)
+        key = self.key
         maker = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
         found = select_saved(workspace=key.workspace, user_id=maker.user_id if maker else None)
         page, cursor = walk_by_id(found, self.given, key.workspace, of="searches")

@@ -92,17 +92,13 @@ class DrawnSerializer(serializers.Serializer[Any]):
     """A conversation that was drawn."""
 
     place = serializers.IntegerField(help_text="in the draw, from 1")
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     stratum = serializers.CharField(allow_blank=True)
     identity = serializers.CharField(help_text="SHA-256 of what the log says it is; no id of the database is in it")
     item = serializers.UUIDField(allow_null=True, help_text="its item in the queue of the sample, the latest")
 
 
-DrawnPageSerializer: Final = page_of(
-    "Drawn",
-    DrawnSerializer,
-    "Conversations in the order they were drawn",
-)
+DrawnPageSerializer: Final = page_of("Drawn", DrawnSerializer, "Conversations in the order they were drawn")
 
 
 class SamplesView(Endpoint):
@@ -165,13 +161,12 @@ class DrawnView(Endpoint):
         page, cursor = cut_keyed(found, self.given, workspace, lambda each: [each.place], of=of)
         items = find_items(sample=sample, drawn=page)
         rows = [
-            {
-                "place": each.place,
-                "conversation": each.conversation_id,
-                "stratum": each.stratum,
-                "identity": bytes(each.identity).hex(),
-                "item": items[each.conversation_id].pk if each.conversation_id in items else None,
-            }
+            show(
+                DrawnSerializer,
+                each,
+                identity=bytes(each.identity).hex(),
+                item=items[each.conversation_id].pk if each.conversation_id in items else None,
+            )
             for each in page
         ]
         return Response({"results": rows, "next": cursor})
