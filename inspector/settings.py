@@ -323,7 +323,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Agent conversation inspector",
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
-    "DEFAULT_GENERATOR_CLASS": "inspector.api.description.DescriptionGenerator",
+    "DEFAULT_GENERATOR_CLASS": "inspector.api.shapes.DescriptionGenerator",
     # Words to choose from stand where they are chosen, and not as components with made-up names.
     "POSTPROCESSING_HOOKS": [],
     "SERVE_INCLUDE_SCHEMA": False,

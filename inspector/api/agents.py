@@ -10,20 +10,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dialects import all_dialects
 from inspector.audit.outcomes import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
 from inspector.intake.text import make_storable
-from inspector.lookups import or_404
 from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
-from .authentication import caller_of
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT
-from .narrowing import find_named_channel
-from .paging import FIELDS_ABOUT, FIXED, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
+from .narrowing import SLUGS, find_named_channel
+from .paging import CURSOR, FIELDS_ABOUT, FIXED, LIMIT, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
 from .parameters import Choice, Names, Parameter
 from .shapes import show
 
@@ -36,7 +32,7 @@ class NameSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     name = serializers.CharField(help_text="as the message or its envelope says")
-    channel = serializers.CharField()
+    channel = serializers.CharField(source="channel.name")
 
 
 class CalledSerializer(NameSerializer):
@@ -111,24 +107,16 @@ class AgentDetailSerializer(AgentSerializer):
     declared = DeclarationSerializer(many=True)
 
 
-def show_name(agent: Agent) -> dict[str, Any]:
-    """An agent by its name on the wire."""
-    return {"id": agent.pk, "name": agent.name, "channel": agent.channel.name}
-
-
 def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
     """An agent with its friendly name."""
-    return {
-        **show_name(agent),
-        "friendly_name": label.text if label else None,
-        "friendly_name_basis": label.basis if label else None,
-    }
+    text, basis = (label.text, label.basis) if label else (None, None)
+    return show(CalledSerializer, agent, friendly_name=text, friendly_name_basis=basis)
 
 
 def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
     """An agent as the directory has it."""
     called = show_called(row.agent, row.label)
-    aliases, asked = [show_name(alias) for alias in row.aliases], show(AskedSerializer, outcome)
+    aliases, asked = [show(NameSerializer, alias) for alias in row.aliases], show(AskedSerializer, outcome)
     return show(AgentSerializer, row, **called, aliases=aliases, asked_of_it=asked)
 
 
@@ -144,7 +132,6 @@ def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, A
 class AgentsView(Endpoint):
     """Agents of the directory."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             CURSOR,
@@ -152,12 +139,7 @@ class AgentsView(Endpoint):
             offer_order("busiest", about="busiest first", fixed="by their ids"),
             Parameter(name="name", about="filter by part of a name, raw or friendly", default=""),
             Parameter(name="channel", about="filter by channel", default=""),
-            Choice(
-                name="dialect",
-                about="filter by dialect",
-                choices=tuple(dialect.slug for dialect in all_dialects()),
-                default="",
-            ),
+            Choice(name="dialect", about="filter by dialect", choices=SLUGS, default=""),
             Names(name="fields", about=FIELDS_ABOUT, choices=tuple(AgentSerializer().fields)),
         )
     }
@@ -165,7 +147,7 @@ class AgentsView(Endpoint):
     @extend_schema(operation_id="list_agents", responses=AgentPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the directory; a channel or a dialect narrows the counts as well."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         after = read_row_id(self.given, workspace, of=_AGENTS)
         channel = find_named_channel(workspace, self.given["channel"])
         found = directory.list_agents(
@@ -179,26 +161,18 @@ class AgentsView(Endpoint):
         )
         page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.agent.pk, of=_AGENTS)
         outcomes = count_asked_of(workspace=workspace, sums=page)
-        return Response(
-            {
-                "results": [
-                    choose(show_agent(row, outcomes.get(row.agent.pk, Outcome())), self.given["fields"]) for row in page
-                ],
-                "next": cursor,
-            }
-        )
+        shown = [show_agent(row, outcomes.get(row.agent.pk, Outcome())) for row in page]
+        return Response({"results": [choose(row, self.given["fields"]) for row in shown], "next": cursor})
 
 
 class AgentView(Endpoint):
     """One agent in full."""
 
-    scopes: ClassVar = {"GET": "read"}
-
     @extend_schema(operation_id="get_agent", responses=AgentDetailSerializer)
     def get(self, request: Request, agent_id: uuid.UUID) -> Response:
         """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
-        workspace = caller_of(request).workspace
-        agent = or_404(directory.find_agent(workspace=workspace, agent_id=agent_id))
+        workspace = self.workspace
+        agent = self.find(directory.find_agent, agent_id=agent_id)
         known = directory.find_agent(workspace=workspace, agent_id=agent.same_as_id) if agent.same_as_id else agent
         agent = known or agent
         found = directory.list_agents(workspace=workspace, only=[agent.pk], limit=1)

@@ -39,7 +39,7 @@ class CommentSerializer(serializers.Serializer[Any]):
         help_text="the first 300 of these characters, secrets masked; null in a list for a record over 128 KiB",
     )
     quoted_more = serializers.IntegerField(help_text="how many characters follow those")
-    author = serializers.CharField()
+    author = serializers.CharField(source="author.username")
     at = serializers.DateTimeField(source="created_at")
     state = serializers.ChoiceField(choices=Comment.State.values)
     words = serializers.CharField(allow_null=True, help_text="null where they were taken back or are withheld")
@@ -53,7 +53,7 @@ CommentPageSerializer: Final = page_of("Comment", CommentSerializer, "Comments, 
 class TakenBackSerializer(serializers.Serializer[Any]):
     """That words were taken back."""
 
-    by = serializers.CharField()
+    by = serializers.CharField(source="by.username")
     at = serializers.DateTimeField()
 
 
@@ -62,7 +62,7 @@ class CommentStepSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=STEPS)
-    by = serializers.CharField()
+    by = serializers.CharField(source="by.username")
     at = serializers.DateTimeField()
     words = serializers.CharField(allow_null=True, help_text="of an answer; null where taken back or withheld")
     is_withheld = serializers.BooleanField()
@@ -152,7 +152,6 @@ def _show(
         message=message.pk if message else None,
         quoted=quote.text if quote and is_told else None,
         quoted_more=quote.more if quote and is_told else 0,
-        author=comment.author.get_username(),
         # What was taken back is read by people who may have to judge it, and by no program.
         words=comment.words if is_seen and comment.state != Comment.State.WITHDRAWN else None,
         is_withheld=not is_seen,
@@ -186,7 +185,6 @@ def _show_step(turn: CommentTurn, thread: Thread, quote: Quote | None, key: ApiK
     return show(
         CommentStepSerializer,
         turn,
-        by=turn.by.get_username(),
         words=turn.words if is_reply and is_seen and withdrawal is None else None,
         is_withheld=not is_seen,
         taken_back=_show_withdrawal(withdrawal),
@@ -194,4 +192,4 @@ def _show_step(turn: CommentTurn, thread: Thread, quote: Quote | None, key: ApiK
 
 
 def _show_withdrawal(turn: CommentTurn | None) -> Mapping[str, Any] | None:
-    return {"by": turn.by.get_username(), "at": turn.at} if turn else None
+    return show(TakenBackSerializer, turn) if turn else None

@@ -24,7 +24,6 @@ from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, wit
 from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message
-from inspector.threads.models import Message
 
 from .authentication import ACT_REFUSALS, act_for, caller_of
 from .comment_shapes import (
@@ -82,14 +81,13 @@ class CommentsView(Endpoint):
     @extend_schema(operation_id="list_comments", responses=CommentPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the comments of the workspace."""
-        key = caller_of(request)
-        after = read_place(self.given, key.workspace)
+        key = self.key
         conversation = find_named_conversation(key.workspace, self.given["conversation"])
         found = list_comments(
             workspace=key.workspace,
             state=self.given["state"],
             conversation=conversation,
-            after=after,
+            after=read_place(self.given, key.workspace),
             limit=self.given["limit"] + 1,
         )
         page, cursor = cut_page(found, self.given, key.workspace, lambda comment: (comment.created_at, comment.pk))
@@ -106,7 +104,7 @@ class MessageCommentsView(Endpoint):
     @extend_schema(operation_id="list_message_comments", responses=ThreadPageSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """A page of them, each with all that happened to it."""
-        key, message = caller_of(request), _find_message(request, message_id)
+        key, message = self.key, self.find(find_message, message_id=message_id)
         given = read_row_key(self.given, key.workspace, of=_ON_MESSAGE)
         found = list_threads(message=message, after=_read_key(given), limit=self.given["limit"] + 1)
         page, cursor = cut_keyed(found, self.given, key.workspace, _write_key, of=_ON_MESSAGE)
@@ -115,7 +113,7 @@ class MessageCommentsView(Endpoint):
     @extend_schema(operation_id="write_comment", request=_WRITTEN.schema, responses={201: CommentDetailSerializer})
     def post(self, request: Request, message_id: uuid.UUID) -> Response:
         """Comment the characters from `start` up to `end`, in the name of the member who made the key."""
-        key, message = caller_of(request), _find_message(request, message_id)
+        key, message = self.key, self.find(find_message, message_id=message_id)
         said = _WRITTEN.read(request)
         with act_for(request) as person:
             comment = write_comment(membership=person, message=message, **said)
@@ -153,7 +151,7 @@ class CommentActsView(Endpoint):
                 withdraw(membership=person, comment=comment, reply_id=_read_reply(said["reply"]))
             else:
                 turn(membership=person, comment=comment, kind=kind)
-        logger.info("key %s: comment %s: %s", caller_of(request).prefix, comment.pk, kind)
+        logger.info("key %s: comment %s: %s", self.key.prefix, comment.pk, kind)
         return _answer(request, comment_id, status=201)
 
 
@@ -164,17 +162,10 @@ def _reply(person: Membership, comment: Comment, words: str) -> None:
 
 
 def _read_reply(text: str) -> uuid.UUID | None:
-    reply_id = _read_id(text)
-    if text and reply_id is None:
-        raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply")
-    return reply_id
-
-
-def _read_id(text: str) -> uuid.UUID | None:
     try:
-        return uuid.UUID(text)
+        return uuid.UUID(text) if text else None
     except ValueError:
-        return None
+        raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply") from None
 
 
 def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
@@ -185,12 +176,8 @@ def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
 
 
 def _write_key(thread: Thread) -> list[str | int | bool]:
-    comment = thread.comment
-    return [comment.start, comment.end, comment.created_at.isoformat(), str(comment.pk)]
-
-
-def _find_message(request: Request, message_id: uuid.UUID) -> Message:
-    return or_404(find_message(workspace=caller_of(request).workspace, message_id=message_id))
+    said = thread.comment
+    return [said.start, said.end, said.created_at.isoformat(), str(said.pk)]
 
 
 def _find(request: Request, comment_id: uuid.UUID) -> Thread:

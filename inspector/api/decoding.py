@@ -19,12 +19,12 @@ from inspector.effort import bound_effort, check_effort
 from .bodies import look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_form
+from .narrowing import SLUGS
 from .parameters import Choice
 from .problems import BrokenBodyError, ProblemError
 from .shapes import TEXT_OR_NULL, list_of, or_null, refer
 
 MAX_RECORDS: Final = 1000
-SLUGS: Final = tuple(dialect.slug for dialect in dialects.all_dialects())
 BESIDES: Final = frozenset({"prior", "keys"})
 
 _ENVELOPE: Final[dict[str, Any]] = {

@@ -1,10 +1,11 @@
-"""GET deliveries, one of them, and the exact bytes of a record."""
+"""Deliveries: the list, one of them, its withdrawal, and the exact bytes of a record."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -12,14 +13,16 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.intake import selectors
-from inspector.intake.withdrawals import find_withdrawals
+from inspector.intake import selectors, services
+from inspector.intake.models import Delivery, Withdrawal
+from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
 from inspector.ledger.selectors import find_changed, say_changed
 from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
 
-from .authentication import caller_of
+from .authentication import ACT_REFUSALS, act_for, caller_of
+from .bodies import read_json
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
@@ -32,17 +35,28 @@ from .receipts import (
     DeliveryPageSerializer,
     DeliveryRowSerializer,
     DeliverySerializer,
+    WithdrawalSerializer,
     make_delivery,
+    make_withdrawal,
     show_delivery,
 )
 
 logger = logging.getLogger(__name__)
 
+_WANTED: Final = 'send {"reason": "…"} as application/json'
+_BODY: Final[dict[str, Any]] = {
+    "application/json": {
+        "type": "object",
+        "properties": {"reason": {"type": "string", "minLength": 1, "maxLength": MAX_REASON_LENGTH}},
+        "required": ["reason"],
+        "additionalProperties": False,
+    }
+}
+
 
 class DeliveriesView(Endpoint):
     """Deliveries, newest first."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             CURSOR,
@@ -56,7 +70,7 @@ class DeliveriesView(Endpoint):
     @extend_schema(operation_id="list_deliveries", responses=DeliveryPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of deliveries, with their counts; the problems of each are at its own address."""
-        given, workspace = self.given, caller_of(request).workspace
+        given, workspace = self.given, self.workspace
         found = selectors.list_deliveries(
             workspace=workspace,
             channel=find_named_channel(workspace, given["channel"]),
@@ -79,7 +93,7 @@ class DeliveryView(Endpoint):
     @extend_schema(operation_id="get_delivery", responses=DeliverySerializer)
     def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """The delivery; `after` pages through its problems."""
-        delivery = or_404(selectors.find_delivery(workspace=caller_of(request).workspace, delivery_id=delivery_id))
+        delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
         return Response(make_delivery(delivery, after=self.given["after"]))
 
 
@@ -87,7 +101,6 @@ class RawView(Endpoint):
     """The exact bytes of a record: the slice of the stream, or the wire read from it."""
 
     reads = "exact bytes"
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             Choice(
@@ -123,8 +136,8 @@ class RawView(Endpoint):
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
         SHA-256 of the exact bytes. Other bytes than were entered in the ledger are refused (409).
         """
-        key = caller_of(request)
-        record = or_404(selectors.find_record(workspace=key.workspace, record_id=record_id))
+        key = self.key
+        record = self.find(selectors.find_record, record_id=record_id)
         refuse_erased(key.workspace_id, record_id)
         for index in find_changed("record", [record.pk]).values():
             raise ProblemError(409, say_changed("record", index), index=index)
@@ -152,3 +165,60 @@ class RawView(Endpoint):
             raise ProblemError(416, str(error), headers={"Content-Range": f"bytes */{error.size}"}) from error
         response["X-Source-SHA256"] = digest
         return response
+
+
+class WithdrawalView(Endpoint):
+    """That a delivery is withdrawn. Nothing is erased by it, and its receipt stands."""
+
+    scopes: ClassVar = {"GET": "ingest", "POST": "withdraw", "DELETE": "withdraw"}
+    parameters: ClassVar = {
+        "DELETE": (
+            Parameter(
+                name="reason", about="reason of the withdrawal", is_required=True, most_characters=MAX_REASON_LENGTH
+            ),
+        )
+    }
+    refusals: ClassVar = {"POST": ACT_REFUSALS, "DELETE": (409, 422)}
+
+    @extend_schema(operation_id="get_withdrawal", responses=WithdrawalSerializer)
+    def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """The withdrawal in force; 404 where there is none."""
+        found = or_404(find_withdrawal(delivery=self.find(selectors.find_delivery, delivery_id=delivery_id)))
+        return Response(make_withdrawal(found))
+
+    @extend_schema(operation_id="withdraw_delivery", request=_BODY, responses={201: WithdrawalSerializer})
+    def post(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
+        delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
+        return _act(request, delivery, read_reason(request), services.withdraw_delivery, status=201)
+
+    @extend_schema(operation_id="take_withdrawal_back", responses={200: WithdrawalSerializer})
+    def delete(self, request: Request, delivery_id: uuid.UUID) -> Response:
+        """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
+        return _act(
+            request,
+            self.find(selectors.find_delivery, delivery_id=delivery_id),
+            self.given["reason"],
+            services.take_back,
+            status=200,
+        )
+
+
+def read_reason(request: Request) -> str:
+    """The reason in the body.
+
+    Raises:
+        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+            another type, 422 where it holds anything else.
+    """
+    given = read_json(request._request, wanted=_WANTED)
+    if not isinstance(given, dict) or set(given) != {"reason"} or not isinstance(given["reason"], str):
+        raise ProblemError(422, _WANTED)
+    return str(given["reason"])
+
+
+def _act(request: Request, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:
+    with act_for(request) as person:
+        made = act(membership=person, delivery=delivery, reason=reason)
+    logger.info("key %s: %s delivery %s", caller_of(request).prefix, act.__name__, delivery.pk)
+    return Response(make_withdrawal(made), status=status)

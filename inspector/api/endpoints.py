@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeVar
 
 from django.db import DatabaseError
 from django.utils.cache import patch_cache_control
@@ -16,16 +17,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from inspector.accounts.models import ApiKey, Workspace
 from inspector.accounts.services import add_reads
 from inspector.budget import fit_answer
 from inspector.effort import SpentError
 from inspector.leaving import GoneError
+from inspector.lookups import or_404
 
 from .authentication import caller_of
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 from .rates import refuse_haste
 
+Found = TypeVar("Found")
 # What any request may be answered with instead; an address with an id in it adds 404.
 EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
 WAITING: Final = (429, 503)
@@ -111,12 +115,13 @@ class EndpointSchema(AutoSchema):
 class Endpoint(APIView):
     """A view of the API.
 
-    `scopes` names the scope that each method needs, or several of which one is enough, `parameters` the table of each,
+    `scopes` names the scope that each method needs, or several of which one is enough; reading is all that a view has
+    that names none. `parameters` is the table of each,
     and `refusals` the statuses that a method may be answered with besides those of every endpoint. What `parameters`
     read is in `given`.
     """
 
-    scopes: ClassVar[Mapping[str, str | tuple[str, ...]]] = {}
+    scopes: ClassVar[Mapping[str, str | tuple[str, ...]]] = {"GET": "read"}
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
     # What it shows of messages, in a word or two: that a key read it is in the audit log.
@@ -129,6 +134,24 @@ class Endpoint(APIView):
     content_negotiation_class = Negotiation
     schema = EndpointSchema()
     given: Mapping[str, Any]
+
+    @property
+    def key(self) -> ApiKey:
+        """The key that the request was made with."""
+        return caller_of(self.request)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace of the key."""
+        return self.key.workspace
+
+    def find(self, select: Callable[..., Found | None], **named: uuid.UUID) -> Found:
+        """What the address names, of the key's workspace.
+
+        Raises:
+            Http404: where the selector finds nothing of that id there.
+        """
+        return or_404(select(workspace=self.workspace, **named))
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **names: Any) -> Any:
         """The answer within its budget, which no browser and no proxy keeps: it is for the holder of the key."""

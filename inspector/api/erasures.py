@@ -16,12 +16,13 @@ from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, page_of, walk_by_id
 from .parameters import Choice
 from .problems import ProblemError
+from .shapes import show
 
 _REQUEST: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
@@ -47,7 +48,7 @@ class ErasureSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField(allow_null=True)
     kind = serializers.CharField()
     target = serializers.UUIDField(allow_null=True, help_text="the record, delivery or period's key; no person")
-    by = serializers.CharField(allow_null=True, help_text="null where it is by age")
+    by = serializers.CharField(source="by.username", allow_null=True, help_text="null where it is by age")
     at = serializers.DateTimeField(allow_null=True)
     reason = serializers.CharField()
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -85,7 +86,7 @@ class ErasuresView(Endpoint):
     @extend_schema(operation_id="list_erasures", responses=ErasurePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of erasures, those by age among them."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         found = list_erasures(workspace_id=workspace.pk)
         page, cursor = walk_by_id(found, self.given, workspace, of="erasures", is_newest_first=True)
         return Response({"results": [_show(each) for each in page], "next": cursor})
@@ -95,7 +96,7 @@ class ErasuresView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Count what would be erased (200), or have it erased for good by a worker (201), in the name of an owner."""
-        said, workspace = _REQUEST.read(request), caller_of(request).workspace
+        said, workspace = _REQUEST.read(request), self.workspace
         try:
             subject = uuid.UUID(said["id"]) if said["id"] else None
         except ValueError as error:
@@ -107,18 +108,16 @@ class ErasuresView(Endpoint):
                 return Response(_show(list_erasures(workspace_id=workspace.pk).get(pk=made.pk)), status=201)
             seen = preview(workspace_id=workspace.pk, target=target)
         return Response(
-            {
+            show(
+                ErasureSerializer,
+                seen,
                 **dict.fromkeys(("id", "by", "at", "finished_at")),
-                "kind": target.kind,
-                "target": subject,
-                "reason": "",
-                "records": seen.records,
-                "messages": seen.messages,
-                "others": seen.others,
-                "is_held": seen.is_held,
-                "first_at": seen.first,
-                "last_at": seen.last,
-            }
+                kind=target.kind,
+                target=subject,
+                reason="",
+                first_at=seen.first,
+                last_at=seen.last,
+            )
         )
 
 
@@ -130,13 +129,9 @@ class ErasureView(Endpoint):
     @extend_schema(operation_id="get_erasure", responses=ErasureSerializer)
     def get(self, request: Request, erasure_id: uuid.UUID) -> Response:
         """How far it is."""
-        found = or_404(list_erasures(workspace_id=caller_of(request).workspace_id).filter(pk=erasure_id).first())
+        found = or_404(list_erasures(workspace_id=self.key.workspace_id).filter(pk=erasure_id).first())
         return Response(_show(found))
 
 
 def _show(erasure: Erasure) -> dict[str, Any]:
-    return {
-        **{name: getattr(erasure, name) for name in ("id", "kind", "target", "at", "reason", "finished_at", "records")},
-        "by": erasure.by.get_username() if erasure.by else None,
-        **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")),
-    }
+    return show(ErasureSerializer, erasure, **dict.fromkeys(("messages", "others", "first_at", "last_at", "is_held")))

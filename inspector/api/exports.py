@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -19,16 +20,15 @@ from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
-from inspector.lookups import or_404
-from inspector.search.cursors import read_cursor, write_cursor
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
 from .authentication import caller_of, refuse_scope
 from .bodies import read_json
 from .endpoints import Endpoint
-from .messages import CURSOR, LIMIT
-from .paging import page_of
+from .masking import may_see_secrets
+from .paging import CURSOR, LIMIT, cut_page, page_of, read_place
 from .problems import ProblemError
+from .shapes import show
 
 BYTES: Final = "application/octet-stream"
 WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
@@ -72,7 +72,7 @@ class ExportSerializer(serializers.Serializer[Any]):
 ExportPageSerializer: Final = page_of("Export", ExportSerializer, "Exports, newest first")
 
 
-def show_exports(exports: list[Export], request: Request) -> list[dict[str, Any]]:
+def show_exports(exports: Sequence[Export], request: Request) -> list[dict[str, Any]]:
     """Exports as the API shows them to this key."""
     key = caller_of(request)
     progresses = find_progresses(exports=exports)
@@ -82,15 +82,14 @@ def show_exports(exports: list[Export], request: Request) -> list[dict[str, Any]
         export.workspace = key.workspace
         has_file = export.state == Export.State.DONE and may_download(export, api_key=key)
         shown.append(
-            {
-                "id": export.pk,
-                "state": "stuck" if progress.is_stuck else export.state,
-                "done": progress.done,
-                "total": progress.total,
-                "failure": progress.failure,
-                "file": f"/api/v1/exports/{export.pk}/file" if has_file else None,
-                "manifest": make_manifest(export),
-            }
+            show(
+                ExportSerializer,
+                progress,
+                id=export.pk,
+                state="stuck" if progress.is_stuck else export.state,
+                file=f"/api/v1/exports/{export.pk}/file" if has_file else None,
+                manifest=make_manifest(export),
+            )
         )
     return shown
 
@@ -105,12 +104,10 @@ class ExportsView(Endpoint):
     @extend_schema(operation_id="list_exports", responses=ExportPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of exports of all members."""
-        workspace, limit = caller_of(request).workspace, self.given["limit"]
-        before = read_cursor(self.given["cursor"], workspace.pk)
-        found = list_exports(workspace=workspace, before=before, limit=limit + 1)
-        page = found[:limit]
-        after = write_cursor((page[-1].asked_at, page[-1].pk), workspace.pk) if len(found) > limit else None
-        return Response({"results": show_exports(page, request), "next": after})
+        workspace, given = self.workspace, self.given
+        found = list_exports(workspace=workspace, before=read_place(given, workspace), limit=given["limit"] + 1)
+        page, cursor = cut_page(found, given, workspace, lambda export: (export.asked_at, export.pk))
+        return Response({"results": show_exports(page, request), "next": cursor})
 
     @extend_schema(operation_id="make_export", request=_BODY, responses={202: ExportSerializer})
     def post(self, request: Request) -> Response:
@@ -118,9 +115,9 @@ class ExportsView(Endpoint):
 
         Secrets are masked, unless the key has the scope `secrets` and asks for `"include_secrets": true`.
         """
-        key, said = caller_of(request), _read_wish(request)
+        key, said = self.key, _read_wish(request)
         is_masked = said.get("is_masked", not said.get("include_secrets", False))
-        if not is_masked and not may_see(request):
+        if not is_masked and not may_see_secrets(key):
             raise refuse_scope("secrets", what="an export with exact bytes")
         given: dict[str, Any] = {"query": said.get("q", "")}
         title = said.get("q", "")
@@ -143,11 +140,6 @@ class ExportsView(Endpoint):
         except BusyError as error:
             raise ProblemError(409, str(error)) from error
         return Response(show_exports([export], request)[0], status=202)
-
-
-def may_see(request: Request) -> bool:
-    """Whether the key may have what holds secrets."""
-    return "secrets" in caller_of(request).scopes
 
 
 def _read_id(text: str) -> uuid.UUID:
@@ -188,22 +180,18 @@ class ExportView(Endpoint):
     @extend_schema(operation_id="get_export", responses=ExportSerializer)
     def get(self, request: Request, export_id: uuid.UUID) -> Response:
         """How far it is, and its manifest."""
-        return Response(show_exports([_find(request, export_id)], request)[0])
+        return Response(show_exports([self.find(find_export, export_id=export_id)], request)[0])
 
     @extend_schema(operation_id="stop_export", responses={200: ExportSerializer})
     def delete(self, request: Request, export_id: uuid.UUID) -> Response:
         """Cancel it while it is under way, or remove its file; for the key that asked for it. Its entry stays."""
         try:
-            stopped = stop_export(export=_find(request, export_id), api_key=caller_of(request))
+            stopped = stop_export(export=self.find(find_export, export_id=export_id), api_key=self.key)
         except PermissionDenied as error:
             raise ProblemError(403, "an export is stopped by the key that asked for it, or by a person") from error
         except ValidationError as error:
             raise ProblemError(409, "; ".join(error.messages)) from error
         return Response(show_exports([stopped], request)[0])
-
-
-def _find(request: Request, export_id: uuid.UUID) -> Export:
-    return or_404(find_export(workspace=caller_of(request).workspace, export_id=export_id))
 
 
 class ExportFileView(Endpoint):
@@ -220,7 +208,7 @@ class ExportFileView(Endpoint):
     )
     def get(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
         """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
-        key, export = caller_of(request), _find(request, export_id)
+        key, export = self.key, self.find(find_export, export_id=export_id)
         if not may_download(export, api_key=key):
             raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from django.db.models import Q
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -32,10 +31,9 @@ from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, 
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.lookups import or_404
 from inspector.threads.models import Message
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
@@ -69,7 +67,9 @@ class FindingSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Finding.State.values, help_text="the decision of an auditor")
     holds = serializers.BooleanField(help_text="false: the finding no longer applies")
     is_suppressed = serializers.BooleanField()
-    assignee = serializers.CharField(allow_null=True, help_text="user name of the person it is assigned to")
+    assignee = serializers.CharField(
+        source="assignee.username", allow_null=True, help_text="user name of the person it is assigned to"
+    )
     snoozed_until = serializers.DateTimeField(allow_null=True, help_text="lists of open findings leave it out until")
     text = serializers.CharField(
         allow_null=True, help_text="the problem in words; null while the delivery of its message is withdrawn"
@@ -100,9 +100,11 @@ class ActSerializer(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=FindingAct.Kind.values)
     state = serializers.ChoiceField(choices=Finding.State.values, help_text="as it stood after the act")
-    assignee = serializers.CharField(allow_null=True, help_text="of an act that assigns; null for nobody")
+    assignee = serializers.CharField(
+        source="assignee.username", allow_null=True, help_text="of an act that assigns; null for nobody"
+    )
     until = serializers.DateTimeField(allow_null=True, help_text="of an act that snoozes")
-    by = serializers.CharField()
+    by = serializers.CharField(source="by.username")
     at = serializers.DateTimeField()
     reason = serializers.CharField(allow_blank=True)
 
@@ -123,7 +125,6 @@ class FindingDetailSerializer(FindingSerializer):
 class FindingsView(Endpoint):
     """What the rules found."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             Parameter(name="q", about="only those of messages that this means, in the search language", default=""),
@@ -149,19 +150,22 @@ class FindingsView(Endpoint):
     @extend_schema(operation_id="list_findings", responses=FindingPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of findings."""
-        key, given = caller_of(request), self.given
-        workspace, after = key.workspace, read_place(given, key.workspace)
+        key, given = self.key, self.given
+        workspace = key.workspace
         delivery = find_named_delivery(workspace, given["delivery"])
         meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(key))
+        within = of_delivery(delivery.pk) if delivery else EVERYWHERE
+        if given["assignee"]:
+            within &= of_assignee(given["assignee"])
         rows = list_findings(
             workspace=workspace,
             rule=given["rule"],
             state=given["state"],
             least=SEVERITIES.index(given["least"]),
             conversation=find_named_conversation(workspace, given["conversation"]),
-            within=(of_delivery(delivery.pk) if delivery else EVERYWHERE) & _within(given["assignee"]),
+            within=within,
         )
-        page, on = find_page(rows, meant, given, workspace, at="at", before=after)
+        page, on = find_page(rows, meant, given, workspace, at="at", before=read_place(given, workspace))
         messages = find_messages(page)
         shown = [choose(show_finding(each, messages.get(each.pk)), given["fields"]) for each in page]
         return Response({"results": shown, **on})
@@ -170,12 +174,10 @@ class FindingsView(Endpoint):
 class FindingView(Endpoint):
     """One finding."""
 
-    scopes: ClassVar = {"GET": "read"}
-
     @extend_schema(operation_id="get_finding", responses=FindingDetailSerializer)
     def get(self, request: Request, finding_id: uuid.UUID) -> Response:
         """The finding with its history, also where it holds no more."""
-        return Response(_show_whole(_find(request, finding_id)))
+        return Response(_show_whole(self.find(find_finding, finding_id=finding_id)))
 
 
 class ActsView(Endpoint):
@@ -187,15 +189,15 @@ class ActsView(Endpoint):
     @extend_schema(operation_id="judge_finding", request=_ACT.schema, responses={201: FindingDetailSerializer})
     def post(self, request: Request, finding_id: uuid.UUID) -> Response:
         """Decide on it, snooze it or assign it, one at a time, in the name of the member who made the key."""
-        finding, key = _find(request, finding_id), caller_of(request)
+        finding = self.find(find_finding, finding_id=finding_id)
         said = _ACT.read(request)
         acts = [name for name in ("state", "snoozed_until", "assignee") if said[name] is not None]
         if len(acts) != 1:
             raise ProblemError(422, f"send one of state, snoozed_until and assignee: {_ACT.example}")
         with act_for(request) as person:
             _act(person, finding, acts[0], said)
-        logger.info("key %s: finding %s, %s", key.prefix, finding.pk, acts[0])
-        return Response(_show_whole(_find(request, finding_id)), status=201)
+        logger.info("key %s: finding %s, %s", self.key.prefix, finding.pk, acts[0])
+        return Response(_show_whole(self.find(find_finding, finding_id=finding_id)), status=201)
 
 
 def _act(person: Membership, finding: Finding, act: str, said: Mapping[str, Any]) -> None:
@@ -210,14 +212,6 @@ def _act(person: Membership, finding: Finding, act: str, said: Mapping[str, Any]
         assign(membership=person, findings=[finding.pk], assignee=named.user if named else None)
 
 
-def _within(assignee: str) -> Q:
-    return of_assignee(assignee) if assignee else EVERYWHERE
-
-
-def _find(request: Request, finding_id: uuid.UUID) -> Finding:
-    return or_404(find_finding(workspace=caller_of(request).workspace, finding_id=finding_id))
-
-
 def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
     """A finding as the list shows it; of a message that is hidden or gone nothing is told."""
     return show(
@@ -225,7 +219,6 @@ def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
         finding,
         title=RULES[finding.rule].title if finding.rule in RULES else finding.rule,
         severity=SEVERITIES[finding.severity],
-        assignee=finding.assignee.get_username() if finding.assignee else None,
         text=finding.text if message else None,
         cites=finding.cites or f"rule {finding.rule}",
         message=message.pk if message else None,
@@ -243,10 +236,5 @@ def _show_whole(finding: Finding) -> dict[str, Any]:
         "related": [each.pk for each in related],
         "related_spans": [spans.get((each.record_id, each.part)) for each in related],
         "version": finding.version,
-        "acts": [_show_act(act) for act in list_acts(finding=finding)],
+        "acts": [show(ActSerializer, act) for act in list_acts(finding=finding)],
     }
-
-
-def _show_act(act: FindingAct) -> dict[str, Any]:
-    assignee = act.assignee.get_username() if act.assignee else None
-    return show(ActSerializer, act, assignee=assignee, by=act.by.get_username())

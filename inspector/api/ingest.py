@@ -27,7 +27,6 @@ from inspector.logs import note_about
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
-from .authentication import caller_of
 from .backlog import refuse_backlog
 from .bodies import EMPTY, find_length, is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
@@ -96,7 +95,7 @@ class MessagesView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
-        key = caller_of(request)
+        key = self.key
         refuse_crowd(request, key)
         form = choose_form(request)
         channel = choose_channel(request, key, self.given["channel"])

@@ -77,7 +77,6 @@ class ConsistencySerializer(serializers.Serializer[Any]):
 class CheckpointView(Endpoint):
     """The latest checkpoint."""
 
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (404,)}
     parameters: ClassVar = {"GET": (_SIZE,)}
 
@@ -90,7 +89,6 @@ class CheckpointView(Endpoint):
 class InclusionView(Endpoint):
     """Proof that something is in the ledger."""
 
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (404, 409)}
     parameters: ClassVar = {
         "GET": (
@@ -103,7 +101,7 @@ class InclusionView(Endpoint):
     @extend_schema(operation_id="prove_inclusion", responses=InclusionSerializer)
     def get(self, request: Request) -> Response:
         """The audit path of an entry; 404 while there is none. Beyond records and deliveries it needs `trail` too."""
-        key, kind = caller_of(request), self.given["kind"]
+        key, kind = self.key, self.given["kind"]
         if kind not in OPEN_KINDS and ApiKey.Scope.TRAIL not in key.scopes:
             raise ProblemError(403, f"a proof of kind {kind} needs the scope trail")
         checkpoint = _find_checkpoint(request, self.given["size"])
@@ -121,7 +119,6 @@ class InclusionView(Endpoint):
 class ConsistencyView(Endpoint):
     """Proof that the ledger only grew."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             Number(name="from", about="the earlier size", is_required=True),
@@ -163,16 +160,10 @@ class CosignaturesView(Endpoint):
     def post(self, request: Request) -> Response:
         """Add a witness's cosignature of a checkpoint (C2SP tlog-cosignature) to its note."""
         given = read_json(request._request, wanted=WANTED)
-        if (
-            not isinstance(given, dict)
-            or {*given} != {"note", "key"}
-            or not all(isinstance(v, str) for v in given.values())
-        ):
+        if not isinstance(given, dict) or {*given} != {"note", "key"} or {*map(type, given.values())} != {str}:
             raise ProblemError(422, WANTED)
         try:
-            checkpoint = add_cosignature(
-                workspace_id=caller_of(request).workspace_id, note=given["note"], key=given["key"]
-            )
+            checkpoint = add_cosignature(workspace_id=self.key.workspace_id, **given)
         except NoteError as error:
             raise ProblemError(422, str(error)) from None
         if checkpoint is None:

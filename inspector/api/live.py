@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from inspector.search.cursors import CursorError
 from inspector.search.news import begin, list_news, read_since, write_since
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .messages import show_messages
@@ -34,7 +33,6 @@ class LiveView(Endpoint):
     """New messages since a cursor."""
 
     reads = "new messages"
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (410,)}
     parameters: ClassVar = {
         "GET": (
@@ -52,7 +50,7 @@ class LiveView(Endpoint):
         The answer holds the messages among `limit` new ones that match `q`, so that it may hold fewer, or none, while
         there are more. A cursor is good for a day; later the answer is 410.
         """
-        key = caller_of(request)
+        key = self.key
         try:
             since = read_since(self.given["after"], key.workspace_id)
             found = list_news(

@@ -18,12 +18,10 @@ from inspector.browsing.transcripts import load_sentences, say_doubts, tell_line
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
-from inspector.lookups import or_404
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
 from inspector.search.cursors import read_cursor
 from inspector.threads import messages, selectors
-from inspector.threads import messages as message_reads
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.wordings import list_wordings
@@ -35,21 +33,18 @@ from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, open_for, show_layers
 from .narrowing import FILTERS, read_filters
-from .paging import CURSOR as CURSOR
 from .paging import (
+    CURSOR,
     FIELDS_ABOUT,
-    FIXED,
+    LIMIT,
     OFFSET,
     choose,
     cut_found,
-    find_single,
-    find_walk,
+    find_either,
     offer_order,
-    read_row_id,
     read_start,
     show_next,
 )
-from .paging import LIMIT as LIMIT
 from .parameters import Names, Number, Parameter
 from .serializers import (
     ConversationDetailSerializer,
@@ -62,7 +57,6 @@ from .serializers import (
 from .shapes import list_of, show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
-_CONVERSATIONS: Final = "conversations"
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
     CURSOR,
@@ -146,7 +140,6 @@ class MessageView(Endpoint):
     """One message in full."""
 
     reads = "messages"
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (409, 410)}
 
     @extend_schema(operation_id="get_message", responses=MessageDetailSerializer)
@@ -155,20 +148,18 @@ class MessageView(Endpoint):
 
         What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
         """
-        message = message_reads.find_message(workspace=caller_of(request).workspace, message_id=message_id)
+        message = messages.find_message(workspace=self.workspace, message_id=message_id)
         if message is None:
-            refuse_erased(caller_of(request).workspace_id, message_id)
+            refuse_erased(self.key.workspace_id, message_id)
             raise NotFound
-        shown = show_messages([message])[message.pk]
-        opening = open_for(caller_of(request), message)
-        body = message_reads.read_body(message)
+        shown = show_linked([message])[message.pk]
+        opening = open_for(self.key, message)
+        body = messages.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
         size = vars(message)["record_bytes"]
         is_large = size > MAX_BYTES_LOOKED_THROUGH
-        unfolded = (
-            None if is_large else message_reads.unfold(message=message, keys=opening.resolver if opening else None)
-        )
+        unfolded = None if is_large else messages.unfold(message=message, keys=opening.resolver if opening else None)
         cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]
         return Response(
             {
@@ -180,9 +171,6 @@ class MessageView(Endpoint):
                 "fields": unfolded.fields if unfolded else [],
                 "layers": show_layers(unfolded) if unfolded else [],
                 **({"cut": cuts} if cuts else {}),
-                "parent": message.parent,
-                "parent_basis": message.parent_basis,
-                "parent_why": message.parent_why,
                 "told_at": message.told_at,
                 "wordings": [show(WordingSerializer, each) for each in list_wordings(message=message)],
                 "is_withdrawn": is_hidden(record=message.record),
@@ -194,7 +182,6 @@ class ConversationsView(Endpoint):
     """Conversations, the newest made first."""
 
     reads = "conversations"
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
@@ -209,18 +196,13 @@ class ConversationsView(Endpoint):
     @extend_schema(operation_id="list_conversations", responses=ConversationPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of conversations."""
-        key = caller_of(request)
-        workspace = key.workspace
-        wanted = read_filters(self.given, workspace)
-        after = read_row_id(self.given, workspace, of=_CONVERSATIONS)
-        meant = mean_conversations(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        if self.given["order"] == FIXED:
-            rows = selectors.filter_conversations(workspace=workspace, **wanted).order_by("-pk")
-            page, on = find_walk(rows, meant, self.given, workspace, of=_CONVERSATIONS, after=after)
-        else:
-            rows = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)
-            page, on = find_single(rows, meant, self.given, workspace, at="last_at")
-        shown = [choose(show_conversation(row), self.given["fields"]) for row in page]
+        workspace, given = self.workspace, self.given
+        wanted = read_filters(given, workspace)
+        meant = mean_conversations(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
+        fixed = selectors.filter_conversations(workspace=workspace, **wanted)
+        moving = selectors.select_conversations(workspace=workspace, before=None, grade=None, **wanted)
+        page, on = find_either(fixed, moving, meant, given, workspace, of="conversations")
+        shown = [choose(show_conversation(row), given["fields"]) for row in page]
         return Response({"results": shown, **on})
 
 
@@ -228,14 +210,13 @@ class ConversationView(Endpoint):
     """One conversation with a page of its messages."""
 
     reads = "conversations"
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, OFFSET, LIMIT)}
 
     @extend_schema(operation_id="get_conversation", responses=ConversationDetailSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The conversation and a page of its messages in the order of time, each with what it answers."""
-        workspace = caller_of(request).workspace
-        conversation = or_404(selectors.find_conversation(workspace=workspace, conversation_id=conversation_id))
+        workspace = self.workspace
+        conversation = self.find(selectors.find_conversation, conversation_id=conversation_id)
         window = read_timeline(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),
@@ -263,7 +244,6 @@ class FieldsView(Endpoint):
     """The fields of one message's record."""
 
     reads = "messages"
-    scopes: ClassVar = {"GET": "read"}
     refusals: ClassVar = {"GET": (409, 410)}
     parameters: ClassVar = {
         "GET": (
@@ -275,7 +255,7 @@ class FieldsView(Endpoint):
     @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """A window of the field tree, in the order of the text; secrets are masked in it."""
-        message = or_404(messages.find_message(workspace=caller_of(request).workspace, message_id=message_id))
+        message = self.find(messages.find_message, message_id=message_id)
         size = vars(message)["record_bytes"]
         if size > MAX_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})

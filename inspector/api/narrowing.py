@@ -20,15 +20,11 @@ from inspector.threads.selectors import find_conversation
 from .parameters import MAX_SHOWN_LENGTH, Choice, Parameter
 from .problems import ProblemError
 
+SLUGS: Final = tuple(dialect.slug for dialect in all_dialects())
 # What narrows a list of conversations, and of traces.
 FILTERS: Final = (
     Choice(name="state", about="filter by state", choices=Conversation.State.values, default=""),
-    Choice(
-        name="dialect",
-        about="filter by dialect of a message",
-        choices=tuple(dialect.slug for dialect in all_dialects()),
-        default="",
-    ),
+    Choice(name="dialect", about="filter by dialect of a message", choices=SLUGS, default=""),
     Parameter(name="agent", about="filter by agent", default=""),
 )
 

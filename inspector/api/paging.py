@@ -153,51 +153,37 @@ def find_page(
     Raises:
         ProblemError: 503 where the search takes too long to find out anything.
     """
-    return cut_found(_find(rows, meant, given, at=at, before=before), given["limit"], workspace, at=at)
+    found = find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
+    return cut_found(found, given["limit"], workspace, at=at)
 
 
-def _find(rows: QuerySet[Model], meant: Exists | None, given: Mapping[str, Any], *, at: str, before: Any) -> Found[Any]:
-    return find_meant(rows, meant, at=at, before=before, limit=given["limit"] + 1)
-
-
-def find_walk(
-    rows: QuerySet[Model],
+def find_either(
+    fixed: QuerySet[Model],
+    moving: QuerySet[Model],
     meant: Exists | None,
     given: Mapping[str, Any],
     workspace: Workspace,
     *,
     of: str,
-    after: uuid.UUID | None,
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The same of a list in the order of its ids, in which no row moves.
+    """The same of a list in the order of its ids, in which no row moves; or its one page by the latest activity.
 
     Raises:
-        ProblemError: 503 where the search takes too long to find out anything.
+        ProblemError: 400 as in `read_row_id`; 503 where the search takes too long to find out anything.
     """
-    found = _find(rows, meant, given, at="id", before=(after, after) if after else None)
+    after = read_row_id(given, workspace, of=of)
+    if given["order"] != FIXED:
+        page, on = find_page(moving, meant, given, workspace, at="last_at", before=None)
+        return page, on | {"next": None}
+    place: Any = (after, after) if after else None
+    found = find_meant(fixed.order_by("-pk"), meant, at="id", before=place, limit=given["limit"] + 1)
     page, place = found.rows[: given["limit"]], found.searched_back_to
     last = page[-1].pk if len(found.rows) > len(page) else place[1] if place else None
     return page, {
         "next": write_key([str(last)], workspace.pk, of=of) if last else None,
-        "searched_back_to": read_time(place[1]) if place else None,
+        # As an id says, a UUIDv7.
+        "searched_back_to": datetime.fromtimestamp((place[1].int >> 80) / 1000, tz=UTC) if place else None,
     }
-
-
-def find_single(
-    rows: QuerySet[Model], meant: Exists | None, given: Mapping[str, Any], workspace: Workspace, *, at: str
-) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The one page of a list in an order that moves.
-
-    Raises:
-        ProblemError: 503 where the search takes too long to find out anything.
-    """
-    page, on = find_page(rows, meant, given, workspace, at=at, before=None)
-    return page, on | {"next": None}
-
-
-def read_time(row_id: uuid.UUID) -> datetime:
-    """When a row was made, as its id (a UUIDv7) says."""
-    return datetime.fromtimestamp((row_id.int >> 80) / 1000, tz=UTC)
 
 
 def cut_found(found: Found[Any], limit: int, workspace: Workspace, *, at: str) -> tuple[Sequence[Any], dict[str, Any]]:

@@ -64,10 +64,10 @@ class ReceiptSerializer(serializers.Serializer[Any]):
 class WithdrawalSerializer(serializers.Serializer[Any]):
     """An act of withdrawal, and of taking it back."""
 
-    by = serializers.CharField(help_text="who withdrew it")
+    by = serializers.CharField(source="by.username", help_text="who withdrew it")
     at = serializers.DateTimeField()
     reason = serializers.CharField()
-    taken_back_by = serializers.CharField(allow_null=True)
+    taken_back_by = serializers.CharField(source="taken_back_by.username", allow_null=True)
     taken_back_at = serializers.DateTimeField(allow_null=True)
     taken_back_reason = serializers.CharField()
     is_done = serializers.BooleanField(help_text="whether its records are all hidden, or shown again, by now")
@@ -107,7 +107,7 @@ class DeliveryRowSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     state = serializers.ChoiceField(choices=LISTED_STATES)
     is_withdrawn = serializers.BooleanField()
-    channel = serializers.CharField()
+    channel = serializers.CharField(source="channel.name")
     door = serializers.ChoiceField(choices=Door.values)
     received_at = serializers.DateTimeField()
     file_name = serializers.CharField(allow_blank=True)
@@ -128,15 +128,11 @@ DeliveryPageSerializer: Final = page_of(
 
 def show_delivery(delivery: Delivery, *, is_withdrawn: bool) -> dict[str, Any]:
     """A delivery as the list shows it."""
-    named = ("state", "door", "received_at", "file_name", "size_bytes")
-    counts = ("received", "stored", "duplicate", "quarantined", "read", "failure")
-    return {
-        "id": delivery.pk,
-        "is_withdrawn": is_withdrawn,
-        "channel": delivery.channel.name,
-        "sha256": bytes(delivery.sha256).hex() if delivery.sha256 else None,
-        **{name: getattr(delivery, name) for name in (*named, *counts)},
-    }
+    return show(DeliveryRowSerializer, delivery, is_withdrawn=is_withdrawn, sha256=_show_digest(delivery))
+
+
+def _show_digest(delivery: Delivery) -> str | None:
+    return bytes(delivery.sha256).hex() if delivery.sha256 else None
 
 
 def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
@@ -174,7 +170,7 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         DeliverySerializer,
         delivery,
         **receipt,
-        sha256=bytes(delivery.sha256).hex() if delivery.sha256 else None,
+        sha256=_show_digest(delivery),
         framed_bytes=progress.framed_bytes,
         read=progress.read,
         is_framed=progress.is_framed,
@@ -188,11 +184,4 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
 
 def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:
     """The members of an act of withdrawal."""
-    taken_back_by = withdrawal.taken_back_by
-    return show(
-        WithdrawalSerializer,
-        withdrawal,
-        by=withdrawal.by.get_username(),
-        taken_back_by=taken_back_by.get_username() if taken_back_by else None,
-        is_done=not is_weighing(delivery=withdrawal.delivery),
-    )
+    return show(WithdrawalSerializer, withdrawal, is_done=not is_weighing(delivery=withdrawal.delivery))

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from inspector.audit.models import Review, ReviewItem, ReviewQueue
 from inspector.audit.models.reviews import Rubric
-from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_told_reviews
+from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import QueueCount, count_reviewers
 from inspector.ledger.selectors import find_changed
@@ -116,12 +116,14 @@ class VerdictSerializer(serializers.Serializer[Any]):
     """A verdict that this key may see."""
 
     id = serializers.UUIDField()
-    reviewer = serializers.CharField()
+    reviewer = serializers.CharField(source="reviewer.username")
     verdict = serializers.ChoiceField(choices=Review.Verdict.values)
     comment = serializers.CharField(allow_blank=True)
     is_adjudication = serializers.BooleanField(help_text="it decided between two that differ")
     answers = AnswerSerializer(many=True)
-    rubric = serializers.IntegerField(allow_null=True, help_text="the version of the rubric that was answered")
+    rubric = serializers.IntegerField(
+        source="rubric.number", allow_null=True, help_text="the version of the rubric that was answered"
+    )
     at = serializers.DateTimeField(source="created_at")
     messages = serializers.IntegerField(source="seen_messages", help_text="how many messages were seen")
     digest = serializers.CharField(allow_null=True, help_text="what it is bound to; docs/reviews.md says over what")
@@ -184,13 +186,13 @@ def show_whole_queue(count: QueueCount) -> dict[str, Any]:
     return {
         **show_queue(count),
         "rubric": _show_rubric(find_rubric(queue=count.queue)),
-        "people": [{"reviewer": each.reviewer, "verdicts": each.verdicts, "held": each.held} for each in people],
+        "people": [show(ReviewerSerializer, each) for each in people],
     }
 
 
 def show_whole_item(item: ReviewItem) -> dict[str, Any]:
     """An item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
-    reviews = list_told_reviews(item=item)
+    reviews = list_item_reviews(item=item, reader_id=None)
     standings = find_standings(reviews=reviews, conversation=item.conversation, is_compared=True)
     # Which version an item keeps from a hand that gave it back would tell that there was one.
     changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
@@ -213,7 +215,7 @@ def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
 
 
 def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
-    return {"number": rubric.number, "criteria": rubric.criteria} if rubric else None
+    return show(RubricSerializer, rubric) if rubric else None
 
 
 def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UUID]) -> dict[str, Any]:
@@ -223,9 +225,7 @@ def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UU
     return show(
         VerdictSerializer,
         review,
-        reviewer=review.reviewer.get_username(),
         answers=[{"criterion": criterion, "answer": answer} for criterion, answer in answers],
-        rubric=review.rubric.number if review.rubric else None,
         digest=bytes(review.binding.digest).hex() if review.binding else None,
         is_changed=review.pk in changed,
         standing="stale" if standing.is_stale else "holds" if standing.is_known else "unknown",

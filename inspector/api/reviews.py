@@ -10,8 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Workspace
-from inspector.audit.models import Review, ReviewItem, ReviewQueue
+from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews import leases, verdicts
 from inspector.audit.reviews.queues import MAX_CRITERIA
 from inspector.audit.reviews.selectors import (
@@ -81,7 +80,7 @@ class QueuesView(Endpoint):
     @extend_schema(operation_id="list_review_queues", responses=QueuePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of them, with how far each is, in the order in which they were made."""
-        given, workspace = self.given, caller_of(request).workspace
+        given, workspace = self.given, self.workspace
         found = walk_queues(workspace=workspace, after=read_place(given, workspace), limit=given["limit"] + 1)
         page, cursor = cut_page(found, given, workspace, lambda each: (each.queue.created_at, each.queue.pk))
         return Response({"results": [show_queue(count) for count in page], "next": cursor})
@@ -95,7 +94,7 @@ class QueueView(Endpoint):
     @extend_schema(operation_id="get_review_queue", responses=QueueDetailSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
         """How far it is, its rubric, and who did how much in it."""
-        return Response(show_whole_queue(count_queue(queue=_find_queue(request, queue_id))))
+        return Response(show_whole_queue(count_queue(queue=self.find(find_queue, queue_id=queue_id))))
 
 
 class ItemsView(Endpoint):
@@ -118,7 +117,7 @@ class ItemsView(Endpoint):
     @extend_schema(operation_id="list_review_items", responses=ItemPageSerializer)
     def get(self, request: Request, queue_id: uuid.UUID) -> Response:
         """A page of its items: longest waiting first, done ones newest first."""
-        workspace, queue = caller_of(request).workspace, _find_queue(request, queue_id)
+        workspace, queue = self.workspace, self.find(find_queue, queue_id=queue_id)
         after = read_place(self.given, workspace)
         found = list_items(
             queue=queue, show=self.given["state"], reader=None, after=after, limit=self.given["limit"] + 1
@@ -136,12 +135,12 @@ class NextView(Endpoint):
     @extend_schema(operation_id="take_next_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, queue_id: uuid.UUID) -> Response:
         """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
-        queue = _find_queue(request, queue_id)
+        queue = self.find(find_queue, queue_id=queue_id)
         with act_for(request) as person:
             item = leases.claim_next(membership=person, queue=queue)
         if item is None:
             raise ProblemError(409, "nothing waits in this queue for the member who made this key")
-        logger.info("key %s: took review %s", caller_of(request).prefix, item.pk)
+        logger.info("key %s: took review %s", self.key.prefix, item.pk)
         return _answer(request, item.pk)
 
 
@@ -194,7 +193,7 @@ class VerdictView(Endpoint):
         seen = _read_digest(said.pop("seen"))
         with act_for(request) as person:
             review = verdicts.judge_item(membership=person, item=item, seen=seen, **said)
-        logger.info("key %s: gave verdict %s in review %s", caller_of(request).prefix, review.pk, item.pk)
+        logger.info("key %s: gave verdict %s in review %s", self.key.prefix, review.pk, item.pk)
         return Response(show_given(review, _find_item(request, item_id)), status=201)
 
     @extend_schema(operation_id="withdraw_verdict", request=None, responses={200: ItemDetailSerializer})
@@ -219,16 +218,8 @@ def _read_digest(text: str) -> bytes:
         raise ProblemError(422, f"seen is {allowed}", member="seen", allowed=allowed) from error
 
 
-def _find_queue(request: Request, queue_id: uuid.UUID) -> ReviewQueue:
-    return or_404(find_queue(workspace=_workspace_of(request), queue_id=queue_id))
-
-
 def _find_item(request: Request, item_id: uuid.UUID) -> ReviewItem:
-    return or_404(find_item(workspace=_workspace_of(request), item_id=item_id))
-
-
-def _workspace_of(request: Request) -> Workspace:
-    return caller_of(request).workspace
+    return or_404(find_item(workspace=caller_of(request).workspace, item_id=item_id))
 
 
 def _answer(request: Request, item_id: uuid.UUID) -> Response:

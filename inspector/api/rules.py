@@ -16,7 +16,6 @@ from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.search.saved import select_saved
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key, walk_by_id
 from .shapes import show
@@ -47,13 +46,12 @@ RulePageSerializer: Final = page_of("Rule", RuleSerializer, "Rules in the order 
 class RulesView(Endpoint):
     """The rules that look for findings."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_rules", responses=RulePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of rules, each with how many findings of it there are."""
-        given, workspace = self.given, caller_of(request).workspace
+        given, workspace = self.given, self.workspace
         key = read_row_key(given, workspace, of=_RULES)
         codes = sorted(code for code in RULES if key is None or code > key[0])
         page, cursor = cut_keyed(codes, given, workspace, lambda code: [code], of=_RULES)
@@ -85,23 +83,18 @@ class ChannelSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-ChannelPageSerializer: Final = page_of(
-    "Channel",
-    ChannelSerializer,
-    "Channels in the order in which they were made",
-)
+ChannelPageSerializer: Final = page_of("Channel", ChannelSerializer, "Channels in the order in which they were made")
 
 
 class ChannelsView(Endpoint):
     """The channels of the workspace."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_channels", responses=ChannelPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of channels."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         page, cursor = walk_by_id(list_channels(workspace=workspace), self.given, workspace, of="channels")
         return Response({"results": [show(ChannelSerializer, each) for each in page], "next": cursor})
 
@@ -113,7 +106,7 @@ class SavedSearchSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     query = serializers.CharField(allow_blank=True, help_text="as `q` takes it")
     is_shared = serializers.BooleanField(help_text="false: it is seen by its saver alone")
-    saved_by = serializers.CharField()
+    saved_by = serializers.CharField(source="saved_by.username")
     created_at = serializers.DateTimeField()
 
 
@@ -127,15 +120,13 @@ SavedSearchPageSerializer: Final = page_of(
 class SearchesView(Endpoint):
     """The searches that are saved in the workspace."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
 
     @extend_schema(operation_id="list_searches", responses=SavedSearchPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the shared searches, and of those of the member who made the key, while that is a member."""
-        key = caller_of(request)
+        key = self.key
         maker = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
         found = select_saved(workspace=key.workspace, user_id=maker.user_id if maker else None)
         page, cursor = walk_by_id(found, self.given, key.workspace, of="searches")
-        rows = [show(SavedSearchSerializer, saved, saved_by=saved.saved_by.get_username()) for saved in page]
-        return Response({"results": rows, "next": cursor})
+        return Response({"results": [show(SavedSearchSerializer, each) for each in page], "next": cursor})

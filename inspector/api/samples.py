@@ -22,9 +22,8 @@ from inspector.audit.samples.drawing import (
     list_drawn,
     list_samples,
 )
-from inspector.lookups import or_404
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text, Texts, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
@@ -67,7 +66,7 @@ class SampleSerializer(serializers.Serializer[Any]):
     drawn = serializers.IntegerField()
     unsettled = serializers.IntegerField(help_text="how many of the population were not processed then")
     digest = serializers.CharField(help_text="SHA-256 over the identities that were drawn, in ascending order")
-    made_by = serializers.CharField()
+    made_by = serializers.CharField(source="made_by.username")
     made_at = serializers.DateTimeField()
 
 
@@ -93,17 +92,13 @@ class DrawnSerializer(serializers.Serializer[Any]):
     """A conversation that was drawn."""
 
     place = serializers.IntegerField(help_text="in the draw, from 1")
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     stratum = serializers.CharField(allow_blank=True)
     identity = serializers.CharField(help_text="SHA-256 of what the log says it is; no id of the database is in it")
     item = serializers.UUIDField(allow_null=True, help_text="its item in the queue of the sample, the latest")
 
 
-DrawnPageSerializer: Final = page_of(
-    "Drawn",
-    DrawnSerializer,
-    "Conversations in the order they were drawn",
-)
+DrawnPageSerializer: Final = page_of("Drawn", DrawnSerializer, "Conversations in the order they were drawn")
 
 
 class SamplesView(Endpoint):
@@ -116,7 +111,7 @@ class SamplesView(Endpoint):
     @extend_schema(operation_id="list_samples", responses=SamplePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the samples of the workspace."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         found = list_samples(
             workspace=workspace, after=read_place(self.given, workspace), limit=self.given["limit"] + 1
         )
@@ -132,7 +127,7 @@ class SamplesView(Endpoint):
         said = _WANTED.read(request)
         with act_for(request) as person:
             sample = draw_sample(membership=person, **said)
-        logger.info("key %s: drew sample %s", caller_of(request).prefix, sample.pk)
+        logger.info("key %s: drew sample %s", self.key.prefix, sample.pk)
         return Response(_show_whole(sample, 0), status=201)
 
 
@@ -147,7 +142,7 @@ class SampleView(Endpoint):
     @extend_schema(operation_id="get_sample", responses=SampleDetailSerializer)
     def get(self, request: Request, sample_id: uuid.UUID) -> Response:
         """How it was drawn, out of how many of each stratum."""
-        return Response(_show_whole(_find(request, sample_id), self.given["strata_from"]))
+        return Response(_show_whole(self.find(find_sample, sample_id=sample_id), self.given["strata_from"]))
 
 
 class DrawnView(Endpoint):
@@ -159,20 +154,19 @@ class DrawnView(Endpoint):
     @extend_schema(operation_id="list_drawn", responses=DrawnPageSerializer)
     def get(self, request: Request, sample_id: uuid.UUID) -> Response:
         """A page of its conversations."""
-        workspace, sample = caller_of(request).workspace, _find(request, sample_id)
+        workspace, sample = self.workspace, self.find(find_sample, sample_id=sample_id)
         of = f"{_DRAWN} {sample.pk}"
         key = read_row_key(self.given, workspace, of=of)
         found = list_drawn(sample=sample, after=key[0] if key else 0, limit=self.given["limit"] + 1)
         page, cursor = cut_keyed(found, self.given, workspace, lambda each: [each.place], of=of)
         items = find_items(sample=sample, drawn=page)
         rows = [
-            {
-                "place": each.place,
-                "conversation": each.conversation_id,
-                "stratum": each.stratum,
-                "identity": bytes(each.identity).hex(),
-                "item": items[each.conversation_id].pk if each.conversation_id in items else None,
-            }
+            show(
+                DrawnSerializer,
+                each,
+                identity=bytes(each.identity).hex(),
+                item=items[each.conversation_id].pk if each.conversation_id in items else None,
+            )
             for each in page
         ]
         return Response({"results": rows, "next": cursor})
@@ -180,7 +174,7 @@ class DrawnView(Endpoint):
 
 def show_sample(sample: AuditSample) -> dict[str, Any]:
     """A sample as the list shows it."""
-    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex(), made_by=sample.made_by.get_username())
+    return show(SampleSerializer, sample, digest=bytes(sample.digest).hex())
 
 
 def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
@@ -192,7 +186,3 @@ def _show_whole(sample: AuditSample, first: int) -> dict[str, Any]:
         ],
         "strata_count": len(sample.strata),
     }
-
-
-def _find(request: Request, sample_id: uuid.UUID) -> AuditSample:
-    return or_404(find_sample(workspace=caller_of(request).workspace, sample_id=sample_id))

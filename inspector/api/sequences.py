@@ -13,10 +13,8 @@ from rest_framework.response import Response
 
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
 from inspector.browsing.transcripts import load_cautions
-from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, NEXT_OFFSET, OFFSET, read_start, show_next
 from .parameters import Choice, Number
@@ -75,7 +73,6 @@ class SequenceView(Endpoint):
     """The sequence of one conversation."""
 
     reads = "conversations"
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             CURSOR,
@@ -91,8 +88,7 @@ class SequenceView(Endpoint):
 
         Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
         """
-        workspace = caller_of(request).workspace
-        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
+        workspace, conversation = self.workspace, self.find(find_conversation, conversation_id=conversation_id)
         arrows, window = read_sequence(
             conversation=conversation,
             start=read_start(self.given, workspace, conversation),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, Final
 
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.serializers import Serializer
 
@@ -98,11 +98,20 @@ def name_of(value: type[Any]) -> str:
 
 
 def show(shape: type[Serializer[Any]], row: Any, **worked_out: Any) -> dict[str, Any]:
-    """A row in the shape that the schema has of it: each member by its `source` or name in the row, or worked out."""
+    """A row in the shape that the schema has of it: each member by its `source` or name in the row, or worked out.
+
+    What a `source` names by way of something that is not there is None.
+    """
     return {
-        name: worked_out[name] if name in worked_out else attrgetter(member.source or name)(row)
+        name: worked_out[name] if name in worked_out else _follow(row, member.source or name)
         for name, member in shape._declared_fields.items()
     }
+
+
+def _follow(row: Any, source: str) -> Any:
+    for name in source.split("."):
+        row = None if row is None else getattr(row, name)
+    return row
 
 
 TEXT_OR_NULL: Final = or_null({"type": "string"})
@@ -147,12 +156,16 @@ DECODED: Final = {
 }
 
 
-def list_components() -> list[ResolvedComponent]:
-    """Every schema that the operations may name."""
-    shapes = {name_of(value): describe_value(value) for value in VALUES} | {"DecodedRecord": DECODED}
-    return [
-        ResolvedComponent(  # type: ignore[no-untyped-call]  # it has no types
-            name=name, type=ResolvedComponent.SCHEMA, schema=shape, object=name
-        )
-        for name, shape in shapes.items()
-    ]
+class DescriptionGenerator(SchemaGenerator):
+    """The generator of the description, which knows the codecs' own values as components."""
+
+    def parse(self, *args: Any, **names: Any) -> Any:
+        """The paths; the operations may name any of the components."""
+        shapes = {name_of(value): describe_value(value) for value in VALUES} | {"DecodedRecord": DECODED}
+        for name, shape in shapes.items():
+            self.registry.register_on_missing(
+                ResolvedComponent(  # type: ignore[no-untyped-call]  # it has no types
+                    name=name, type=ResolvedComponent.SCHEMA, schema=shape, object=name
+                )
+            )
+        return super().parse(*args, **names)  # type: ignore[no-untyped-call]  # it has no types

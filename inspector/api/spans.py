@@ -29,7 +29,7 @@ from rest_framework.response import Response
 from inspector.intake.containers import Arrival
 from inspector.intake.models import Delivery
 
-from .authentication import ExporterAuthentication, caller_of
+from .authentication import ExporterAuthentication
 from .bodies import is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_channel, read_idempotency_key, refuse_crowd, take_body
@@ -81,7 +81,7 @@ class SpansView(Endpoint):
     )
     def post(self, request: Request) -> HttpResponse | Response:
         """Take spans in, by OTLP over HTTP. The answer comes after they are durable."""
-        key = caller_of(request)
+        key = self.key
         refuse_crowd(request, key)
         kind = find_type(request)
         if kind not in (JSON, PROTOBUF):

@@ -1,4 +1,4 @@
-"""What the API allows, and what it says where there is nothing."""
+"""The API's manual in a browser, what it allows, and what it says where there is nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.urls import Resolver404, resolve
+from django.views.generic import TemplateView
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -25,6 +26,7 @@ class NothingView(Endpoint):
     """Every address below /api/ that is none: a problem document like any other refusal."""
 
     authentication_classes = ()
+    scopes: ClassVar = {}
     permission_classes = ()
     schema = None  # type: ignore[assignment]  # it is not described
 
@@ -50,6 +52,12 @@ def _is_address(path: str) -> bool:
         return resolve(path).url_name != "nothing"
     except Resolver404:
         return False
+
+
+class ManualView(TemplateView):
+    """The manual in a browser. It needs no key; what it sends does, and the key stays in the browser's page."""
+
+    template_name = "api/manual.html"
 
 
 class LimitsSerializer(serializers.Serializer[Any]):

@@ -16,7 +16,6 @@ from inspector.search.facets import COUNTED, Facet, count_facets
 from inspector.search.language import list_terms
 from inspector.search.selectors import fetch, read_query
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .masking import may_see_secrets
 from .parameters import Parameter
@@ -59,13 +58,12 @@ class FacetsSerializer(serializers.Serializer[Any]):
 class FacetsView(Endpoint):
     """How the messages of a query are spread."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {"GET": (Parameter(name="q", about="the search language", default=""),)}
 
     @extend_schema(operation_id="count_facets", responses=FacetsSerializer)
     def get(self, request: Request) -> Response:
         """The commonest dialects, acts, senders, receivers, severities and rules of the newest messages it means."""
-        key, query = caller_of(request), self.given["q"]
+        key, query = self.key, self.given["q"]
         terms = list(list_terms(read_query(query)))
         found = count_facets(workspace=key.workspace, query=query, may_see_secrets=may_see_secrets(key))
         if found is None:
@@ -123,12 +121,10 @@ class TotalsSerializer(serializers.Serializer[Any]):
 class TotalsView(Endpoint):
     """What everything in the workspace comes to."""
 
-    scopes: ClassVar = {"GET": "read"}
-
     @extend_schema(operation_id="get_totals", responses=TotalsSerializer)
     def get(self, request: Request) -> Response:
         """Records by what became of them; messages, conversations, traces, agents and open findings."""
-        workspace = caller_of(request).workspace
+        workspace = self.workspace
         records = fetch(sum_deliveries(workspace=workspace).values_list(*_RECORDS), PATIENCE_MS)
         messages = fetch(sum_messages(workspace=workspace), PATIENCE_MS)
         counts = count_sections(workspace=workspace, names=_LISTS)

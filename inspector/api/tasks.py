@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -15,18 +14,16 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.lookups import or_404
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import find_moment, list_tasks, measure_conversation
 from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import Step
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, FIXED, LIMIT, cut_by_id, offer_order, read_row_id
 from .parameters import Choice, Parameter
+from .shapes import show
 
 
 class TimesSerializer(serializers.Serializer[Any]):
@@ -54,7 +51,7 @@ class MeasuresSerializer(serializers.Serializer[Any]):
 class StepSerializer(serializers.Serializer[Any]):
     """A change of a task: the message that caused it, what that was to it, and the state after it."""
 
-    message = serializers.UUIDField()
+    message = serializers.UUIDField(source="message_id")
     event = serializers.ChoiceField(choices=list(EVENTS))
     state = serializers.ChoiceField(choices=Task.State.values)
     inferred = serializers.CharField(
@@ -68,7 +65,9 @@ class TaskSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     native_id = serializers.CharField(allow_null=True)
     state = serializers.ChoiceField(choices=Task.State.values, help_text="as of the moment")
-    said_state = serializers.ChoiceField(choices=Task.State.values, help_text="what the messages say, at any moment")
+    said_state = serializers.ChoiceField(
+        source="state", choices=Task.State.values, help_text="what the messages say, at any moment"
+    )
     request = serializers.UUIDField(allow_null=True, help_text="the message that asked; null: not received")
     act = serializers.CharField(allow_null=True)
     requester = serializers.CharField(allow_null=True)
@@ -128,7 +127,6 @@ AS_OF: Final = Moment(name="as_of", about="the moment of reading: by default the
 class TasksView(Endpoint):
     """The tasks of a conversation."""
 
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             CURSOR,
@@ -142,8 +140,7 @@ class TasksView(Endpoint):
     @extend_schema(operation_id="list_tasks", responses=TaskPageSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """A page of tasks, and the measures of all of them."""
-        workspace = caller_of(request).workspace
-        conversation = or_404(find_conversation(workspace=workspace, conversation_id=conversation_id))
+        workspace, conversation = self.workspace, self.find(find_conversation, conversation_id=conversation_id)
         given, of = self.given, f"tasks {conversation.pk}"
         moment = given["as_of"] or find_moment(conversation=conversation)
         after = read_row_id(given, workspace, of=of)
@@ -166,33 +163,18 @@ class TasksView(Endpoint):
         )
 
 
-_AS_STORED: Final = (
-    *("deadline_at", "first_at", "last_at", "asked_at", "acknowledged_at", "finished_at", "request"),
-    *("acknowledge_seconds", "finish_seconds", "message_count", "retries", "failures"),
-    *("is_answered", "is_inferred", "step_count"),
-)
 _OR_NULL: Final = ("native_id", "act", "requester", "performer", "delegate", "delegation", "deadline")
 
 
 def show_task(task: Task) -> dict[str, Any]:
     """A task as the list shows it, of `list_tasks`."""
-    return {
-        "id": task.pk,
-        "state": getattr(task, "stands", task.state),
-        "said_state": task.state,
-        **{name: getattr(task, name) for name in _AS_STORED},
+    return show(
+        TaskSerializer,
+        task,
+        state=getattr(task, "stands", task.state),
         **{name: getattr(task, name) or None for name in _OR_NULL},
-        "steps": _show_steps(read_steps(task.steps)),
-    }
-
-
-def _show_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    return [
-        {
-            "message": step.message_id,
-            "event": step.event,
-            "state": step.state,
-            "inferred": LINKS.get(step.link, step.link) or None,
-        }
-        for step in steps
-    ]
+        steps=[
+            show(StepSerializer, step, inferred=LINKS.get(step.link, step.link) or None)
+            for step in read_steps(task.steps)
+        ],
+    )

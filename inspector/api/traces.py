@@ -10,26 +10,25 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.lookups import or_404
 from inspector.search.conversations import mean_traces
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import read_instant
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.lines import Kind
-from inspector.threads.trees.traces import Ghost, filter_traces, find_trace, list_namesakes, read_ghosts, select_traces
+from inspector.threads.trees.traces import filter_traces, find_trace, list_namesakes, read_ghosts, select_traces
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import CURSOR, LIMIT, ORDER, show_linked
+from .messages import ORDER, show_linked
 from .narrowing import FILTERS, read_filters
-from .paging import FIELDS_ABOUT, FIXED, choose, find_single, find_walk, read_row_id
+from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, find_either
 from .parameters import Names, Number, Parameter
 from .problems import ProblemError
 from .shapes import show
 from .tree_shapes import (
+    HeadingSerializer,
     TraceDetailSerializer,
     TracePageSerializer,
     TraceSerializer,
@@ -38,7 +37,6 @@ from .tree_shapes import (
 )
 
 MAX_ROWS: Final = 1000
-_TRACES: Final = "traces"
 WINDOW: Final = (
     Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
     Number(name="limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
@@ -54,15 +52,13 @@ WINDOW: Final = (
 
 def show_trace(trace: Trace) -> dict[str, Any]:
     """A trace as the list shows it."""
-    channel = trace.channel.name if trace.channel else None
-    return show(TraceSerializer, trace, channel=channel, severity=Message.Severity(trace.severity).label)
+    return show(TraceSerializer, trace, severity=Message.Severity(trace.severity).label)
 
 
 class TracesView(Endpoint):
     """Traces, the newest made first."""
 
     reads = "traces"
-    scopes: ClassVar = {"GET": "read"}
     parameters: ClassVar = {
         "GET": (
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
@@ -77,18 +73,13 @@ class TracesView(Endpoint):
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
     def get(self, request: Request) -> Response:
         """A page of traces."""
-        key = caller_of(request)
-        workspace = key.workspace
-        wanted = read_filters(self.given, workspace)
-        after = read_row_id(self.given, workspace, of=_TRACES)
-        meant = mean_traces(workspace=workspace, query=self.given["q"], may_see_secrets=may_see_secrets(key))
-        if self.given["order"] == FIXED:
-            rows = filter_traces(workspace=workspace, **wanted).order_by("-pk")
-            page, on = find_walk(rows, meant, self.given, workspace, of=_TRACES, after=after)
-        else:
-            rows = select_traces(workspace=workspace, before=None, **wanted)
-            page, on = find_single(rows, meant, self.given, workspace, at="last_at")
-        shown = [choose(show_trace(row), self.given["fields"]) for row in page]
+        workspace, given = self.workspace, self.given
+        wanted = read_filters(given, workspace)
+        meant = mean_traces(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
+        fixed = filter_traces(workspace=workspace, **wanted)
+        moving = select_traces(workspace=workspace, before=None, **wanted)
+        page, on = find_either(fixed, moving, meant, given, workspace, of="traces")
+        shown = [choose(show_trace(row), given["fields"]) for row in page]
         return Response({"results": shown, **on})
 
 
@@ -96,79 +87,62 @@ class TraceView(Endpoint):
     """One trace, summed up."""
 
     reads = "traces"
-    scopes: ClassVar = {"GET": "read"}
 
     @extend_schema(operation_id="get_trace", responses=TraceDetailSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
         """The trace, and the traces of the same id that nothing joins to it."""
-        trace = _find_trace(request, trace_id)
+        trace = self.find(find_trace, trace_id=trace_id)
         return Response(
             {**show_trace(trace), "same_id_elsewhere": [show_trace(other) for other in list_namesakes(trace=trace)]}
         )
 
 
-class TraceTreeView(Endpoint):
+class WindowView(Endpoint):
+    """A window of a tree."""
+
+    reads = "conversations"
+    parameters: ClassVar = {"GET": WINDOW}
+    refusals: ClassVar = {"GET": (410,)}
+
+
+class TraceTreeView(WindowView):
     """A window of the tree of a trace."""
 
     reads = "traces"
-    scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
         """The rows from `at` on, folded as asked for: headings of conversations, messages, ghosts."""
-        return Response(show_tree(_find_trace(request, trace_id), self.given))
+        return Response(show_tree(self.find(find_trace, trace_id=trace_id), self.given))
 
 
-class TraceWaterfallView(Endpoint):
+class TraceWaterfallView(WindowView):
     """A window of the bars of a trace."""
 
     reads = "traces"
-    scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_trace_waterfall", responses=WaterfallSerializer)
     def get(self, request: Request, trace_id: uuid.UUID) -> Response:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(_find_trace(request, trace_id), self.given))
+        return Response(show_waterfall(self.find(find_trace, trace_id=trace_id), self.given))
 
 
-class ConversationTreeView(Endpoint):
+class ConversationTreeView(WindowView):
     """A window of the tree of a conversation."""
-
-    reads = "conversations"
-    scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The rows from `at` on, folded as asked for: messages and ghosts."""
-        return Response(show_tree(_find_conversation(request, conversation_id), self.given))
+        return Response(show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given))
 
 
-class ConversationWaterfallView(Endpoint):
+class ConversationWaterfallView(WindowView):
     """A window of the bars of a conversation."""
-
-    reads = "conversations"
-    scopes: ClassVar = {"GET": "read"}
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
 
     @extend_schema(operation_id="get_conversation_waterfall", responses=WaterfallSerializer)
     def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(_find_conversation(request, conversation_id), self.given))
-
-
-def _find_trace(request: Request, trace_id: uuid.UUID) -> Trace:
-    return or_404(find_trace(workspace=caller_of(request).workspace, trace_id=trace_id))
-
-
-def _find_conversation(request: Request, conversation_id: uuid.UUID) -> Conversation:
-    return or_404(find_conversation(workspace=caller_of(request).workspace, conversation_id=conversation_id))
+        return Response(show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given))
 
 
 def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:
@@ -202,6 +176,7 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
         Message.objects.shown().defer("body", "words", "links", "established").in_bulk(_ids_of(rows, Kind.MESSAGE))
     )
     conversations = Conversation.objects.only("id", "native_id", "subject").in_bulk(_ids_of(rows, Kind.CONVERSATION))
+    headings = {pk: show(HeadingSerializer, conversation) for pk, conversation in conversations.items()}
     ghosts = read_ghosts(rows)
     linked = show_linked(messages.values())
     return {
@@ -210,20 +185,17 @@ def show_tree(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str
                 **_show_row(row),
                 "kind": row.line.kind.name.lower(),
                 "message": linked.get(row.line.id),
-                "conversation": _show_heading(conversations.get(row.line.id)),
-                **_show_ghost(ghosts.get(row.place)),
+                "conversation": headings.get(row.line.id),
+                "missing": (ghost and ghost.name) or None,
+                "bearers": ghost.bearers if ghost else None,
                 "is_open": row.is_open if row.is_parent else None,
                 "hidden": row.hidden,
                 "is_more_hidden": row.is_more,
             }
-            for row in rows
+            for row, ghost in ((row, ghosts.get(row.place)) for row in rows)
         ],
         **_show_place(window, count),
     }
-
-
-def _show_ghost(ghost: Ghost | None) -> dict[str, Any]:
-    return {"missing": (ghost and ghost.name) or None, "bearers": ghost.bearers if ghost else None}
 
 
 def _ids_of(rows: Sequence[WindowRow], kind: Kind) -> list[uuid.UUID]:
@@ -240,12 +212,6 @@ def _show_place(window: Window, count: int) -> dict[str, Any]:
         "next": window.next and window.next.write(),
         "previous": window.previous and window.previous.write(),
     }
-
-
-def _show_heading(conversation: Conversation | None) -> dict[str, Any] | None:
-    if conversation is None:
-        return None
-    return {"id": conversation.pk, "native_id": conversation.native_id, "subject": conversation.subject}
 
 
 def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dict[str, Any]:

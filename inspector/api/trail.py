@@ -15,7 +15,6 @@ from inspector.trail.deeds import DEEDS
 from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 
-from .authentication import caller_of
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key
 from .parameters import Choice, Id, Moment, Parameter
@@ -80,7 +79,7 @@ class TrailView(Endpoint):
     @extend_schema(operation_id="list_deeds", responses=DeedPageSerializer)
     def get(self, request: Request) -> Response:
         """A page of the trail. What would tell of a review that is still blind is missing, and so is its number."""
-        workspace, given = caller_of(request).workspace, self.given
+        workspace, given = self.workspace, self.given
         wanted = Wanted(
             actor=_read_actor(given["actor"]),
             code=given["deed"],

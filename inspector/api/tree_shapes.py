@@ -23,7 +23,9 @@ class TraceSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     native_id = serializers.CharField(help_text="the trace id in the message or its envelope")
-    channel = serializers.CharField(allow_null=True, help_text="the channel that scopes the id; null across channels")
+    channel = serializers.CharField(
+        source="channel.name", allow_null=True, help_text="the channel that scopes the id; null across channels"
+    )
     subject = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=Conversation.State.values)
     agents = serializers.ListField(child=serializers.CharField())

@@ -8,7 +8,6 @@ from . import (
     comments,
     decoding,
     deliveries,
-    description,
     erasures,
     exports,
     findings,
@@ -26,7 +25,6 @@ from . import (
     tasks,
     traces,
     trail,
-    withdrawals,
     workspaces,
 )
 
@@ -88,7 +86,7 @@ urlpatterns = [
     path("v1/deliveries", deliveries.DeliveriesView.as_view(), name="deliveries"),
     path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
     path(
-        "v1/deliveries/<uuid:delivery_id>/withdrawal", withdrawals.WithdrawalView.as_view(), name="delivery-withdrawal"
+        "v1/deliveries/<uuid:delivery_id>/withdrawal", deliveries.WithdrawalView.as_view(), name="delivery-withdrawal"
     ),
     path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
     path("v1/erasures", erasures.ErasuresView.as_view(), name="erasures"),
@@ -99,7 +97,7 @@ urlpatterns = [
     path("v1/decode", decoding.DecodeView.as_view(), name="decode"),
     path("v1/encode", decoding.EncodeView.as_view(), name="encode"),
     path("v1/limits", status.LimitsView.as_view(), name="limits"),
-    path("docs/", description.ManualView.as_view(), name="docs"),
+    path("docs/", status.ManualView.as_view(), name="docs"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     re_path("", status.NothingView.as_view(), name="nothing"),
 ]

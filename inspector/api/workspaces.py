@@ -10,13 +10,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Workspace
 from inspector.accounts.workspaces import archive_workspace, make_workspace, rename_workspace
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
+from .authentication import ACT_REFUSALS, act_for
 from .documents import Document, Text
 from .endpoints import Endpoint
 from .parameters import Choice
+from .shapes import show
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class WorkspaceView(Endpoint):
     @extend_schema(operation_id="get_workspace", responses=WorkspaceSerializer)
     def get(self, request: Request) -> Response:
         """What it is called, and since when it is there."""
-        return Response(_show(caller_of(request).workspace))
+        return Response(show(WorkspaceSerializer, self.workspace))
 
 
 class WorkspaceActsView(Endpoint):
@@ -71,14 +71,14 @@ class WorkspaceActsView(Endpoint):
 
         Once it is archived every key of it is refused, this one too: an owner restores it on its settings page.
         """
-        key, said = caller_of(request), _ACT.read(request)
+        key, said = self.key, _ACT.read(request)
         with act_for(request) as person:
             if said["act"] == "rename":
                 rename_workspace(workspace=key.workspace, name=said["name"], by=person)
             else:
                 archive_workspace(workspace=key.workspace, by=person)
         logger.info("key %s: workspace %s: %s", key.prefix, key.workspace_id, said["act"])
-        return Response(_show(key.workspace), status=201)
+        return Response(show(WorkspaceSerializer, key.workspace), status=201)
 
 
 class WorkspacesView(Endpoint):
@@ -93,12 +93,8 @@ class WorkspacesView(Endpoint):
 
         They own the new one. This key sees nothing of it: its owner makes keys for it on its settings page.
         """
-        key, said = caller_of(request), _MADE.read(request)
+        key, said = self.key, _MADE.read(request)
         with act_for(request) as person:
             workspace = make_workspace(**said, owner=person.user, by=person)
         logger.info("key %s: made workspace %s", key.prefix, workspace.pk)
-        return Response(_show(workspace), status=201)
-
-
-def _show(workspace: Workspace) -> dict[str, Any]:
-    return {name: getattr(workspace, name) for name in ("id", "slug", "name", "created_at", "archived_at")}
+        return Response(show(WorkspaceSerializer, workspace), status=201)

@@ -240,13 +240,7 @@ def select_told(rows: QuerySet[Review], *, reader_id: int | None = None) -> Quer
 
 def select_open(rows: QuerySet[Review], *, reader_id: int | None = None) -> QuerySet[Review]:
     """Those of these verdicts, withdrawn ones too, that need not stay unknown to a reader, as `select_told` has it."""
-    blind = ReviewItem.objects.filter(
-        conversation=OuterRef("conversation"),
-        needed__gt=1,
-        state__in=BLIND_STATES,
-        added_at__lte=OuterRef("created_at"),
-    )
-    told = ~Q(Exists(blind))
+    told = ~Q(_find_blind("created_at"))
     return rows.filter(told if reader_id is None else told | Q(reviewer=reader_id))
 
 
@@ -390,11 +384,6 @@ def make_sign_off(
         at=item.ended_at or item.added_at,
         standing=next(iter([*stale, *unknown]), _HOLDS),
     )
-
-
-def list_told_reviews(*, item: ReviewItem) -> list[Review]:
-    """The verdicts on an item that anybody may see, the first first."""
-    return list_item_reviews(item=item, reader_id=None)
 
 
 def list_item_reviews(*, item: ReviewItem, reader_id: int | None) -> list[Review]:

@@ -16,6 +16,7 @@ from inspector.audit.models.comments import Comment
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
+from tests.inspector.api import clients
 from tests.inspector.conftest import Cast, deliver_one, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +34,7 @@ def message(cast: Cast) -> Message:
 
 
 def enter(cast: Cast, who: Any, *scopes: str) -> Client:
-    token = create_api_key(workspace=cast.workspace, name="k", scopes=scopes or ["review"], created_by=who)[1]
-    return Client(headers={"Authorization": f"Bearer {token}"})
+    return clients.enter(cast, who, *(scopes or ("review",)))
 
 
 def say(client: Client, address: str, said: Any) -> Any:

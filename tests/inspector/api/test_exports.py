@@ -16,6 +16,7 @@ from inspector.threads.models import Conversation
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make
+from . import clients
 
 pytestmark = pytest.mark.django_db
 
@@ -28,8 +29,7 @@ ADDRESS = "/api/v1/exports"
 
 
 def enter(cast: Cast, *scopes: str) -> Client:
-    token = create_api_key(workspace=cast.workspace, name="k", scopes=scopes)[1]
-    return Client(headers={"Authorization": f"Bearer {token}"})
+    return clients.enter(cast, None, *scopes)
 
 
 def post(client: Client, **said: Any) -> Any:

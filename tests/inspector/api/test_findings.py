@@ -6,15 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.audit.rules.rule import clowl
+from tests.inspector.api.clients import costs_the_same, walk
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -123,24 +122,14 @@ def test_the_search_language_and_the_choice_of_members(found: Finding, token: st
     assert call(client, address, q="from:nobody") == []
     # Each condition stands beside the others.
     assert call(client, address, q="from:oscar", rule="missing-message") == []
-    pages: list[str] = []
-    cursor = ""
-    while cursor is not None:
-        page = client.get(address, {"q": "from:radar OR from:oscar", "limit": 1, "cursor": cursor}).json()
-        pages, cursor = pages + [each["rule"] for each in page["results"]], page["next"]
-    assert pages == both
+    assert [each["rule"] for each in walk(client, address, q="from:radar OR from:oscar")] == both
     [row] = client.get(address, {"rule": "said-twice", "fields": "rule,severity"}).json()["results"]
     assert row.keys() == {"id", "rule", "severity"}
     refused = client.get(address, {"q": "performativ:request"})
     assert (refused.status_code, refused.json()["parameter"]) == (400, "q")
     assert "performative" in refused.json()["detail"]
     assert client.get(address, {"fields": "rule,nonsense"}).status_code == 400
-    counts = []
-    for limit in (1, 50):
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address, {"q": "from:radar OR from:oscar", "limit": limit})
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
+    assert costs_the_same(client, address, 1, 50, q="from:radar OR from:oscar")
 
 
 def test_masked_characters_find_no_finding_for_a_key_that_may_not_see_them(cast: Cast) -> None:

@@ -17,6 +17,7 @@ from inspector.accounts.services import create_api_key, ensure_channel, revoke_a
 from inspector.api import backlog
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Announcement
+from tests.inspector.api.clients import walk
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -255,13 +256,8 @@ def test_what_was_posted_is_found_and_read(token: str) -> None:
 def test_pages_go_on_by_cursor(token: str) -> None:
     post(token, b"".join(f"line {number}\n".encode() for number in range(7)), "text/plain")
     settle_all()
-    headers = {"Authorization": f"Bearer {token}"}
-    seen: list[str] = []
-    cursor = ""
-    while cursor is not None:
-        page = Client().get(URL, {"limit": "3", **({"cursor": cursor} if cursor else {})}, headers=headers).json()
-        seen += [row["id"] for row in page["results"]]
-        cursor = page["next"]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    seen = [row["id"] for row in walk(client, URL, limit=3)]
     assert len(seen) == len(set(seen)) == 7
 
 

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import ApiKey, Membership, Role
-from inspector.accounts.services import add_member, create_api_key
+from inspector.accounts.services import add_member
 from inspector.audit.models import ReviewItem, ReviewQueue
 from inspector.audit.reviews.queues import change_rubric, close_queue, create_queue, fill_queue
 from inspector.audit.reviews.selectors import list_queues, read_queue_key, write_queue_key
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
+from tests.inspector.api import clients
+from tests.inspector.api.clients import costs_the_same, walk
 from tests.inspector.conftest import Cast, deliver, make_user, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -46,9 +46,7 @@ def fill(cast: Cast, *, reviewers: int, name: str = "Two") -> ReviewQueue:
 
 
 def enter(cast: Cast, who: Any, *scopes: str) -> Client:
-    given = list(scopes or ApiKey.Scope.values)
-    token = create_api_key(workspace=cast.workspace, name="k", scopes=given, created_by=who)[1]
-    return Client(headers={"Authorization": f"Bearer {token}"})
+    return clients.enter(cast, who, *(scopes or ApiKey.Scope.values))
 
 
 def items_of(client: Client, queue: ReviewQueue, **query: Any) -> list[dict[str, Any]]:
@@ -197,12 +195,7 @@ def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
     give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)
     client = enter(cast, cast.owner.user, "review")
     for limit in (1, 2, 50):
-        names, cursor = [], ""
-        while cursor is not None:
-            answer = client.get(QUEUES, {"limit": limit, **({"cursor": cursor} if cursor else {})})
-            assert answer.status_code == 200, answer.content
-            names += [each["name"] for each in answer.json()["results"]]
-            cursor = answer.json()["next"]
+        names = [each["name"] for each in walk(client, QUEUES, limit=limit)]
         assert names == ["Two", "A", "B", "C", "D", "Reviewed directly"]
         names, after = [], None
         while found := list_queues(workspace=cast.workspace, after=after, limit=limit):
@@ -322,16 +315,5 @@ def test_a_role_that_was_taken_away_is_gone_for_the_key_too(cast: Cast, queue: R
 def test_pages_follow_each_other_and_cost_the_same(cast: Cast, queue: ReviewQueue, unhurried: None) -> None:
     client = enter(cast, cast.auditor.user)
     address = f"{QUEUES}/{queue.pk}/items"
-    whole = items_of(client, queue)
-    found: list[dict[str, Any]] = []
-    cursor = ""
-    while cursor is not None:
-        page = client.get(address, {"limit": 1, "cursor": cursor}).json()
-        found, cursor = found + page["results"], page["next"]
-    assert found == whole
-    counts = []
-    for limit in (1, 3):
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address, {"limit": limit})
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
+    assert walk(client, address) == items_of(client, queue)
+    assert costs_the_same(client, address, 1, 3)

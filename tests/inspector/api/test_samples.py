@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import AuditSample, ReviewItem
+from tests.inspector.api import clients
+from tests.inspector.api.clients import costs_the_same, walk
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +22,7 @@ WANTED = {"name": "November", "stratum": "channel", "wanted": 3, "seed": "s", "r
 
 
 def enter(cast: Cast, who: Any, *scopes: str) -> Client:
-    given = list(scopes or ["review", "sign"])
-    token = create_api_key(workspace=cast.workspace, name="k", scopes=given, created_by=who)[1]
-    return Client(headers={"Authorization": f"Bearer {token}"})
+    return clients.enter(cast, who, *(scopes or ("review", "sign")))
 
 
 def draw(client: Client, **said: Any) -> Any:
@@ -52,23 +50,14 @@ def test_the_same_seed_draws_the_same_again(cast: Cast, stranger_token: str) -> 
     assert client.get(f"{SAMPLES}/{sample['id']}").json() == sample
     assert client.get(f"{SAMPLES}/{sample['id']}", {"strata_from": 1}).json()["strata"] == []
     address = f"{SAMPLES}/{sample['id']}/conversations"
-    drawn: list[dict[str, Any]] = []
-    cursor = ""
-    while cursor is not None:
-        page = client.get(address, {"limit": 1, "cursor": cursor}).json()
-        drawn, cursor = drawn + page["results"], page["next"]
+    drawn = walk(client, address)
     assert [each["place"] for each in drawn] == [1, 2, 3]
     digest = hashlib.sha256(b"".join(sorted(bytes.fromhex(each["identity"]) for each in drawn))).hexdigest()
     assert digest == sample["digest"] == draw(client, name="Again").json()["digest"]
     assert digest != draw(client, name="Other", seed="t").json()["digest"]
     items = ReviewItem.objects.filter(queue=sample["queue"], needed=2)
     assert {str(item.pk) for item in items} == {each["item"] for each in drawn}
-    counts = []
-    for limit in (1, 3):
-        with CaptureQueriesContext(connection) as queries:
-            client.get(address, {"limit": limit})
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
+    assert costs_the_same(client, address, 1, 3)
     first = client.get(SAMPLES, {"limit": 2}).json()
     rest = client.get(SAMPLES, {"limit": 2, "cursor": first["next"]}).json()
     assert [each["name"] for each in first["results"] + rest["results"]] == ["Other", "Again", "November"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.services import set_rule
 from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery
 from inspector.intake.withdrawals import take_back
+from tests.inspector.api import clients
+from tests.inspector.api.clients import costs_the_same, walk
 from tests.inspector.conftest import Cast, deliver
 
 pytestmark = pytest.mark.django_db
@@ -23,8 +23,7 @@ TRAIL = "/api/v1/trail"
 
 @pytest.fixture
 def client(cast: Cast) -> Client:
-    token = create_api_key(workspace=cast.workspace, name="siem", scopes=["trail"], created_by=cast.owner.user)[1]
-    return Client(headers={"Authorization": f"Bearer {token}"})
+    return clients.enter(cast, cast.owner.user, "trail")
 
 
 @pytest.fixture
@@ -51,24 +50,14 @@ def test_it_is_narrowed_and_paged(cast: Cast, client: Client, delivery: Delivery
     assert withdrawn["actor"] == {"kind": "member", "id": str(cast.auditor.user_id), "name": "amir"}
     assert withdrawn["object"] == {"kind": "delivery", "id": str(delivery.pk), "label": "night.log"}
     assert withdrawn["told"] == "amir withdrew the delivery “night.log”"
-    pages: list[dict[str, Any]] = []
-    cursor = ""
-    while cursor is not None:
-        page = client.get(TRAIL, {"limit": 1, "cursor": cursor}).json()
-        pages, cursor = pages + page["results"], page["next"]
-    assert pages == whole
+    assert walk(client, TRAIL) == whole
     assert read(client, actor=f"member:{cast.auditor.user_id}") == [withdrawn]
     assert read(client, deed="delivery.withdrawn") == [withdrawn]
     assert read(client, about=str(delivery.pk)) == whole[1:3]
     assert read(client, q="noise") == whole[:1]
     assert read(client, since=withdrawn["at"], deed="delivery.withdrawn") == [withdrawn]
     assert read(client, until=withdrawn["at"], about=str(delivery.pk)) == []
-    counts = []
-    for limit in (1, 50):
-        with CaptureQueriesContext(connection) as queries:
-            client.get(TRAIL, {"limit": limit})
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
+    assert costs_the_same(client, TRAIL, 1, 50)
     # Reading it is no deed.
     assert read(client) == whole
 

@@ -1,0 +1,39 @@
+"""A client with a key, the rows of all pages of a list, and what a page costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from inspector.accounts.services import create_api_key
+from tests.inspector.conftest import Cast
+
+
+def enter(cast: Cast, who: Any, *scopes: str) -> Client:
+    """A client whose key a person made, or nobody, with these scopes."""
+    token = create_api_key(workspace=cast.workspace, name="k", scopes=list(scopes), created_by=who)[1]
+    return Client(headers={"Authorization": f"Bearer {token}"})
+
+
+def walk(client: Client, address: str, **given: Any) -> list[dict[str, Any]]:
+    """The rows of all pages, one a page."""
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    while cursor is not None:
+        answer = client.get(address, {"limit": 1, **given, **({"cursor": cursor} if cursor else {})})
+        assert answer.status_code == 200, answer.content
+        found, cursor = found + answer.json()["results"], answer.json()["next"]
+    return found
+
+
+def costs_the_same(client: Client, address: str, *limits: int, **given: Any) -> bool:
+    """Whether a page of any of these lengths takes the same number of statements."""
+    counts = set()
+    for limit in limits:
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address, {"limit": limit, **given})
+        counts.add(len(queries))
+    return len(counts) == 1
