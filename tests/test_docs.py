@@ -286,6 +286,17 @@ def test_every_make_target_that_the_pages_name_exists() -> None:
     assert {"run", "test", "docs"} <= named <= targets
 
 
+def test_every_bench_that_the_pages_name_exists() -> None:
+    from bench.run import SUITES
+
+    named = {suite for text in PAGES.values() for suite in re.findall(r"`make bench ARGS='--suite (\w+)", text)}
+    assert {"codecs", "cost"} <= named <= set(SUITES)
+    rows = re.findall(r"^\| ([PR]\d+) \|(.*)\|$", PAGES["figures.md"], re.MULTILINE)
+    assert [goal for goal, _ in rows] == [f"P{n}" for n in range(1, 31)] + [f"R{n}" for n in range(1, 29)]
+    # Whatever has a figure has the command that prints it.
+    assert not [goal for goal, said in rows if "`make " not in said and "not measured: " not in said]
+
+
 def codec_commands() -> list[str]:
     blocks = [block for text in PAGES.values() for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
