@@ -297,6 +297,20 @@ def test_every_bench_that_the_pages_name_exists() -> None:
     assert not [goal for goal, said in rows if "`make " not in said and "not measured: " not in said]
 
 
+def test_each_name_on_the_screen_in_the_tutorial_is_one_of_the_product() -> None:
+    sources = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "inspector" / "pages" / "reviews").glob("*.py")]
+    sources += [ROOT / "inspector" / "audit" / name for name in ("models/reviews.py", "rules/decoding.py")]
+    shown = "".join(path.read_text() for path in sources)
+    named = re.findall(r"\*\*([^*]+)\*\*", PAGES["tutorial.md"].partition("## 1.")[2])
+    assert len(named) > 15
+    assert not [name for name in named if not re.search(rf"[>}}\"]{re.escape(name)}[<{{\"]", shown)]
+    # What it says of the last message of its log is what is told.
+    log = re.search(r"'END_OF_LOG'\n(.*?)END_OF_LOG\n", PAGES["tutorial.md"], re.DOTALL)
+    assert log
+    (sentence,) = re.findall(r"^> (.+)$", PAGES["tutorial.md"], re.MULTILINE)
+    assert dialects.decode(log[1].splitlines()[-1]).messages[0].sentence.startswith(sentence.removesuffix("."))
+
+
 def codec_commands() -> list[str]:
     blocks = [block for text in PAGES.values() for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]

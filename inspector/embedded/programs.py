@@ -77,7 +77,7 @@ def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], pa
 
 
 def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
-    """The workers. What they have begun they end; a slice that takes longer than their grace is given back by its lease."""
+    """The workers. What they have begun they end; a slice that takes longer is given back by its lease."""
     return Program(
         name=WORKER,
         command=(sys.executable, "-m", "django", "work", "--wait=2"),
