@@ -19,6 +19,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 # Nobody waits longer for a page, and a statement that nobody waits for any more ends. Workers have no such limit.
 raw_env = [f"DATABASE_STATEMENT_SECONDS={os.environ.get('DATABASE_STATEMENT_SECONDS') or 60}"]
 accesslog = "-"
+# What was taken in is answered; whoever stops us kills us after ten.
+graceful_timeout = 8
 # The path without its query, which may hold what somebody searched for, who asked, and of an API key its prefix.
 access_log_format = (
     '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'

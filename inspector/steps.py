@@ -34,8 +34,8 @@ from inspector.threads.resolving.resolver import resolve
 from inspector.threads.trees.tracing import draw_traces
 from inspector.upkeep import analyze_grown
 
-# How long a slice is, and that of reading, before which others get their turn.
-SLICE_SECONDS, READING_SLICE_SECONDS = 20.0, 5.0
+# How long a slice is, before which others get their turn, and a worker can stop.
+SLICE_SECONDS = 5.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 MIN_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 # Conversations and traces are small that hold at most so many messages, and so many are worked on at once.
@@ -58,7 +58,7 @@ def ingest(job: Job) -> None:
     """
     if ingest_together(job):
         return
-    until = time.monotonic() + READING_SLICE_SECONDS
+    until = time.monotonic() + SLICE_SECONDS
     while ingest_batch(job) or retry_letter(job):
         give_back()
         analyze_grown()
@@ -163,7 +163,7 @@ def open_conversation(job: Job) -> None:
 
     Keys that cannot be used now are no reason not to use the others; but then the job fails, so that it is seen.
     """
-    until = time.monotonic() + READING_SLICE_SECONDS
+    until = time.monotonic() + SLICE_SECONDS
     attempt = Attempt.begin(conversation_id=job.subject, workspace_id=job.workspace_id)
     while open_batch(attempt, lambda: jobs.checkpoint(job, {})):
         if time.monotonic() > until:
@@ -198,7 +198,7 @@ def draw_trace(job: Job) -> None:
 
 def write_export(job: Job) -> None:
     """Write an export, step by step; `exports.making` says what a step is."""
-    until = time.monotonic() + READING_SLICE_SECONDS
+    until = time.monotonic() + SLICE_SECONDS
     while make_step(job):
         if time.monotonic() > until:
             jobs.release(job)

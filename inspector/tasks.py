@@ -21,8 +21,8 @@ def _in_session(step: Callable[[], object]) -> None:
 
 @shared_task(name="inspector.work", ignore_result=True)
 def work() -> None:
-    """Work off what is due, for a slice of time; wake another if more is left."""
-    _in_session(pipeline.run_due)
+    """Work off what is due, for two seconds, so that a worker can stop; wake another if more is left."""
+    _in_session(lambda: pipeline.run_due(seconds=pipeline.LOOK_SECONDS))
     if jobs.has_due():
         work.delay()
 

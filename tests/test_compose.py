@@ -15,6 +15,7 @@ import yaml
 from django.urls import reverse
 
 from inspector.pages.live import write_events_path
+from inspector.server import graceful_timeout
 from tests.each import for_each
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -178,6 +179,8 @@ def test_nothing_takes_the_memory_the_processes_or_the_disk_of_all_else() -> Non
         assert service["mem_limit"], name
         assert service["pids_limit"] <= 512, name
         assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
+        # gunicorn ends by itself before the engine ends it.
+        assert int(service["stop_grace_period"].rstrip("s")) > graceful_timeout, name
 
 
 def test_the_database_takes_the_sessions_of_three_of_each() -> None:

@@ -286,6 +286,31 @@ def test_every_make_target_that_the_pages_name_exists() -> None:
     assert {"run", "test", "docs"} <= named <= targets
 
 
+def test_every_bench_that_the_pages_name_exists() -> None:
+    from bench.run import SUITES
+
+    named = {suite for text in PAGES.values() for suite in re.findall(r"`make bench ARGS='--suite (\w+)", text)}
+    assert {"codecs", "cost"} <= named <= set(SUITES)
+    rows = re.findall(r"^\| ([PR]\d+) \|(.*)\|$", PAGES["figures.md"], re.MULTILINE)
+    assert [goal for goal, _ in rows] == [f"P{n}" for n in range(1, 31)] + [f"R{n}" for n in range(1, 29)]
+    # Whatever has a figure has the command that prints it.
+    assert not [goal for goal, said in rows if "`make " not in said and "not measured: " not in said]
+
+
+def test_each_name_on_the_screen_in_the_tutorial_is_one_of_the_product() -> None:
+    sources = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "inspector" / "pages" / "reviews").glob("*.py")]
+    sources += [ROOT / "inspector" / "audit" / name for name in ("models/reviews.py", "rules/decoding.py")]
+    shown = "".join(path.read_text() for path in sources)
+    named = re.findall(r"\*\*([^*]+)\*\*", PAGES["tutorial.md"].partition("## 1.")[2])
+    assert len(named) > 15
+    assert not [name for name in named if not re.search(rf"[>}}\"]{re.escape(name)}[<{{\"]", shown)]
+    # What it says of the last message of its log is what is told.
+    log = re.search(r"'END_OF_LOG'\n(.*?)END_OF_LOG\n", PAGES["tutorial.md"], re.DOTALL)
+    assert log
+    (sentence,) = re.findall(r"^> (.+)$", PAGES["tutorial.md"], re.MULTILINE)
+    assert dialects.decode(log[1].splitlines()[-1]).messages[0].sentence.startswith(sentence.removesuffix("."))
+
+
 def codec_commands() -> list[str]:
     blocks = [block for text in PAGES.values() for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)]
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]

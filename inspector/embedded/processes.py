@@ -41,7 +41,7 @@ class Program:
     log: Path
     rank: int
     stop_signal: signal.Signals = signal.SIGTERM
-    grace_s: float = 20.0
+    grace_s: float = 10.0
     account: ServerAccount | None = None
     inherited: tuple[int, ...] = ()
 
@@ -157,19 +157,22 @@ class Supervisor:
         for child in sorted(self._children.values(), key=lambda one: one.program.rank):
             self.stop(child.program.name)
 
-    def stop(self, name: str) -> None:
-        """Stop one child for good."""
-        child = self._children.pop(name, None)
-        if child is None or child.due_at is not None:
-            return
-        try:
+    def stop(self, *names: str) -> None:
+        """Stop children for good, at the same time: the grace of each begins now."""
+        known = [self._children.pop(name) for name in names if name in self._children]
+        running = [child for child in known if child.due_at is None]
+        asked = time.monotonic()
+        for child in running:
             if child.process.poll() is None:
                 child.process.send_signal(child.program.stop_signal)
-            child.process.wait(child.program.grace_s)
-        except subprocess.TimeoutExpired:
-            self.say(f"The process `{name}` did not stop in {child.program.grace_s:.0f} seconds and is killed.")
-        finally:
-            self._forget(child)
+        for child in running:
+            program = child.program
+            try:
+                child.process.wait(max(0.0, asked + program.grace_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.say(f"The process `{program.name}` did not stop in {program.grace_s:.0f} seconds and is killed.")
+            finally:
+                self._forget(child)
 
     def close(self) -> None:
         """Stop every child, then the watchdog."""

@@ -53,7 +53,6 @@ def make_web(
         folder=PROJECT,
         log=state.logs / "front.log",
         rank=2,
-        grace_s=15.0,
         inherited=(listener.fileno(),),
     )
     return _make_pool(WEB, state, environment, pages), _make_pool(POSTING, state, environment, posting), front
@@ -65,7 +64,7 @@ def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], pa
         name=name,
         command=(
             *(sys.executable, "-m", "gunicorn", "inspector.pool:application", f"--bind=unix:{path}"),
-            *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120", "--graceful-timeout=10"),
+            *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120"),
             f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
             "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
             "--config=python:inspector.server",
@@ -74,12 +73,11 @@ def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], pa
         folder=PROJECT,
         log=state.logs / f"{name}.log",
         rank=3,
-        grace_s=15.0,
     )
 
 
 def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
-    """The workers. They stop first, and warm: what they have begun they end."""
+    """The workers. What they have begun they end; a slice that takes longer is given back by its lease."""
     return Program(
         name=WORKER,
         command=(sys.executable, "-m", "django", "work", "--wait=2"),
@@ -87,5 +85,4 @@ def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
         folder=PROJECT,
         log=state.logs / "worker.log",
         rank=1,
-        grace_s=30.0,
     )

@@ -107,9 +107,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
                 return start_product(options, terminal, state, supervisor, listener, url, owner)
             finally:
                 terminal.end_progress()
-                supervisor.stop(programs.WORKER)
-                for name in (programs.FRONT, programs.WEB, programs.POSTING):
-                    supervisor.stop(name)
+                # The front waits for the answers of what it handed on, so those who answer stop behind it.
+                supervisor.stop(programs.WORKER, programs.FRONT)
+                supervisor.stop(programs.WEB, programs.POSTING)
                 if cluster is not None:
                     cluster.stop(supervisor)
                     state.database_url.unlink(missing_ok=True)

@@ -59,12 +59,14 @@ def open_socket(bind: str) -> socket.socket:
 
 
 async def serve(front: Front, listener: socket.socket) -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal comes; what the processes behind have whole then is still answered."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with await asyncio.start_server(front.serve, sock=listener, limit=HEAD_BYTES, backlog=BACKLOG):
-        await stopped.wait()
+    server = await asyncio.start_server(front.serve, sock=listener, limit=HEAD_BYTES, backlog=BACKLOG)
+    await stopped.wait()
+    server.close()
+    await front.finish()
 
 
 if __name__ == "__main__":

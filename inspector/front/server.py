@@ -26,6 +26,8 @@ ANSWER_BUFFER_BYTES: Final = 1024 * 1024
 READER_SECONDS: Final = 60.0
 LINGER_SECONDS: Final = 2.0
 RESTART_SECONDS: Final = 60.0
+# Whoever stops us kills us after ten.
+ENDING_SECONDS: Final = 8.0
 GONE = (ConnectionError, asyncio.IncompleteReadError)
 
 
@@ -68,6 +70,7 @@ class Front:
     most: int = 2000
     most_each: int = 600
     _open: Counter[str] = field(default_factory=Counter)
+    _handed_on: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection."""
@@ -89,6 +92,11 @@ class Front:
         finally:
             self._open -= Counter({address: 1})
             await _close(reader, writer)
+
+    async def finish(self) -> None:
+        """Wait until what was handed on is answered, for eight seconds at most. What still comes in is broken off."""
+        if self._handed_on:
+            await asyncio.wait(self._handed_on, timeout=ENDING_SECONDS)
 
     def _check_crowd(self, address: str) -> None:
         if self._open.total() > self.most or self._open[address] > self.most_each:
@@ -128,6 +136,9 @@ class Front:
                     HTTPStatus.REQUEST_TIMEOUT if is_slow else HTTPStatus.BAD_REQUEST,
                     "the body came too slowly" if is_slow else "the body broke off",
                 )
+            if task := asyncio.current_task():
+                self._handed_on.add(task)
+                task.add_done_callback(self._handed_on.discard)
             await self._hand_on(head, address, body, failure, reader, writer)
         finally:
             body.close()

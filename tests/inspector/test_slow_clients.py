@@ -197,6 +197,41 @@ def test_what_a_client_says_in_the_front_s_name_counts_for_nothing(site: Site) -
     assert Delivery.objects.get().remote_address == "127.0.0.1"
 
 
+def can_connect(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=20).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_stopped_front_answers_what_it_handed_on_and_takes_nothing_new() -> None:
+    port, until = find_port(), time.monotonic() + 120
+    with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, socket.socket(socket.AF_UNIX) as pages:
+        pages.bind(f"{sockets}/web")
+        pages.listen()
+        pages.settimeout(60)
+        command = (sys.executable, "-m", "inspector.front", f"--bind=127.0.0.1:{port}", f"--pages={sockets}/web")
+        with subprocess.Popen([*command, f"--posting={sockets}/posting"], cwd=PROJECT) as front:
+            try:
+                while not can_connect(port):
+                    assert time.monotonic() < until
+                    time.sleep(0.05)
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+                    line.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                    behind, _ = pages.accept()
+                    front.terminate()
+                    while can_connect(port):
+                        assert time.monotonic() < until
+                        time.sleep(0.05)
+                    with behind:
+                        behind.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nready")
+                    assert line.makefile("rb").read().endswith(b"ready")
+                assert front.wait(60) == 0
+            finally:
+                front.kill()
+
+
 def count_waiting(line: psycopg.Connection[tuple[int]], table: str) -> int:
     """How many statements wait for a lock on a table."""
     found = line.execute(

@@ -69,7 +69,7 @@ def read_answers(printed: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize("page", ["README.md", "docs/api.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/tutorial.md"])
 def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None:
     token = create_api_key(
         workspace=cast.workspace, name="all", scopes=ApiKey.Scope.values, created_by=cast.owner.user

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take how long."""
         parser.add_argument(
-            "--seconds", type=float, default=steps.SLICE_SECONDS, help="begin no job after this long (20)"
+            "--seconds", type=float, default=steps.SLICE_SECONDS, help="begin no job after this long (5)"
         )
         parser.add_argument(
             "--wait",
