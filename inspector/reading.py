@@ -111,7 +111,7 @@ def _find_small(delivery_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Any]]
         held[row.delivery_id].append(row)
     sizes = ((each, sum(row.length for row in held[each])) for each in chosen if held[each])
     small = (each for each in sizes if each[1] <= BATCH_BYTES)
-    windows = cut_windows(small, size_of=itemgetter(1), most_items=MAX_TOGETHER, most_bytes=BATCH_BYTES)
+    windows = cut_windows(small, size_of=itemgetter(1), max_items=MAX_TOGETHER, max_bytes=BATCH_BYTES)
     return {each: held[each] for each, _ in next(windows, [])}
 
 
@@ -144,7 +144,7 @@ def ingest_batch(job: Job) -> bool:
 def _find_batch(job: Job, *, most: int) -> list[int]:
     """The indexes of the next records of the delivery that are to be read."""
     sizes = _waiting(job).order_by("index").values_list("index", "length")[:most]
-    batches = cut_windows(sizes, size_of=itemgetter(1), most_items=most, most_bytes=BATCH_BYTES)
+    batches = cut_windows(sizes, size_of=itemgetter(1), max_items=most, max_bytes=BATCH_BYTES)
     return [index for index, _ in next(batches, [])]
 
 

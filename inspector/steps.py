@@ -92,7 +92,7 @@ def weigh_batch(job: Job) -> bool:
     is_same = job.checkpoint.get("requests") == job.requests
     rows = Sighting.objects.filter(delivery_id=job.subject, index__gt=job.checkpoint["index"] if is_same else -1)
     sizes = rows.order_by("index").values_list("index", "length", "record_id")[:BATCH_RECORDS]
-    batch = next(cut_windows(sizes, size_of=itemgetter(1), most_items=BATCH_RECORDS, most_bytes=BATCH_BYTES), None)
+    batch = next(cut_windows(sizes, size_of=itemgetter(1), max_items=BATCH_RECORDS, max_bytes=BATCH_BYTES), None)
     if batch is None:
         return False
     with transaction.atomic():

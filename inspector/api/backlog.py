@@ -48,16 +48,16 @@ def tell_wait(delivery: Delivery) -> int:
     return 0 if is_read else estimate_told()
 
 
-def refuse_backlog(most_seconds: int) -> None:
+def refuse_backlog(max_seconds: int) -> None:
     """Take nothing more while what is posted would wait for longer than this.
 
     Raises:
         ProblemError: 503 with the seconds until it is worth another try.
     """
     seconds = estimate_told()
-    if seconds > most_seconds:
+    if seconds > max_seconds:
         raise ProblemError(
             503,
             f"what is posted now would be processed in {seconds:,} seconds: send this again later",
-            retry_after=min(max(seconds - most_seconds, 30), 300),
+            retry_after=min(max(seconds - max_seconds, 30), 300),
         )

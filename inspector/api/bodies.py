@@ -30,7 +30,7 @@ _MAX_BLANK: Final = 64 * 1024
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
+def read_body(request: HttpRequest, *, max_bytes: int) -> Pieces:
     """The body's bytes in pieces, decompressed as Content-Encoding says; to be closed before the request is answered.
 
     Under WSGI a chunked body has no length: it is read to its end where the server says that the input terminates
@@ -38,7 +38,7 @@ def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
 
     Args:
         request: its body is not read yet.
-        most_bytes: a longer body is refused, before or after it is unfolded.
+        max_bytes: a longer body is refused, before or after it is unfolded.
 
     Raises:
         ProblemError: at once: 400 for no body at all, 413 for a declared length over the limit, 415 for an unknown
@@ -52,10 +52,10 @@ def read_body(request: HttpRequest, *, most_bytes: int) -> Pieces:
     length = find_length(request)
     if length == 0:
         raise ProblemError(400, EMPTY)
-    if length is not None and length > most_bytes:
-        raise ProblemError(413, _say_limit(most_bytes))
-    raw = _limit(_read_raw(request, length), most_bytes)
-    return raw if encoding == "identity" else _unfold(encoding, raw, most_bytes)
+    if length is not None and length > max_bytes:
+        raise ProblemError(413, _say_limit(max_bytes))
+    raw = _limit(_read_raw(request, length), max_bytes)
+    return raw if encoding == "identity" else _unfold(encoding, raw, max_bytes)
 
 
 def read_json(request: HttpRequest, *, wanted: str) -> Any:
@@ -71,7 +71,7 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
     if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, wanted)
     try:
-        return dialects.parse_json(b"".join(read_body(request, most_bytes=settings.LIMITS["decode_bytes"])))
+        return dialects.parse_json(b"".join(read_body(request, max_bytes=settings.LIMITS["decode_bytes"])))
     except dialects.EnvelopeError as error:
         raise ProblemError(400, f"the body is {error}: {wanted}") from error
 
@@ -84,10 +84,10 @@ def find_length(request: HttpRequest) -> int | None:
     return None if request.META.get("wsgi.input_terminated") else 0
 
 
-def _unfold(encoding: str, raw: Pieces, most_bytes: int) -> Pieces:
+def _unfold(encoding: str, raw: Pieces, max_bytes: int) -> Pieces:
     with closing(raw):
         try:
-            yield from unfold(encoding, raw, most_bytes=most_bytes)
+            yield from unfold(encoding, raw, max_bytes=max_bytes)
         except ContainerError as error:
             status = 413 if isinstance(error, BeyondLimitsError) else 400
             raise BrokenBodyError(f"the body cannot be unfolded: {error}", status=status) from error
@@ -163,18 +163,18 @@ def _drain(read: Callable[[int], bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _limit(pieces: Pieces, most_bytes: int) -> Pieces:
+def _limit(pieces: Pieces, max_bytes: int) -> Pieces:
     total = 0
     with closing(pieces):
         for piece in pieces:
             total += len(piece)
-            if total > most_bytes:
-                raise BrokenBodyError(_say_limit(most_bytes), status=413)
+            if total > max_bytes:
+                raise BrokenBodyError(_say_limit(max_bytes), status=413)
             yield piece
 
 
-def _say_limit(most_bytes: int) -> str:
-    return f"a body has at most {most_bytes} bytes here: send it in pieces"
+def _say_limit(max_bytes: int) -> str:
+    return f"a body has at most {max_bytes} bytes here: send it in pieces"
 
 
 def look_at_beginning(body: Pieces, form: str | None) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ ThreadPageSerializer: Final = page_of(
 def show_comments(comments: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
     """Comments as a list shows them, in two statements: each was loaded with its author and its number of replies."""
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=MAX_LISTED_BYTES)
+    load_records(messages=list(messages.values()), max_bytes=MAX_LISTED_BYTES)
     masked: dict[tuple[uuid.UUID, int], str] = {}
     rows = []
     for comment in comments:

@@ -52,15 +52,15 @@ _WRITTEN: Final = Document(
     (
         Whole(name="start", is_required=True, about="the first character of the text of the record, counted from 0"),
         Whole(name="end", is_required=True, about="the one after the last"),
-        Text(name="words", is_required=True, most_characters=MAX_WORDS_LENGTH),
+        Text(name="words", is_required=True, max_characters=MAX_WORDS_LENGTH),
     ),
 )
 _ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (
         Choice(name="act", choices=_ACTS, is_required=True, about="withdrawn takes the comment back, or a reply to it"),
-        Text(name="words", most_characters=MAX_WORDS_LENGTH, about="of a reply"),
-        Text(name="reply", most_characters=36, about="the id of the reply that is taken back"),
+        Text(name="words", max_characters=MAX_WORDS_LENGTH, about="of a reply"),
+        Text(name="reply", max_characters=36, about="the id of the reply that is taken back"),
     ),
 )
 

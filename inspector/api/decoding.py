@@ -112,7 +112,7 @@ class DecodeView(Endpoint):
         it in its conversation. An envelope with `prior` or `keys` is decoded by itself, with these. Nothing is stored.
         """
         form = choose_form(request)
-        pieces = read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"])
+        pieces = read_body(request._request, max_bytes=settings.LIMITS["decode_bytes"])
         reader = LogReader(LogOptions(form=form, max_record_bytes=settings.LIMITS["record_bytes"]))
         is_tree = self.given["format"] == "tree"
         with closing(pieces):
@@ -190,7 +190,7 @@ class EncodeView(Endpoint):
         if choose_form(request) is not None:
             raise ProblemError(415, "a record is sent as application/json")
         try:
-            body = b"".join(read_body(request._request, most_bytes=settings.LIMITS["decode_bytes"]))
+            body = b"".join(read_body(request._request, max_bytes=settings.LIMITS["decode_bytes"]))
             given = dialects.parse_json(body)
         except EnvelopeError as error:
             raise ProblemError(400, f"the body is {error}") from error

@@ -174,7 +174,7 @@ class WithdrawalView(Endpoint):
     parameters: ClassVar = {
         "DELETE": (
             Parameter(
-                name="reason", about="reason of the withdrawal", is_required=True, most_characters=MAX_REASON_LENGTH
+                name="reason", about="reason of the withdrawal", is_required=True, max_characters=MAX_REASON_LENGTH
             ),
         )
     }

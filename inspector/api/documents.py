@@ -43,12 +43,12 @@ class Texts(Parameter):
 
     @property
     def allowed(self) -> str:
-        each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.most_characters} characters each"
+        each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.max_characters} characters each"
         return f"a list of at most {self.most} texts, {each}"
 
     @property
     def shape(self) -> dict[str, Any]:
-        each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.most_characters}
+        each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.max_characters}
         return {"type": "array", "items": {"type": "string", **each}, "maxItems": self.most}
 
     def read(self, value: Any) -> list[str]:
@@ -57,7 +57,7 @@ class Texts(Parameter):
             raise ValueError
         for each in value:
             is_known = not self.choices or each in self.choices
-            if not isinstance(each, str) or len(each) > self.most_characters or not is_known:
+            if not isinstance(each, str) or len(each) > self.max_characters or not is_known:
                 raise ValueError
         return list(value)
 

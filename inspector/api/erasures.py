@@ -29,15 +29,15 @@ _REQUEST: Final = Document(
     (
         Choice(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
         Choice(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
-        Text(name="id", most_characters=36, about="of the record or the delivery"),
-        Text(name="name", most_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
+        Text(name="id", max_characters=36, about="of the record or the delivery"),
+        Text(name="name", max_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
         Choice(
             name="direction",
             default="",
             choices=("sent", "both"),
             about="of a person: only what it sent, or also received",
         ),
-        Text(name="reason", most_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
+        Text(name="reason", max_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
 )
 

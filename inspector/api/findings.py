@@ -52,7 +52,7 @@ _ACT: Final = Document(
         Choice(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
         Moment(name="snoozed_until", about="leave the open finding out of lists until then"),
         Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
-        Text(name="reason", most_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
+        Text(name="reason", max_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
     ),
 )
 

@@ -71,7 +71,7 @@ class MessagesView(Endpoint):
     reads = "messages"
     scopes: ClassVar = {"POST": "ingest", "GET": "read"}
     parameters: ClassVar = {
-        "POST": (Parameter(name="channel", about="the channel, where no header can be set", most_characters=64),),
+        "POST": (Parameter(name="channel", about="the channel, where no header can be set", max_characters=64),),
         "GET": SEARCH,
     }
     refusals: ClassVar = {"POST": (408, 409, 413, 415, 422)}
@@ -102,7 +102,7 @@ class MessagesView(Endpoint):
         token = read_idempotency_key(request)
         if is_asked_first(request._request):
             return Response(status=204)
-        body = read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])
+        body = read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
             delivery = take_body(request, key, channel, form, token, look_at_beginning(body, form))
         note_about(delivery=delivery.pk)

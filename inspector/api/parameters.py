@@ -25,26 +25,26 @@ _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{8}(\.[0-9]{1,6})?(
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A text of up to `most_characters`; the other kinds narrow it."""
+    """A text of up to `max_characters`; the other kinds narrow it."""
 
     name: str
     about: str = ""
     default: Any = None
     is_required: bool = False
     is_deprecated: bool = False
-    most_characters: int = 2000
+    max_characters: int = 2000
 
     @property
     def allowed(self) -> str:
         """What may stand there, in words."""
         least = "1 to " if self.is_required else "at most "
-        return f"a text of {least}{self.most_characters} characters"
+        return f"a text of {least}{self.max_characters} characters"
 
     @property
     def shape(self) -> dict[str, Any]:
         """What may stand there, as a JSON schema."""
         least = {"minLength": 1} if self.is_required else {}
-        return {"type": "string", **least, "maxLength": self.most_characters}
+        return {"type": "string", **least, "maxLength": self.max_characters}
 
     def read(self, text: Any) -> Any:
         """The value of a text; in a body it may be of another type.
@@ -52,7 +52,7 @@ class Parameter:
         Raises:
             ValueError: where it cannot stand there.
         """
-        if not isinstance(text, str) or not self.is_required <= len(text) <= self.most_characters:
+        if not isinstance(text, str) or not self.is_required <= len(text) <= self.max_characters:
             raise ValueError
         return text
 
@@ -130,7 +130,7 @@ class Names(Parameter):
     @property
     def shape(self) -> dict[str, Any]:
         one = f"({'|'.join(self.choices)})"
-        return {"type": "string", "pattern": f"^{one}(,{one})*$", "maxLength": self.most_characters}
+        return {"type": "string", "pattern": f"^{one}(,{one})*$", "maxLength": self.max_characters}
 
     def read(self, text: str) -> frozenset[str]:
         """The names."""

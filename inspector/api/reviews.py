@@ -53,11 +53,11 @@ _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
     (
         Choice(name="verdict", choices=Review.Verdict.values, is_required=True),
-        Text(name="comment", most_characters=MAX_COMMENT_LENGTH, about="why"),
+        Text(name="comment", max_characters=MAX_COMMENT_LENGTH, about="why"),
         Text(
             name="seen",
             is_required=True,
-            most_characters=64,
+            max_characters=64,
             about="`settled_digest` of the item as it was read: nobody signs what they have not seen",
         ),
         Texts(

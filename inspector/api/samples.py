@@ -38,14 +38,14 @@ _DRAWN: Final = "what a sample drew"
 _WANTED: Final = Document(
     '{"name": "November", "stratum": "dialect", "wanted": 25}',
     (
-        Text(name="name", is_required=True, most_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
+        Text(name="name", is_required=True, max_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
         Choice(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
         Whole(name="wanted", is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"),
-        Text(name="seed", most_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
+        Text(name="seed", max_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
         Moment(name="since", about="only conversations that were active from here on"),
         Moment(name="until", about="only conversations that were active before this"),
         Whole(name="reviewers", default=1, least=1, most=2, about="how many review each conversation"),
-        Texts(name="criteria", default=(), most=MAX_CRITERIA, most_characters=MAX_CRITERION_LENGTH, about="the rubric"),
+        Texts(name="criteria", default=(), most=MAX_CRITERIA, max_characters=MAX_CRITERION_LENGTH, about="the rubric"),
     ),
 )
 

@@ -89,7 +89,7 @@ class SpansView(Endpoint):
         channel, token = choose_channel(request, key, None), read_idempotency_key(request)
         if is_asked_first(request._request):
             return Response(status=204)
-        with closing(read_body(request._request, most_bytes=settings.LIMITS["delivery_bytes"])) as body:
+        with closing(read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])) as body:
             if kind == JSON:
                 delivery = take_body(request, key, channel, None, token, look_at_beginning(body, None))
             else:

@@ -45,7 +45,7 @@ WINDOW: Final = (
         name="toggled",
         about=f"places of rows that are open or closed the other way round, commas between, {MAX_TOGGLED} at most",
         default="",
-        most_characters=3000,
+        max_characters=3000,
     ),
 )
 

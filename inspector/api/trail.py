@@ -65,10 +65,10 @@ class TrailView(Endpoint):
     scopes: ClassVar = {"GET": "trail"}
     parameters: ClassVar = {
         "GET": (
-            Parameter(name="q", about="filter by words", default="", most_characters=MAX_WORDS_LENGTH),
+            Parameter(name="q", about="filter by words", default="", max_characters=MAX_WORDS_LENGTH),
             CURSOR,
             LIMIT,
-            Parameter(name="actor", about=f"filter by actor: {_ACTOR}", default="", most_characters=100),
+            Parameter(name="actor", about=f"filter by actor: {_ACTOR}", default="", max_characters=100),
             Choice(name="deed", about="filter by kind", choices=sorted(DEEDS), default=""),
             Id(name="about", about="filter by the id of an object"),
             Moment(name="since", about="filter: from this time on"),

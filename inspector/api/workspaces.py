@@ -24,14 +24,14 @@ _ACT: Final = Document(
     '{"act": "rename", "name": "Night shift"} or {"act": "archive"}',
     (
         Choice(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
-        Text(name="name", most_characters=120, about="to rename it to"),
+        Text(name="name", max_characters=120, about="to rename it to"),
     ),
 )
 _MADE: Final = Document(
     '{"slug": "night", "name": "Night shift"}',
     (
-        Text(name="slug", is_required=True, most_characters=64, about="its part of every address"),
-        Text(name="name", is_required=True, most_characters=120, about="as people read it"),
+        Text(name="slug", is_required=True, max_characters=64, about="its part of every address"),
+        Text(name="name", is_required=True, max_characters=120, about="as people read it"),
     ),
 )
 

@@ -196,8 +196,8 @@ def _write(job: Job, export: Export) -> None:
 def _cut_window(entries: Sequence[Entry], *, is_report: bool) -> list[Entry]:
     sizes = measure_records([record_id for record_id, _ in entries])
     measured = [(entry, sizes.get(entry[0], 0)) for entry in entries]
-    most_items, most_bytes = (REPORT_STEP_RECORDS, REPORT_STEP_BYTES) if is_report else (len(measured), STEP_BYTES)
-    windows = cut_windows(measured, size_of=itemgetter(1), most_items=most_items, most_bytes=most_bytes)
+    max_items, max_bytes = (REPORT_STEP_RECORDS, REPORT_STEP_BYTES) if is_report else (len(measured), STEP_BYTES)
+    windows = cut_windows(measured, size_of=itemgetter(1), max_items=max_items, max_bytes=max_bytes)
     return [entry for entry, _ in next(windows)]
 
 

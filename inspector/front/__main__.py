@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pace=Pace(silence_s=options.silence, grace_s=options.grace, bytes_per_s=options.rate),
         head_s=options.head,
         most=options.connections,
-        most_each=options.connections_each or options.connections,
+        max_each=options.connections_each or options.connections,
     )
     asyncio.run(serve(front, open_socket(options.bind)))
 

@@ -59,7 +59,7 @@ class Front:
         pace: how slow a body may be.
         head_s: how long a head may take.
         most: connections at a time.
-        most_each: connections of one address at a time.
+        max_each: connections of one address at a time.
     """
 
     pages: Path
@@ -68,7 +68,7 @@ class Front:
     pace: Pace = field(default_factory=Pace)
     head_s: float = 10.0
     most: int = 2000
-    most_each: int = 600
+    max_each: int = 600
     _open: Counter[str] = field(default_factory=Counter)
     _handed_on: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -99,7 +99,7 @@ class Front:
             await asyncio.wait(self._handed_on, timeout=ENDING_SECONDS)
 
     def _check_crowd(self, address: str) -> None:
-        if self._open.total() > self.most or self._open[address] > self.most_each:
+        if self._open.total() > self.most or self._open[address] > self.max_each:
             raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
 
     async def _read_head(self, reader: asyncio.StreamReader) -> Head:

@@ -75,7 +75,7 @@ def write_array(texts: Sequence[str]) -> str:
 
 
 def cut_windows(
-    items: Iterable[T], *, size_of: Callable[[T], int], most_items: int, most_bytes: int
+    items: Iterable[T], *, size_of: Callable[[T], int], max_items: int, max_bytes: int
 ) -> Iterator[list[T]]:
     """The items in order, in windows of at most so many items and bytes; one larger than that is alone in its window.
 
@@ -85,7 +85,7 @@ def cut_windows(
     held = 0
     for item in items:
         size = size_of(item)
-        if window and (len(window) == most_items or held + size > most_bytes):
+        if window and (len(window) == max_items or held + size > max_bytes):
             yield window
             window, held = [], 0
         window.append(item)

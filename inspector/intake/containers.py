@@ -92,18 +92,18 @@ def peek(pieces: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return head[:HEAD_BYTES], itertools.chain([head] if head else [], rest)
 
 
-def unfold(kind: str, pieces: Iterable[bytes], *, most_bytes: int) -> Iterator[bytes]:
+def unfold(kind: str, pieces: Iterable[bytes], *, max_bytes: int) -> Iterator[bytes]:
     """What a gzip or zstd stream holds, in pieces of bounded size.
 
     Args:
         kind: `gzip` or `zstd`.
         pieces: the stream; several members or frames one after the other are one.
-        most_bytes: how much it may unfold to at all.
+        max_bytes: how much it may unfold to at all.
 
     Raises:
         ContainerError: at the place where it cannot go on; what was yielded before stands.
     """
-    plain = _bound(kind, _UNFOLD[kind](iter(pieces)), most_bytes)
+    plain = _bound(kind, _UNFOLD[kind](iter(pieces)), max_bytes)
     head, plain = peek(plain)
     inner = name_container(head)
     if inner:
@@ -119,20 +119,20 @@ def skip_bytes(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
         count = max(0, count - len(piece))
 
 
-def is_beyond(unfolded_bytes: int, packed_bytes: int, *, most_bytes: int) -> bool:
+def is_beyond(unfolded_bytes: int, packed_bytes: int, *, max_bytes: int) -> bool:
     """Whether so much out of so little is a bomb: past 16 MiB, more than 200 bytes of one; or too much at all."""
-    if unfolded_bytes > most_bytes:
+    if unfolded_bytes > max_bytes:
         return True
     return unfolded_bytes > FREE_BYTES and unfolded_bytes > packed_bytes * MAX_RATIO
 
 
-def _bound(kind: str, pieces: Iterator[tuple[bytes, int]], most_bytes: int) -> Iterator[bytes]:
+def _bound(kind: str, pieces: Iterator[tuple[bytes, int]], max_bytes: int) -> Iterator[bytes]:
     total = 0
     for piece, taken in pieces:
         total += len(piece)
-        if is_beyond(total, taken, most_bytes=most_bytes):
+        if is_beyond(total, taken, max_bytes=max_bytes):
             raise BeyondLimitsError(
-                f"the {kind} unfolds beyond the limits: at most {most_bytes:,} bytes, "
+                f"the {kind} unfolds beyond the limits: at most {max_bytes:,} bytes, "
                 f"and past {FREE_BYTES:,} at most {MAX_RATIO} of one"
             )
         if piece:
@@ -222,14 +222,14 @@ class Archive:
 
     Args:
         file: the archive, seekable; it is not closed here.
-        most_bytes: how much all its files may unfold to.
+        max_bytes: how much all its files may unfold to.
 
     Raises:
         RefusedArchiveError: for an archive that is not taken; its sentence says why.
         ContainerError: where it is cut or damaged so that no directory is there to be read.
     """
 
-    def __init__(self, file: BinaryIO, *, most_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, *, max_bytes: int) -> None:
         self._file = file
         _refuse_large_directory(file)
         try:
@@ -246,7 +246,7 @@ class Archive:
         if not self.members:
             raise RefusedArchiveError("the zip holds no file")
         self._starts = self._find_starts(file, entries)
-        _refuse_bombs(self.members, most_bytes)
+        _refuse_bombs(self.members, max_bytes)
 
     def _find_starts(self, file: BinaryIO, entries: list[zipfile.ZipInfo]) -> dict[int, int]:
         """Where the bytes of each entry begin, by the offset of its header.
@@ -357,13 +357,13 @@ def _refuse_entry(entry: zipfile.ZipInfo) -> None:
             raise RefusedArchiveError(f"the zip's entry {name!r} {words}; nothing of the archive was taken")
 
 
-def _refuse_bombs(members: list[zipfile.ZipInfo], most_bytes: int) -> None:
+def _refuse_bombs(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
     total = sum(member.file_size for member in members)
-    is_bomb = total > most_bytes or any(
-        is_beyond(member.file_size, member.compress_size, most_bytes=most_bytes) for member in members
+    is_bomb = total > max_bytes or any(
+        is_beyond(member.file_size, member.compress_size, max_bytes=max_bytes) for member in members
     )
     if is_bomb:
         raise RefusedArchiveError(
-            f"the zip unfolds to {total:,} bytes, beyond the limits: at most {most_bytes:,}, "
+            f"the zip unfolds to {total:,} bytes, beyond the limits: at most {max_bytes:,}, "
             f"and no file to more than {MAX_RATIO} times its packed size"
         )

@@ -138,7 +138,7 @@ def open_source(source: Source) -> Iterator[list[Part]]:
 
 def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
     try:
-        archive = Archive(file, most_bytes=settings.LIMITS["delivery_bytes"])
+        archive = Archive(file, max_bytes=settings.LIMITS["delivery_bytes"])
     except ContainerError as error:
         return [Part(source.name, size, lambda: _read_file(file), broken=str(error))]
     whole = Arrival(_read_file(file))
@@ -176,7 +176,7 @@ def _open_stream(part: Part, arrival: Arrival) -> Iterator[bytes]:
     if part.broken:
         raise ContainerError(part.broken)
     if part.container:
-        yield from unfold(part.container, arrival, most_bytes=settings.LIMITS["delivery_bytes"])
+        yield from unfold(part.container, arrival, max_bytes=settings.LIMITS["delivery_bytes"])
     else:
         yield from arrival
 

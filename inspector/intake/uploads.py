@@ -95,7 +95,7 @@ def _take_archive(delivery: Delivery, pieces: Iterable[bytes]) -> list[Delivery]
         for piece in arrival:
             file.write(piece)
         try:
-            archive = Archive(file, most_bytes=settings.LIMITS["delivery_bytes"])
+            archive = Archive(file, max_bytes=settings.LIMITS["delivery_bytes"])
         except RefusedArchiveError:
             delivery.delete()
             raise
@@ -240,7 +240,7 @@ class UploadStream:
         self.measure: Callable[[], int] | None = None
         if kind:
             arrival = Arrival(_read_chunks(delivery))
-            self.pieces = skip_bytes(unfold(kind, arrival, most_bytes=settings.LIMITS["delivery_bytes"]), start)
+            self.pieces = skip_bytes(unfold(kind, arrival, max_bytes=settings.LIMITS["delivery_bytes"]), start)
             self.measure = lambda: arrival.size_bytes
         elif not delivery.options.get("is_closed"):
             self.pieces = _read_chunks(delivery, start)

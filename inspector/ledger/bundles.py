@@ -357,7 +357,7 @@ def _read_sources(bundle: Bundle, indexes: Sequence[int]) -> Iterator[bytes]:
         sizes = dict(Record.objects.filter(pk__in=records).values_list("pk", clear_length("source")))
         unreadable = find_unreadable(records)
         present = [each for each in records if each in sizes and each not in unreadable]
-        for window in cut_windows(present, size_of=sizes.__getitem__, most_items=_BATCH, most_bytes=_WINDOW_BYTES):
+        for window in cut_windows(present, size_of=sizes.__getitem__, max_items=_BATCH, max_bytes=_WINDOW_BYTES):
             held = Record.objects.only("source", "sealed_with").in_bulk(window)
             yield b"".join(bytes(held[each].source) for each in window)
 

@@ -131,7 +131,7 @@ def _find_untried(attempt: Attempt) -> list[tuple[uuid.UUID, uuid.UUID, int, str
         .order_by("record_id", "part")
         .values_list("id", "record_id", "part", _READ_IN, Length("record__source"))
     )
-    windows = cut_windows(rows[:_BATCH], size_of=itemgetter(4), most_items=_BATCH, most_bytes=_BATCH_BYTES)
+    windows = cut_windows(rows[:_BATCH], size_of=itemgetter(4), max_items=_BATCH, max_bytes=_BATCH_BYTES)
     return next(windows, [])
 
 

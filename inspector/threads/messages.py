@@ -151,18 +151,16 @@ def unfold(*, message: Message, keys: Keys | None = None) -> Reading:
     return unfold_reading(reread(message=message), keys)
 
 
-def load_records(
-    *, messages: Sequence[Message], most_bytes: int, most_in_all: int | None = None
-) -> dict[uuid.UUID, int]:
-    """Give these messages their records in one query, those over `most_bytes` left out, those that do not open, and the
-    largest where all are over `most_in_all`. Returns the size in bytes of each that was left out, by its id;
+def load_records(*, messages: Sequence[Message], max_bytes: int, max_in_all: int | None = None) -> dict[uuid.UUID, int]:
+    """Give these messages their records in one query, those over `max_bytes` left out, those that do not open, and the
+    largest where all are over `max_in_all`. Returns the size in bytes of each that was left out, by its id;
     `has_record` tells which message has one."""
     rows = Record.objects.filter(pk__in={message.record_id for message in messages}).defer("source", "wire")
     rows = rows.annotate(size_bytes=clear_length("source"))
     records: dict[uuid.UUID, Any] = {}
     left_out: dict[uuid.UUID, int] = {}
-    for record in rows.annotate(**_bearable("", Q(size_bytes__lte=most_bytes))):
-        if vars(record)["size_bytes"] > most_bytes:
+    for record in rows.annotate(**_bearable("", Q(size_bytes__lte=max_bytes))):
+        if vars(record)["size_bytes"] > max_bytes:
             left_out[record.pk] = vars(record)["size_bytes"]
         else:
             record.source, record.wire = vars(record)["bearable_source"], vars(record)["bearable_wire"]
@@ -174,7 +172,7 @@ def load_records(
     in_all = 0
     for pk, size in sorted(((pk, vars(record)["size_bytes"]) for pk, record in records.items()), key=itemgetter(1)):
         in_all += size
-        if most_in_all is not None and in_all > most_in_all:
+        if max_in_all is not None and in_all > max_in_all:
             left_out[pk] = size
             del records[pk]
     for message in messages:

@@ -33,10 +33,10 @@ WORST = {each.slug: find_worst(each.slug) for each in dialects.all_dialects() if
 TEXTS = [(slug, name) for slug, texts in WORST.items() for name in texts]
 
 
-def write_largest(make: Callable[[int], str], most_bytes: int) -> str:
+def write_largest(make: Callable[[int], str], max_bytes: int) -> str:
     """A text of this kind, as long as may be sent: texts grow with their size, some by many bytes for each."""
     bytes_each = len(make(10_000).encode("utf-8", "replace")) / 10_000
-    return make(int(most_bytes / bytes_each)).encode("utf-8", "replace")[:most_bytes].decode("utf-8", "ignore")
+    return make(int(max_bytes / bytes_each)).encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 @pytest.mark.long(seconds=120)

@@ -323,7 +323,7 @@ def check_while(site: Site, crowd: list[Callable[[threading.Event], None]], seco
     """Ask for health and a page while the crowd is at work: each answer comes within a second, or where the machine is
     so busy with other things that it takes long without the crowd, within ten times that."""
     calm = statistics.median(site.get(path)[1] for path in ("/healthz", "/sign-in/") * 4)
-    most_seconds = max(1.0, 10 * calm)
+    max_seconds = max(1.0, 10 * calm)
     stop = threading.Event()
     threads = [threading.Thread(target=one, args=(stop,)) for one in crowd]
     for thread in threads:
@@ -335,7 +335,7 @@ def check_while(site: Site, crowd: list[Callable[[threading.Event], None]], seco
         stop.set()
         for thread in threads:
             thread.join(60)
-    late = [one for one in asked if one[1] != 200 or one[2] > most_seconds]
+    late = [one for one in asked if one[1] != 200 or one[2] > max_seconds]
     assert len(asked) >= 8
     assert not late, (calm, late)
 

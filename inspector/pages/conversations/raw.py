@@ -55,7 +55,7 @@ def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid
 
 
 def _make_rows(messages: Sequence[Message], cast: Cast) -> list[dict[str, Any]]:
-    left_out = load_records(messages=messages, most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES)
+    left_out = load_records(messages=messages, max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES)
     seen = find_first_sightings(record_ids={message.record_id for message in messages})
     made = [
         _make_row(list(parts), left_out.get(record_id), seen.get(record_id), cast)

@@ -246,7 +246,7 @@ class _Builder:
         parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
         self._left_out = load_records(
-            messages=list(self._here.values()), most_bytes=MAX_SHOWN_RECORD_BYTES, most_in_all=MAX_RECORD_BYTES
+            messages=list(self._here.values()), max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES
         )
         self._is_tree = is_tree
         ordered = sorted(self._here.values(), key=lambda message: message.number)
@@ -278,8 +278,8 @@ class _Builder:
             if _fold(note.text) not in told and note.code not in self._told_once
         ]
         self._told_once |= {note.code for note in notes} & TOLD_ONCE
-        most_notes = max(1, MAX_REMARKS - len(findings))
-        first = notes[:most_notes]
+        max_notes = max(1, MAX_REMARKS - len(findings))
+        first = notes[:max_notes]
         reply = self.make_reply(message, row.body)
         english = row.body["message"].get("english")
         if reply and not reply["why"]:
@@ -318,7 +318,7 @@ class _Builder:
             # Its notes without what a finding tells already: of warning or more, and the others, which are folded.
             "notes": [note for note in first if note.severity in GRAVE],
             "aside": _fold_notes([note for note in first if note.severity not in GRAVE]),
-            "more_notes": max(0, len(notes) - most_notes),
+            "more_notes": max(0, len(notes) - max_notes),
             # What contradicts or repeats earlier messages, and the messages that all of this speaks of.
             "places": places,
             "others": self._list_others(

@@ -76,7 +76,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
 
 
 def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:
-    load_records(messages=[message], most_bytes=MAX_SHOWN_RECORD_BYTES)
+    load_records(messages=[message], max_bytes=MAX_SHOWN_RECORD_BYTES)
     body = read_body(message)
     wire, stretches = cut_wire(message)
     english = read_segments(body["message"].get("english")) or [(message.english, (), "exact")]

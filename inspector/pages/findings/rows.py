@@ -72,8 +72,8 @@ def describe_findings(findings: Sequence[Finding], sentence_bytes: int = SENTENC
     ]
 
 
-def _shorten(text: str, most_bytes: int = SENTENCE_BYTES) -> str:
-    return shorten_name(shorten(begin_sentence(text), MAX_SENTENCE_LENGTH), most_bytes)
+def _shorten(text: str, max_bytes: int = SENTENCE_BYTES) -> str:
+    return shorten_name(shorten(begin_sentence(text), MAX_SENTENCE_LENGTH), max_bytes)
 
 
 def begin_sentence(text: str) -> str:

@@ -73,7 +73,7 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
     messages = find_commented(comments)
-    load_records(messages=list(messages.values()), most_bytes=MAX_SHOWN_RECORD_BYTES)
+    load_records(messages=list(messages.values()), max_bytes=MAX_SHOWN_RECORD_BYTES)
     openings = find_openings_of(message.conversation for message in messages.values())
     return [_make_row(comment, messages.get(comment.pk), openings, membership) for comment in comments]
 

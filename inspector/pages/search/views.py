@@ -182,7 +182,7 @@ class _Links:
 def _make_hits(
     messages: Sequence[Message], terms: Sequence[Term], workspace: Workspace, query: str
 ) -> list[dict[str, Any]]:
-    load_records(messages=messages, most_bytes=MAX_WIRE_BYTES)
+    load_records(messages=messages, max_bytes=MAX_WIRE_BYTES)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)

@@ -83,7 +83,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
         "table": _make_table(arrows, cast, findings, load_cautions([step.id for step in window.rows])),
         "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
-        "most_exported": MAX_EXPORTED,
+        "max_exported": MAX_EXPORTED,
         "start": max(0, window.first - 1),
         "pager": pager,
         "shown": len(window.rows),

@@ -19,9 +19,9 @@ PAGE_BYTES: Final = 100_000
 MIN_BYTES: Final = 200
 
 
-def weigh(text: str, most_characters: int) -> int:
+def weigh(text: str, max_characters: int) -> int:
     """What the first characters of a text weigh as markup."""
-    shown = text[:most_characters]
+    shown = text[:max_characters]
     escaped = sum(shown.count(character) for character in "&<>\"'")
     return len(shown.encode("utf-8", "replace")) + 5 * escaped + BADGE_BYTES * sum(1 for _ in HIDDEN.finditer(shown))
 
@@ -36,25 +36,25 @@ def share_out(weights: Iterable[int], budget: int = PAGE_BYTES) -> int:
     return budget
 
 
-def fit(text: str, most_bytes: int, most_characters: int) -> int:
+def fit(text: str, max_bytes: int, max_characters: int) -> int:
     """How many characters of a text weigh at most so much: those before the hidden one that is over, or their share."""
-    end = min(len(text), most_characters)
-    if (weight := weigh(text, end)) <= most_bytes:
+    end = min(len(text), max_characters)
+    if (weight := weigh(text, end)) <= max_bytes:
         return end
     plain = weight - BADGE_BYTES * sum(1 for _ in HIDDEN.finditer(text, 0, end))
-    end = min(end, max(1, end * most_bytes // max(plain, 1)))
+    end = min(end, max(1, end * max_bytes // max(plain, 1)))
     spent_on_badges = 0
     for found in HIDDEN.finditer(text, 0, end):
-        if found.start() + spent_on_badges + BADGE_BYTES > most_bytes:
+        if found.start() + spent_on_badges + BADGE_BYTES > max_bytes:
             return found.start()
         spent_on_badges += BADGE_BYTES
-    return max(0, min(end, most_bytes - spent_on_badges))
+    return max(0, min(end, max_bytes - spent_on_badges))
 
 
-def shorten_name(name: str, most_bytes: int = 100) -> str:
+def shorten_name(name: str, max_bytes: int = 100) -> str:
     """A name or an id for a line: cut with an ellipsis where it is longer than anybody reads."""
     bare, mark = split_mark(name)
-    end = fit(bare, most_bytes, most_bytes)
+    end = fit(bare, max_bytes, max_bytes)
     return name if end >= len(bare) else f"{bare[: max(end, 1)]}…{mark}"
 
 

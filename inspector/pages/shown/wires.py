@@ -50,8 +50,8 @@ def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
     return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=attrgetter("start"))
 
 
-def fit_wire(wire: str, stretches: Sequence[Stretch], most_bytes: int) -> int:
+def fit_wire(wire: str, stretches: Sequence[Stretch], max_bytes: int) -> int:
     """How many characters of the wire weigh at most so much."""
     weight = weigh_wire(wire, stretches)
     shown = min(len(wire), WIRE_CHARACTERS)
-    return shown if weight <= most_bytes else min(fit(wire, most_bytes, shown), shown * most_bytes // weight)
+    return shown if weight <= max_bytes else min(fit(wire, max_bytes, shown), shown * max_bytes // weight)

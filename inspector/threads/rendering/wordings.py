@@ -317,4 +317,4 @@ class Retelling:
 
 def _take_window(nodes: Iterable[StoredNode]) -> list[StoredNode]:
     size_of = attrgetter("size_bytes")
-    return next(cut_windows(nodes, size_of=size_of, most_items=_AHEAD, most_bytes=_AHEAD_BYTES))
+    return next(cut_windows(nodes, size_of=size_of, max_items=_AHEAD, max_bytes=_AHEAD_BYTES))

@@ -63,7 +63,7 @@ def test_a_body_that_is_not_read_to_its_end_gives_the_line_back_when_closed(enco
     line = Line()
     data = b"a line of text\n" * 50_000
     packed = gzip.compress(data) if encoding == "gzip" else data
-    body = read_body(make_request(io.BytesIO(packed), line, HTTP_CONTENT_ENCODING=encoding), most_bytes=10**9)
+    body = read_body(make_request(io.BytesIO(packed), line, HTTP_CONTENT_ENCODING=encoding), max_bytes=10**9)
     assert next(body)
     assert line.timeout == 30
     body.close()
@@ -72,7 +72,7 @@ def test_a_body_that_is_not_read_to_its_end_gives_the_line_back_when_closed(enco
 
 def test_a_body_over_the_limit_gives_the_line_back_before_it_is_refused() -> None:
     line = Line()
-    body = read_body(make_request(io.BytesIO(b"x" * 500_000), line), most_bytes=200_000)
+    body = read_body(make_request(io.BytesIO(b"x" * 500_000), line), max_bytes=200_000)
     timeouts = []
     with pytest.raises(BrokenBodyError) as caught:
         timeouts.extend(line.timeout for _ in body)
@@ -84,7 +84,7 @@ def test_a_body_over_the_limit_gives_the_line_back_before_it_is_refused() -> Non
 
 def test_a_line_that_is_closed_already_is_no_error() -> None:
     line = Line()
-    body = read_body(make_request(GoneInput(b"x" * 10, line), line), most_bytes=10**9)
+    body = read_body(make_request(GoneInput(b"x" * 10, line), line), max_bytes=10**9)
     assert next(body) == b"x" * 10
     with pytest.raises(BrokenBodyError, match="the line is cut"):
         next(body)

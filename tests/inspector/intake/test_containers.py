@@ -44,11 +44,11 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def read_all(kind: str, pieces: Iterator[bytes], *, most_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
+def read_all(kind: str, pieces: Iterator[bytes], *, max_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
     """What came out, and why it ended (empty where it came to its end)."""
     got = bytearray()
     try:
-        for piece in unfold(kind, pieces, most_bytes=most_bytes):
+        for piece in unfold(kind, pieces, max_bytes=max_bytes):
             got += piece
     except ContainerError as error:
         return bytes(got), str(error)
@@ -113,7 +113,7 @@ def test_a_bomb_stops_soon_and_holds_no_memory(kind: str) -> None:
     started = time.thread_time()
     tracemalloc.start()
     try:
-        got, why = read_all(kind, cut(bomb, 128 * 1024), most_bytes=2**31)
+        got, why = read_all(kind, cut(bomb, 128 * 1024), max_bytes=2**31)
         assert "beyond the limits" in why
         assert tracemalloc.get_traced_memory()[1] < 3 * len(got) + 32 * 1024 * 1024
     finally:
@@ -124,7 +124,7 @@ def test_a_bomb_stops_soon_and_holds_no_memory(kind: str) -> None:
 
 def test_little_may_unfold_to_much_and_nothing_to_more_than_a_delivery() -> None:
     assert read_all("gzip", cut(gzip.compress(bytes(1 << 24)), 4096)) == (bytes(1 << 24), "")
-    got, why = read_all("gzip", cut(gzip.compress(LOG), 4096), most_bytes=100_000)
+    got, why = read_all("gzip", cut(gzip.compress(LOG), 4096), max_bytes=100_000)
     assert len(got) <= 100_000
     assert "at most 100,000 bytes" in why
 
@@ -172,8 +172,8 @@ def make_zip(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> b
     return out.getvalue()
 
 
-def open_zip(data: bytes, *, most_bytes: int = MAX_BYTES) -> Archive:
-    return Archive(io.BytesIO(data), most_bytes=most_bytes)
+def open_zip(data: bytes, *, max_bytes: int = MAX_BYTES) -> Archive:
+    return Archive(io.BytesIO(data), max_bytes=max_bytes)
 
 
 def make_link() -> bytes:
@@ -262,7 +262,7 @@ def test_a_hostile_archive_is_refused_with_a_reason(case: str) -> None:
 def test_an_archive_larger_than_a_delivery_is_refused() -> None:
     data = make_zip(("a.log", LOG), ("b.log", LOG))
     with pytest.raises(RefusedArchiveError, match="at most 800,000"):
-        open_zip(data, most_bytes=800_000)
+        open_zip(data, max_bytes=800_000)
     assert len(open_zip(data).members) == 2
 
 
