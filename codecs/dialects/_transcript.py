@@ -340,7 +340,7 @@ def bears(message: Message, handle: str) -> bool:
 
 def _say_unnamed(line: Line, lines: deque[Line]) -> tuple[str, ...]:
     """That an answer names no message, where its sentence does not say so, and that one without an act may be one; of
-    a statement to whoever asked its sender, once for what was asked, that it may be the answer."""
+    a statement to whoever asked its sender, once for what was asked, that nobody can tell whether it is the answer."""
     message = line.message
     if message.performative in (None, "unknown"):
         return ("Whether it answers a message cannot be told.",)
@@ -350,7 +350,7 @@ def _say_unnamed(line: Line, lines: deque[Line]) -> tuple[str, ...]:
             return ("It says that it answers no message.",)
         _mark_perhaps(asked, line)
         names = join_words([each.name for each in asked[:_MAX_OTHERS][::-1]], last="or")
-        return (f"It may answer {names}; nothing says so.",) if asked else ()
+        return (f"Whether it answers {names} cannot be told.",) if asked else ()
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence
     return () if is_said else ("It does not say which message it answers.",)
 

@@ -412,8 +412,8 @@ def test_a_statement_to_who_asked_may_be_the_answer_and_later_lines_agree() -> N
         say("?Uk/da", "kim", "bob"), say("!I-k/da", "eve", "kim"), say("!I-k/da", "bob", "kim"),
         say("!Ik", "bob", "kim"), say(">Ig/da", "kim", "bob"), say("<-", "bob", "kim"), say("<+", "bob", "kim"),
     )  # fmt: skip
-    assert [number for number, line in enumerate(told) if "It may answer" in line] == [3]
-    assert told[3].endswith("I do not know about data. It may answer message 1 (kim's question); nothing says so.")
+    assert [number for number, line in enumerate(told) if "Whether it answers" in line] == [3]
+    assert told[3].endswith("I do not know about data. Whether it answers message 1 (kim's question) cannot be told.")
     assert told[6].endswith(
         "Which message it answers cannot be told: message 1 (kim's question; perhaps answered by message 3) or "
         "message 5 (kim's proposal; no answer to it is known)."
