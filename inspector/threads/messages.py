@@ -57,11 +57,9 @@ def split_mark(text: str) -> tuple[str, str]:
 
 
 def marked_english() -> Case:
-    """The same in a query."""
-    is_noted = Q(severity__gte=Message.Severity.NOTICE) & ~Q(english="")
-    return Case(
-        When(is_noted, then=Concat("english", Value(CAUTION_MARK), output_field=TextField())), default=F("english")
-    )
+    """As `mark_noted`, in a query."""
+    marked = Concat("english", Value(CAUTION_MARK), output_field=TextField())
+    return Case(When(~Q(english=""), severity__gte=Message.Severity.NOTICE, then=marked), default=F("english"))
 
 
 def read_body(message: Message) -> Mapping[str, Any]:
