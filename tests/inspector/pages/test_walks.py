@@ -76,7 +76,7 @@ def test_a_person_misses_nothing_while_others_write(
     while left := {name: address for name, address in addresses.items() if address is not None}:
         for name, address in left.items():
             page = ask(address)
-            (rest if page["is_rest"] else seen)[name] += SHOWN[name](page)
+            (rest if page["walk"].is_rest else seen)[name] += SHOWN[name](page)
             path = walks[name].partition("?")[0]
             following = next((page[key] for key in NEXT if page.get(key)), None)
             addresses[name] = following and (following if following.startswith("/") else f"{path}{following}")
