@@ -295,7 +295,8 @@ def _say_answer(answer: Answer, line: Line, lines: deque[Line]) -> tuple[str, ..
 def _name_open(line: Line) -> str:
     """A message that waits, with what may have answered it: `message 1 (kim's question; perhaps answered by message
     2)`."""
-    numbers = join_words([str(number) for number in line.perhaps], last="or")
+    first, more = line.perhaps[:_MAX_OTHERS], len(line.perhaps) - _MAX_OTHERS
+    numbers = join_words([*map(str, first), *([f"one of {more} more"] if more > 0 else [])], last="or")
     return f"{line.name[:-1]}; {f'perhaps answered by message {numbers}' if numbers else 'no answer to it is known'})"
 
 

@@ -295,8 +295,7 @@ def mark_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
     where no id stands twice and no key is shown, else five."""
     found = {each.pk for each in messages if find_reuse(each.parent_why)}
     found |= {*find_rekeyed(messages), *(each.pk for _, each in _find_doubles(messages))}
-    gravest = Message.Severity.ERROR
-    return {each.pk: mark_noted(each.english, gravest if each.pk in found else each.severity) for each in messages}
+    return {each.pk: mark_noted(each.english, each.severity, is_doubtful=each.pk in found) for each in messages}
 
 
 def load_cautions(message_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:

@@ -45,9 +45,9 @@ MAX_HIDDEN = 10_001
 CAUTION_MARK: Final = " (caution)"
 
 
-def mark_noted(english: str, severity: int) -> str:
-    """The English of a message with that mark behind it, where its gravest note is of a severity that is a caution."""
-    return f"{english}{CAUTION_MARK}" if english and severity >= Message.Severity.NOTICE else english
+def mark_noted(english: str, severity: int, *, is_doubtful: bool = False) -> str:
+    """The English of a message with that mark behind it, where its gravest note is a caution or something else is."""
+    return f"{english}{CAUTION_MARK}" if english and (is_doubtful or severity >= Message.Severity.NOTICE) else english
 
 
 def split_mark(text: str) -> tuple[str, str]:

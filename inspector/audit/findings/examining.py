@@ -99,9 +99,9 @@ def _ask_next_shown(conversations: Sequence[Conversation]) -> None:
     if not following:
         return
     stored = Finding.objects.filter(conversation__in=following, rule=_REKEYED, holds=True)
-    rows = list(stored.values_list("conversation", "text", "related"))
-    full = {pk for pk, count in Counter(row[0] for row in rows).items() if count >= MAX_OF_A_RULE}
-    told = {(pk, text, uuid.UUID(json.loads(related)[0][0])) for pk, text, related in rows if related}
+    rows = list(stored.only("conversation_id", "text", "related"))
+    full = {pk for pk, count in Counter(row.conversation_id for row in rows).items() if count >= MAX_OF_A_RULE}
+    told = {(row.conversation_id, row.text, record) for row in rows for record, _ in row.list_related()}
     changed = find_changed_keys(following)
     expected = {
         (each.conversation, make_storable(say_changed_key(each))[:MAX_TEXT_LENGTH], each.other_record)

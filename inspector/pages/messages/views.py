@@ -18,7 +18,7 @@ from inspector.browsing.transcripts import find_conflicts, find_rekeyed, mark_se
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
-from inspector.threads.messages import CAUTION_MARK, find_message, find_neighbours, list_beside, read_body, unfold
+from inspector.threads.messages import find_message, find_neighbours, list_beside, mark_noted, read_body, unfold
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
@@ -213,10 +213,10 @@ def _tell(message: Message, body: Any, notes: Sequence[Any], cautions: Iterable[
 def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful: bool) -> dict[str, Any]:
     opening = disclosed.openings.get(message.pk)
     english = opening.english if opening else message.english
-    mark = CAUTION_MARK if is_doubtful or message.severity >= Message.Severity.NOTICE else ""
     return {
         "row": message,
-        "title": shorten(f"{english}{mark}", MAX_HEADING_LENGTH) if english else "A message that is not processed yet",
+        "title": shorten(mark_noted(english, message.severity, is_doubtful=is_doubtful), MAX_HEADING_LENGTH)
+        or "A message that is not processed yet",
         "line": make_line(message, cast_conversation(message.conversation)),
         "dialect": name_dialect_of(message, body["record"]),
         "is_sealed": message.is_sealed and opening is None,

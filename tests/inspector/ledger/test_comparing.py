@@ -76,15 +76,20 @@ def test_a_messages_page_says_that_its_bytes_were_changed(cast: Cast, record: Re
     assert "not as entered" in page
 
 
-def test_a_swapped_verdict_is_not_shown_as_given(cast: Cast, record: Record, sign_in: Any) -> None:
-    conversation = Conversation.objects.get()
-    review = give_verdict(
+def judge(cast: Cast, conversation: Conversation) -> Review:
+    seen = bytes(conversation.settled_digest or b"")
+    return give_verdict(
         membership=cast.auditor,
         conversation=conversation,
         verdict=Review.Verdict.VIOLATION,
         comment="it was paid twice",
-        seen=bytes(conversation.settled_digest or b""),
+        seen=seen,
     )
+
+
+def test_a_swapped_verdict_is_not_shown_as_given(cast: Cast, record: Record, sign_in: Any) -> None:
+    conversation = Conversation.objects.get()
+    review = judge(cast, conversation)
     enter_new(at_once=True)
     client, address = sign_in(cast.auditor), reverse("pages:conversation", args=["acme", conversation.pk])
     assert "Not the verdict that was given" not in client.get(address).content.decode()
@@ -97,13 +102,7 @@ def test_exports_and_reports_say_what_was_changed(cast: Cast, record: Record) ->
     deliver(cast, PLAIN.replace(b"m1", b"m2"))
     settle_all()
     conversation = Conversation.objects.get()
-    review = give_verdict(
-        membership=cast.auditor,
-        conversation=conversation,
-        verdict=Review.Verdict.VIOLATION,
-        comment="it was paid twice",
-        seen=bytes(conversation.settled_digest or b""),
-    )
+    review = judge(cast, conversation)
     start, end = PLAIN.index(b"paid"), PLAIN.index(b"100") + 3
     comment = write_comment(membership=cast.auditor, message=_first(record), start=start, end=end, words="how much?")
     enter_new(at_once=True)
