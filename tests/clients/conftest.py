@@ -19,8 +19,8 @@ import pytest
 class Inspector:
     """What arrived and what is stored; `faults` are done to the next requests, one each.
 
-    A fault is a status with a Retry-After or none, `drop` (the connection is closed before anything is stored) or
-    `lose` (it is stored, and the answer never comes).
+    A fault is a status with a Retry-After or none, `drop` (the connection is closed before anything is stored),
+    `lose` (it is stored, and the answer never comes) or `cut` (of the answer, the body ends in its middle).
     """
 
     port: int = 0
@@ -82,7 +82,8 @@ class Inspector:
         if fault == "lose":
             handler.connection.shutdown(socket.SHUT_RDWR)
             return
-        reply(handler, status, json.dumps(receipt).encode(), {})
+        said = json.dumps(receipt).encode()
+        reply(handler, status, said, {}, sent=len(said) // 2 if fault == "cut" else None)
 
     def take(self, key: str, body: bytes) -> tuple[int, dict[str, Any]]:
         digest = hashlib.sha256(body).hexdigest()
@@ -99,13 +100,15 @@ class Inspector:
         return 202, self.answers[key][1]
 
 
-def reply(handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str]) -> None:
+def reply(
+    handler: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str], *, sent: int | None = None
+) -> None:
     handler.send_response(status)
     for name, value in headers.items():
         handler.send_header(name, value)
     handler.send_header("Content-Length", str(len(body)))
     handler.end_headers()
-    handler.wfile.write(body)
+    handler.wfile.write(body[:sent])
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_a_line_is_ascii_json_without_a_line_end_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["drop", "lose", (503, None), (500, None), (429, "0"), (502, None), (408, None), (409, "0")]
+    "fault", ["drop", "lose", "cut", (503, None), (500, None), (429, "0"), (502, None), (408, None), (409, "0")]
 )
 def test_what_passes_is_tried_again_with_the_same_bytes_and_key_and_stored_once(
     inspector: Inspector, fault: Any

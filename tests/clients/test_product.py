@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from django.db import connection
 
 from inspector.intake import breaks
 from inspector.intake.models import Delivery, Record
-from inspector_client import Client, RefusedError
+from inspector_client import Client, Receipt, RefusedError
 from tests.inspector.api.test_server import find_port, port, serve, server_folder
 from tests.inspector.conftest import Cast, cast, token
 
@@ -83,13 +83,13 @@ def test_what_was_sent_again_is_stored_once(line: LossyLine, token: str) -> None
     assert client.send("a heartbeat").stored == 1
 
 
-@pytest.mark.long(seconds=7, waits=True)
+@pytest.mark.long(seconds=12, waits=True)
 def test_a_server_that_is_killed_and_started_again_has_everything_once(
     token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody sweeps here: what a killed server had begun to receive is closed below, while none is there.
     monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
-    number, records, kills = find_port(), 3000, 2
+    number, records, kills = find_port(), 3000, 4
     client = Client(
         f"http://127.0.0.1:{number}",
         token,
@@ -104,7 +104,7 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
         for kill in range(kills):
             sessions = count_sessions()
             with serve(number, tmp_path) as server:
-                wait_for_records(records * (kill + 1) // (kills + 2))
+                wait_for_records(records * (kill + 1) // (kills + 2), sending)
                 os.killpg(server.pid, signal.SIGKILL)
             end_what_was_begun(sessions)
         assert not sending.done(), "it was over before it could be interrupted"
@@ -114,10 +114,15 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
     assert Record.objects.count() == records
 
 
-def wait_for_records(count: int) -> None:
-    """Until so many are durable."""
+def wait_for_records(count: int, sending: Future[Receipt]) -> None:
+    """Until so many are durable.
+
+    Raises:
+        ClientError: as it was given up.
+    """
     until = time.monotonic() + 300
     while Record.objects.count() < count:
+        assert not sending.done() or sending.result()
         assert time.monotonic() < until, [*Delivery.objects.values_list("state", "stored", "received_at")]
         time.sleep(0.01)
 

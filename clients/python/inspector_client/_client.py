@@ -149,10 +149,10 @@ class Client:
         )
         try:
             with self._opener.open(request, timeout=self._timeout_seconds) as answer:
-                return answer.status, "", answer.read(_MAX_ANSWER_BYTES)
+                return answer.status, "", _read_body(answer)
         except urllib.error.HTTPError as refusal:
             with refusal:
-                return refusal.code, refusal.headers.get("Retry-After", ""), refusal.read(_MAX_ANSWER_BYTES)
+                return refusal.code, refusal.headers.get("Retry-After", ""), _read_body(refusal)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -160,6 +160,19 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *args: Any, **names: Any) -> None:
         """None: the answer stands."""
+
+
+def _read_body(answer: Any) -> bytes:
+    """The body of an answer. One that ends before its Content-Length is no answer, whatever its status line promised:
+    who gave it died meanwhile.
+
+    Raises:
+        http.client.IncompleteRead: for such a one; `read` with a bound raises it for chunks alone.
+    """
+    body: bytes = answer.read(_MAX_ANSWER_BYTES)
+    if answer.length and len(body) < _MAX_ANSWER_BYTES:
+        raise http.client.IncompleteRead(body, answer.length)
+    return body
 
 
 def _read_detail(body: bytes) -> str:
