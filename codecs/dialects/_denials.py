@@ -7,7 +7,7 @@ is a truth. Of a list each object has to say so: where some succeeded, neither i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 # Where a result says in a word how it went.
@@ -37,6 +37,12 @@ class Denial:
     if_true: frozenset[str]
     if_false: frozenset[str]
     if_filled: frozenset[str] = frozenset()
+    # Nothing else is looked at: most details have none of these.
+    keys: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """What no one gives: the keys are those of all four."""
+        object.__setattr__(self, "keys", OUTCOMES | self.if_true | self.if_false | self.if_filled)
 
 
 FAILED: Final = Denial(
@@ -73,8 +79,16 @@ def fold_status(value: Any) -> str:
 
 def find_denial(details: Mapping[str, Any], denial: Denial, depth: int = MAX_DEPTH) -> Place | None:
     """Where details say so, as the keys and numbers on the way there; None where they do not."""
+    keys = denial.keys
     for key, value in details.items():
         kind = type(value)
+        if depth and (kind is dict or kind is list):
+            look = find_denial if kind is dict else _find_in_all
+            if inner := look(value, denial, depth - 1):
+                return (key, *inner)
+        if key not in keys:
+            continue
+        is_denied = False
         if kind is str:
             folded = fold_status(value)
             is_denied = (
@@ -84,12 +98,6 @@ def find_denial(details: Mapping[str, Any], denial: Denial, depth: int = MAX_DEP
             )
         elif kind is bool:
             is_denied = key in (denial.if_true if value else denial.if_false)
-        else:
-            is_denied = False
-            if kind is dict and depth and (inner := find_denial(value, denial, depth - 1)):
-                return (key, *inner)
-            if kind is list and depth and (inner := _find_in_all(value, denial, depth - 1)):
-                return (key, *inner)
         if is_denied or (value and key in denial.if_filled):
             return (key,)
     return None

@@ -82,11 +82,12 @@ def quote(text: str) -> str:
 
 def say_name(name: str) -> str:
     """A name, an id or a code from a log: as it is where it can only be read as one word, else quoted."""
-    return _say_short_name(name) if len(name) <= _MAX_KEPT_NAME_LENGTH else quote(name)
+    return say_short_name(name) if len(name) <= _MAX_KEPT_NAME_LENGTH else quote(name)
 
 
 @lru_cache(maxsize=4096)
-def _say_short_name(name: str) -> str:
+def say_short_name(name: str) -> str:
+    """The same of a name that a specification bounds: it is kept for the next time."""
     is_plain = _PLAIN_NAME.match(name) is not None and name.lower() not in _OWN_WORDS
     if is_plain and not name.isascii():
         is_plain = not HIDDEN.search(name) and not RIGHT_TO_LEFT.search(name)

@@ -139,6 +139,10 @@ _CONTRADICTIONS: dict[str, tuple[Contradiction, ...]] = {
     "PROG": (Contradiction(FAILED_MEANWHILE, 0, "that it failed", notes.ACT_DENIED),),
     "ERR": (Contradiction(SUCCEEDED, 0, "that it did not fail", notes.ACT_DENIED),),
 }
+# The keys of details that can deny an act, wherever they stand.
+DENYING_KEYS = {
+    act: frozenset().union(*(each.denial.keys for each in several)) for act, several in _CONTRADICTIONS.items()
+}
 
 
 def find_contradiction(act: str, details: Mapping[str, Any]) -> tuple[Place, Contradiction] | None:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .._denials import FAILED, REFUSED, find_denial
-from .._english import holds_marks, join_words, say_name
+from .._denials import FAILED, find_denial
+from .._english import holds_marks, join_words, say_short_name
 from .._json import Digits
 from .._record import Message
 from .parts import Piece
@@ -68,8 +68,8 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
         return None
     if held.get("content") is not details or held.get("topic") is not topic or act != data["p"]:
         return None  # It is no longer what its text says.
-    # It is told by what its values say: as a refusal, or as that of a cancellation.
-    if act == "ACK" and (find_denial(details, FAILED) or find_denial(details, REFUSED)):
+    # It is told by what its values say; one that refuses is none of these.
+    if act == "ACK" and find_denial(details, FAILED):
         return None
     values = details.values()
     receivers = held.get("receivers")
@@ -92,10 +92,13 @@ def say_plain(message: Message, data: Mapping[str, Any], wire: str) -> str | Non
         return None  # What holds quotation marks stands between others.
     filled: str = words % choose(
         [
-            say_name(sender),
-            receivers and (say_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_name, receivers)])),
+            say_short_name(sender),
+            receivers
+            and (
+                say_short_name(receivers[0]) if len(receivers) == 1 else join_words([*map(say_short_name, receivers)])
+            ),
             topic,
-            parent and say_name(parent),
+            parent and say_short_name(parent),
             *[value if type(value) is str else say_value(value) for value in values],
         ]
     )

@@ -74,10 +74,11 @@ class Lifecycle:
     def follow(self, message: Message) -> str | None:
         """Take one step; what the machines that would refuse it say, in words, or None."""
         act = message.native_act
+        is_seen = self._has_begun or self._own
         if act == "CNCL" and message.message_id is not None:
             self._keep(_CANCEL, message.message_id, act)
         # Most messages come alone or in the middle: where nothing was seen to begin, nothing is looked up.
-        if act is None or (act not in _BEGINNERS and not self._own and not self._has_begun):
+        if act is None or not (is_seen or act in _BEGINNERS):
             return None
         told = (*self._follow_conversation(message, act), *self._follow_task(message, act))
         if not told:
@@ -132,7 +133,10 @@ class Lifecycle:
         return self._find(_LATEST, message.sender, speaker=receiver)
 
     def _find(self, kind: str, name: str, speaker: str | None = None) -> str | None:
-        entry = self._own.get((kind, name, speaker)) or self._context.find(kind, name, speaker=speaker)
+        entry = self._own.get((kind, name, speaker))
+        # Nothing else was kept before the first conversation or task, but that something is cancelled.
+        if entry is None and (self._has_begun or kind is _CANCEL):
+            entry = self._context.find(kind, name, speaker=speaker)
         return None if entry is None else entry.value
 
     def _keep(self, kind: str, name: str, value: str, speaker: str | None = None) -> None:

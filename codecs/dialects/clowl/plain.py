@@ -17,7 +17,7 @@ from .._json import Digits, make_fraction
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
-from .details import find_contradiction
+from .details import DENYING_KEYS, find_contradiction
 from .parts import RULES
 from .schema import HASH
 from .tables import ACTS, ERROR_CODES, MODES
@@ -89,7 +89,8 @@ def read_plain(wire: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     count = len(data)
     # Each member has one colon. So if there are as many as the members that are held, then no key was repeated; else,
     # or if there is a list, the text is looked at more closely.
-    if (count + 2 + len(details) != wire.count(":") or "[" in wire) and not _is_regular(wire, data, details):
+    is_flat = count + 2 + len(details) == wire.count(":") and "[" not in wire
+    if not is_flat and not _is_regular(wire, data, details):
         return None
     # Python's integers have no negative zero: the wire's would be lost.
     if 0 in details.values() and _may_hold_negative_zero(wire):
@@ -113,7 +114,11 @@ def read_plain(wire: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
         return None
     if count > 8 and not _fill_optional(data, columns, attributes):
         return None
-    if find_contradiction(act, details):
+    if (
+        act in DENYING_KEYS
+        and not (is_flat and DENYING_KEYS[act].isdisjoint(details))
+        and find_contradiction(act, details)
+    ):
         return None
     fill = _FILLERS.get(act)
     if fill is not None and not fill(details, columns):

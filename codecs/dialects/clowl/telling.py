@@ -60,8 +60,13 @@ PLACES["0.1"] = PLACES["0.2"]
 
 def say_value(value: Any) -> str:
     """A value of the wire in words: texts quoted, numbers with their digits, what is nested in brackets."""
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return quote(value)
+    if kind is int:
+        return str(value)
+    if kind is bool:
+        return TRUTHS["true" if value else "false"]
     if isinstance(value, list):
         return f"[{', '.join([say_value(item) for item in value])}]"
     if isinstance(value, dict):
