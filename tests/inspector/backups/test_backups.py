@@ -23,7 +23,7 @@ from inspector.backups import making
 from inspector.intake.models import Record
 from inspector.ledger.selectors import IncompleteError, get_checkpoint
 from inspector.ledger.sequencing import enter_new
-from inspector.schema import list_newer, refuse_newer_schema
+from inspector.schema import list_newer, refuse_other_schema
 from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
 
@@ -216,7 +216,7 @@ def test_a_failed_dump_leaves_no_backup(cast: Cast, tmp_path: Path, monkeypatch:
 
 
 def test_code_that_is_older_than_its_database_does_not_start(cast: Cast) -> None:
-    refuse_newer_schema()
+    refuse_other_schema()
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('intake', '9999_tomorrow', now())")
     try:
