@@ -46,14 +46,14 @@ def find_fault(applied: Iterable[str]) -> str:
     newer = [f"{app}.{name}" for app, name in sorted(had) if app in newest and _read_number(name) > newest[app]]
     if newer:
         return (
-            f"The schema is newer than this code ({', '.join(newer)}): start the newer version, or restore a backup from "
-            "before the upgrade."
+            f"The schema is newer than this code ({', '.join(newer)}): start the newer version, or restore a backup "
+            "from before the upgrade."
         )
     if missing:
         return (
             f"The schema is older than this code can migrate ({len(missing)} migrations are missing, such as "
-            f"{'.'.join(max(missing))}). Migrate or restore it with the code of commit {BEFORE_BASELINES} first, and then go on "
-            "with this one. Nothing was changed."
+            f"{'.'.join(max(missing))}). Migrate or restore it with the code of commit {BEFORE_BASELINES} first, then "
+            "go on with this one. Nothing was changed."
         )
     return ""
 
