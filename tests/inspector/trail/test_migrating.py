@@ -157,7 +157,7 @@ def test_what_a_table_of_a_million_rows_cannot_take_is_seen(statement: str, foun
     assert find_heavy(['CREATE TABLE "t" ("b" integer)', statement]) == set()
 
 
-@pytest.mark.long(seconds=40)
+@pytest.mark.long(seconds=10)
 def test_no_migration_holds_up_a_table_of_a_million_rows() -> None:
     graph = MigrationLoader(connection).graph
     nodes = dict.fromkeys(node for leaf in sorted(graph.leaf_nodes()) for node in graph.forwards_plan(leaf))
