@@ -1,18 +1,46 @@
-"""The schema's version beside the code's: code that is older than its database does not start.
+"""The schema's version beside the code's: code does not start on a database that is newer, or older than its baseline.
 
-Migrations are compared by their numbers: of those that were squashed only numbers are left.
+The first migration of each app is a baseline: it replaces all that were there before, whose files are gone. A database
+that has all of these has it; one that has only some cannot be brought there by this code. What is newer is told by the
+numbers of migrations.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from typing import Any, Final
 
 from django.db import OperationalError, connection
+from django.db.migrations.autodetector import MigrationAutodetector
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.recorder import MigrationRecorder
 
 from .starting import RefusedStartError
+
+# The last commit that has the files of what the baselines replace.
+BEFORE_BASELINES: Final = "cd4d35fc"
+
+
+class FinishTables(Operation):
+    """The end of a baseline: the constraints and indexes that Django puts off are made now.
+
+    Where nothing is put off, Django records the migration in the transaction that makes the tables. Else a kill in
+    between would leave the record of what it replaces half written, and the database would read as an older one.
+    """
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        """The models are as they were."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Run what was put off."""
+        put_off, schema_editor.deferred_sql = schema_editor.deferred_sql, []
+        for statement in put_off:
+            schema_editor.execute(statement, None)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Nothing: the tables go with what they have."""
 
 
 def list_applied() -> list[str]:
@@ -20,34 +48,53 @@ def list_applied() -> list[str]:
     return sorted(".".join(key) for key in MigrationRecorder(connection).applied_migrations())
 
 
-def list_newer(applied: Iterable[str]) -> list[str]:
-    """Those of these migrations that are newer than any that this version of the code has for their app."""
+def count_behind() -> int:
+    """How many migrations this code has and the database has not; where there is a fault, this cannot be asked."""
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def find_fault(applied: Iterable[str]) -> str:
+    """Why this code can neither work with a database of these migrations nor migrate it, and what to do; or ""."""
+    had = {(app, name) for app, _, name in (each.partition(".") for each in applied)}
+    apps = {app for app, _ in had}
     newest: dict[str, int] = {}
-    for app, name in MigrationLoader(None).disk_migrations:
+    missing: set[tuple[str, str]] = set()
+    for (app, name), migration in MigrationLoader(None).disk_migrations.items():
         newest[app] = max(newest.get(app, 0), _read_number(name))
-    pairs = [(each, *each.split(".", 1)) for each in applied]
-    return [each for each, app, name in pairs if app in newest and _read_number(name) > newest[app]]
+        if app in apps and migration.__module__.startswith("inspector."):
+            missing |= {*migration.replaces} - had
+    newer = [f"{app}.{name}" for app, name in sorted(had) if app in newest and _read_number(name) > newest[app]]
+    if newer:
+        return (
+            f"The schema is newer than this code ({', '.join(newer)}): start the newer version, or restore a backup "
+            "from before the upgrade."
+        )
+    if missing:
+        return (
+            f"The schema is older than this code can migrate ({len(missing)} migrations are missing, such as "
+            f"{'.'.join(max(missing))}). Migrate or restore it with the code of commit {BEFORE_BASELINES} first, then "
+            "go on with this one. Nothing was changed."
+        )
+    return ""
 
 
-def refuse_newer_schema() -> None:
-    """Refuse to start on a database that a newer version of the inspector has migrated; one that is away is no reason.
+def refuse_other_schema() -> None:
+    """Refuse to start on a database that this code cannot migrate; one that is away is no reason.
 
     Raises:
-        RefusedStartError: with the migrations that this version does not know.
+        RefusedStartError: with why, and what to do.
     """
     try:
-        newer = list_newer(list_applied())
+        fault = find_fault(list_applied())
     except OperationalError:
         return
     finally:
         connection.close()
-    if newer:
-        raise RefusedStartError(
-            f"A newer version of the inspector has migrated this database ({', '.join(newer)}). Start that version, or "
-            "restore a backup that was made before the upgrade."
-        )
+    if fault:
+        raise RefusedStartError(fault)
 
 
 def _read_number(name: str) -> int:
-    match = re.match(r"\d+", name)
-    return int(match[0]) if match else 0
+    """The number of a migration; of one that replaces others the number of the last of them."""
+    return MigrationAutodetector.parse_number(name) or 0

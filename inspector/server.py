@@ -57,6 +57,6 @@ def on_starting(server: Any) -> None:
     for log in (server.log.error_log, server.log.access_log):
         for handler in log.handlers:
             handler.setFormatter(logging.getLogger().handlers[0].formatter)
-    from inspector.schema import refuse_newer_schema
+    from inspector.schema import refuse_other_schema
 
-    refuse_newer_schema()
+    refuse_other_schema()

@@ -1,6 +1,6 @@
 """A migrated cluster, made once for these migrations and this PostgreSQL, and copied for whoever tests.
 
-Applying every migration to an empty database takes ten seconds of a processor, which each worker of each run would
+Applying every migration to an empty database takes some seconds of a processor, which each worker of each run would
 spend. What is kept is the data folder of a stopped throw-away cluster, whose database `inspector` is migrated: Django
 makes each database of the tests by that pattern (`TEST: TEMPLATE`), and applies what may be new to it.
 """

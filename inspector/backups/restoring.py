@@ -17,7 +17,7 @@ from inspector.ledger.merkle import compute_root
 from inspector.ledger.notes import Checkpoint, Note
 from inspector.ledger.selectors import IncompleteError, make_reader
 from inspector.ledger.sequencing import get_size
-from inspector.schema import list_newer
+from inspector.schema import find_fault
 from inspector.trail.roles import as_owner
 
 from .database import count_rows, run_program
@@ -40,16 +40,14 @@ def restore_backup(
         is_older_fine: restore it nonetheless.
 
     Raises:
-        BackupError: where the backup is not what was written or from a newer version, the database is not empty, or
+        BackupError: where the backup is not what was written or from another version, the database is not empty, or
             what was restored is not what the manifest says. Up to the last, nothing of the database has changed.
     """
     say(f"Checking {folder}")
     manifest = read_manifest(folder)
-    newer = list_newer(manifest.migrations)
-    if newer:
-        raise BackupError(
-            f"The backup was made by a newer version of the inspector ({', '.join(newer)}). Restore it with that one."
-        )
+    fault = find_fault(manifest.migrations)
+    if fault:
+        raise BackupError(f"The backup cannot be restored here. {fault}")
     for note in kept:
         _compare_kept(manifest, note.checkpoint, is_older_fine=is_older_fine, say=say)
     # No lock is held while pg_restore works: the tables appear when its one transaction ends.

@@ -12,9 +12,10 @@ from datetime import timedelta
 import django
 from django.core.management import call_command
 from django.db import OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.urls import reverse
 from django.utils import timezone
+
+from inspector.schema import count_behind, refuse_other_schema
 
 from .binaries import OLDEST_MAJOR
 from .programs import UNREACHABLE
@@ -62,8 +63,11 @@ def check_database() -> None:
 
 def migrate() -> None:
     """Bring the schema up to date, showing each step; nothing is shown where nothing is to be done."""
-    if not is_admitted() or _is_behind():
-        call_command("migrate", interactive=False, stdout=sys.stderr)
+    if is_admitted():
+        refuse_other_schema()
+        if count_behind() == 0:
+            return
+    call_command("migrate", interactive=False, stdout=sys.stderr)
 
 
 def is_admitted() -> bool:
@@ -77,11 +81,6 @@ def is_admitted() -> bool:
             " WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace"
         )
         return bool(cursor.fetchone()[0])
-
-
-def _is_behind() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 if __name__ == "__main__":

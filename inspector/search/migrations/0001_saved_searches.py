@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ('accounts', '0001_squashed_0012_indexes_sealed'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -23,7 +23,7 @@ from inspector.backups import making
 from inspector.intake.models import Record
 from inspector.ledger.selectors import IncompleteError, get_checkpoint
 from inspector.ledger.sequencing import enter_new
-from inspector.schema import list_newer, refuse_newer_schema
+from inspector.schema import BEFORE_BASELINES, find_fault, list_applied, refuse_other_schema
 from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
 
@@ -113,6 +113,7 @@ def test_a_database_with_tables_is_left_alone(backup: Path, tmp_path: Path) -> N
         ("dump", "is not the file that was written"),
         ("cut", "is not the file that was written"),
         ("newer", "trail.9999_from_tomorrow"),
+        ("older", BEFORE_BASELINES),
         ("unfinished", "not finished"),
         ("garbled", "cannot be read"),
         ("other", "cannot be read"),
@@ -127,7 +128,9 @@ def test_a_backup_that_is_not_what_was_written_is_refused(backup: Path, spoil: s
     dump.write_bytes(content[:-1] if spoil == "cut" else content)
     if spoil == "newer":
         told["migrations"].append("trail.9999_from_tomorrow")
-    texts = {"garbled": "[1", "other": "[]", "newer": json.dumps(told)}
+    if spoil == "older":
+        told["migrations"].remove("threads.0042_carriers")
+    texts = {"garbled": "[1", "other": "[]", "newer": json.dumps(told), "older": json.dumps(told)}
     if spoil == "unfinished":
         manifest.unlink()
     elif spoil in texts:
@@ -215,19 +218,31 @@ def test_a_failed_dump_leaves_no_backup(cast: Cast, tmp_path: Path, monkeypatch:
     assert not (tmp_path / "backup").exists()
 
 
-def test_code_that_is_older_than_its_database_does_not_start(cast: Cast) -> None:
-    refuse_newer_schema()
+ADD = "INSERT INTO django_migrations (app, name, applied) VALUES ('{}', '{}', now())"
+REMOVE = "DELETE FROM django_migrations WHERE app = '{}' AND name = '{}'"
+
+
+@pytest.mark.parametrize(
+    ("change", "undo", "name", "said"),
+    [(ADD, REMOVE, ("intake", "9999_tomorrow"), "9999_tomorrow"), (REMOVE, ADD, ("threads", "0042_carriers"), "older")],
+    ids=["newer", "older"],
+)
+def test_code_does_not_start_on_a_database_that_it_cannot_migrate(
+    change: str, undo: str, name: tuple[str, str], said: str
+) -> None:
+    refuse_other_schema()
     with connection.cursor() as cursor:
-        cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('intake', '9999_tomorrow', now())")
+        cursor.execute(change.format(*name))
     try:
         for command in (["work", "--seconds=0"], ["migrate"]):
-            with pytest.raises(RefusedStartError, match="9999_tomorrow"):
+            with pytest.raises(RefusedStartError, match=said):
                 call_command(*command)
     finally:
         with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM django_migrations WHERE name = '9999_tomorrow'")
-    # What is squashed by now, and what another app left, is not newer.
-    assert list_newer(["intake.0003_long_squashed", "somebody.0001_initial"]) == []
+            cursor.execute(undo.format(*name))
+    # What was squashed before, and what another app left, is neither; all of an app may be from before its baseline.
+    assert find_fault([*list_applied(), "intake.0003_long_squashed", "somebody.0001_initial"]) == ""
+    assert BEFORE_BASELINES in find_fault(["threads.0001_initial"])
 
 
 def test_a_damaged_ledger_stops_no_backup(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,7 +13,6 @@ from inspector.accounts.models import Workspace
 from inspector.search.selectors import narrow
 from inspector.search.spans import IsWithin, write_spans
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import mark_workspace
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -85,36 +83,3 @@ def test_the_index_has_the_times_beside_words_and_terms(log: Cast, query: str, d
     spans = write_spans(log.workspace.pk, at - timedelta(days=days), at - timedelta(days=days))
     ((_, found),) = explain(log.workspace, query, spans)
     assert bool(found) is (days == 0)
-
-
-def test_upgrading_gives_the_words_and_terms_that_reading_anew_would(log: Cast) -> None:
-    migration = importlib.import_module("inspector.threads.migrations.0034_marked_words")
-    columns = ("pk", "words", "atoms")
-    expected = list(Message.objects.order_by("pk").values_list(*columns))
-    mark = mark_workspace(log.workspace.pk)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE threads_message SET"
-            " words = (replace(words::text, %s, '''') || %s)::tsvector,"
-            " atoms = ARRAY(SELECT substr(atom, 5) FROM unnest(atoms) AS atom) || %s::text",
-            [f"'{mark}", f" '~{log.workspace.pk}'", f"~{log.workspace.pk}"],
-        )
-    assert list(Message.objects.order_by("pk").values_list(*columns)) != expected
-    for _ in range(2):
-        migration.stamp(None, None)
-        assert list(Message.objects.order_by("pk").values_list(*columns)) == expected
-
-
-def test_upgrading_leaves_the_places_of_too_many_words_away(log: Cast) -> None:
-    migration = importlib.import_module("inspector.threads.migrations.0034_marked_words")
-    own = f"~{log.workspace.pk}"
-    words = " ".join(f"'{number:x}':{min(number, 16000)}" for number in range(1, 90_000))
-    message = Message.objects.order_by("pk")[0]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE threads_message SET words = %s::tsvector, atoms = %s WHERE id = %s",
-            [f"{words} '{own}'", [own, "has=content"], message.pk],
-        )
-    migration.stamp(None, None)
-    (found,) = narrow(workspace=log.workspace, query="15f8f has:content", zone=None, may_see_secrets=True)
-    assert found.pk == message.pk

@@ -53,7 +53,7 @@ def test_a_told_message_is_stored_packed_by_the_dictionary(cast: Cast) -> None:
 
 @pytest.mark.django_db
 def test_a_body_of_before_is_read_as_it_was_stored(cast: Cast) -> None:
-    """The migration puts the number of the plain form before what was text."""
+    """An upgrade put the number of the plain form before what was text."""
     deliver(cast, LINE)
     settle_all()
     told = Message.objects.get().body

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import random
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from inspector.accounts.models import Channel
 from inspector.intake.withdrawals import take_back, withdraw_delivery
@@ -21,7 +19,7 @@ from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all, take_in
 from .plain_trees import draw_trace, list_members, read_lines
-from .test_traces import RANDOM, STORY, clowl, find, prose
+from .test_traces import RANDOM, clowl, find, prose
 
 pytestmark = pytest.mark.django_db
 
@@ -159,40 +157,3 @@ def test_messages_of_one_instant_stay_in_one_part(cast: Cast) -> None:
     take_in(cast, *(clowl(f"m{at}", "c", trace=RANDOM, at=at // 12) for at in range(36)))
     agree()
     assert Message.objects.filter(trace_above__isnull=False).count() == 36
-
-
-def test_the_upgrade_hangs_what_was_settled_before(cast: Cast) -> None:
-    """The statements of the migration come to what settling and drawing wrote."""
-    migration = importlib.import_module("inspector.threads.migrations.0032_trees_walked")
-    deliver(cast, *(line for line in STORY if b'"x1"' not in line and b'"y1"' not in line))
-    late = deliver(cast, clowl("late", "one", trace=RANDOM, parent="m1", at=3), name="late.log")
-    other = Channel.objects.create(workspace=cast.workspace, name="other")
-    deliver(
-        cast,
-        *(clowl(f"w{at}", f"d{at % 3}", trace="t001", parent=f"lost{at % 2}", at=at) for at in range(6)),
-        channel=other,
-    )
-    settle_all()
-    withdraw_delivery(membership=cast.owner, delivery=late, reason="a test")
-    settle_all()
-
-    def picture() -> tuple[list[Any], list[Any]]:
-        messages = list(Message.objects.order_by("pk").values_list("pk", "above", "trace_above"))
-        groups = TreeGroup.objects.exclude(kind=TreeGroup.Kind.PART).order_by("pk")
-        names = ("pk", "kind", "above", "trace", "conversation", "severity", "order_time", "order_index")
-        return messages, list(groups.values_list(*names))
-
-    before = picture()
-    assert len({above for _, above, _ in before[0]}) > 4
-    assert len({kind for _, kind, *_ in before[1]}) == 2
-    Message.objects.update(above=None, trace_above=None)
-    TreeGroup.objects.all().delete()
-    with connection.cursor() as cursor:
-        for statement in (migration.HANG, migration.GHOSTS, migration.IN_TRACES):
-            cursor.execute(statement)
-    assert picture() == before
-    with connection.cursor() as cursor:
-        cursor.execute(migration.DRAW)
-    settle_all()
-    assert picture() == before
-    agree()

@@ -17,14 +17,13 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from inspector.embedded.binaries import OLDEST_MAJOR
 from inspector.intake.measures import list_measures
 from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
-from inspector.schema import list_applied, list_newer
+from inspector.schema import count_behind, find_fault, list_applied
 from inspector.trail.guard import ask_guard
 
 MIN_FREE_BYTES: Final = 1024**3
@@ -107,19 +106,15 @@ def check_schema() -> Iterator[str]:
         yield f"The database is PostgreSQL {version}: {OLDEST_MAJOR} or newer is needed."
         return
     try:
-        newer = list_newer(list_applied())
-        executor = MigrationExecutor(connection)
-        behind = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        fault = find_fault(list_applied())
+        behind = 0 if fault else count_behind()
     except DatabaseError:
         yield "The database's list of migrations cannot be read by this role: run manage.py migrate."
         return
-    if newer:
-        yield (
-            f"The schema is newer than this code ({', '.join(newer)}): start the newer version, or restore a backup "
-            "from before the upgrade."
-        )
+    if fault:
+        yield fault
     if behind:
-        yield f"{len(behind)} migrations are not applied: run manage.py migrate."
+        yield f"{behind} migrations are not applied: run manage.py migrate."
 
 
 def check_trail(must_be_held: bool) -> Iterator[str]:

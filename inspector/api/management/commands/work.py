@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from inspector import pipeline, steps
-from inspector.schema import refuse_newer_schema
+from inspector.schema import refuse_other_schema
 from inspector.worker import Pool
 
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Work, and say how much it was."""
-        refuse_newer_schema()
+        refuse_other_schema()
         if options["wait"]:
             Pool(options["wait"]).run()
             return

@@ -19,7 +19,7 @@ from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transaction
 
-from inspector.schema import refuse_newer_schema
+from inspector.schema import refuse_other_schema
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application, as_owner
 
@@ -75,7 +75,7 @@ class Command(Migrate):
         until = time.monotonic() + PATIENCE_SECONDS
         pause = 1.0
         with alone():
-            refuse_newer_schema()
+            refuse_other_schema()
             while True:
                 try:
                     with impatient():
