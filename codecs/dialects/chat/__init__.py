@@ -79,7 +79,9 @@ def _reply(message: Message) -> Sequence[Reply]:
     if message.parent_id is None:
         return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
     why = "it bears the id of that call"
-    by_call = Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id)
+    # A result within a span names its call beside that span.
+    called = message.correlation_id or message.parent_id
+    by_call = Reply(whom="correlation-id", basis="correlation", why=why, value=called)
     by_id = Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id)
     return (
         (by_call,)
