@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from .._carrier import RULES
 from .._json import JsonError, load_whole
 from .._positions import Path
 from .._turns.tables import ASSISTANT, OTHER_ROLES
-from .spans import NOTHING, Found, Span
+from .spans import NOTHING, Event, Found, Span
 
 # So many texts of a span are told; of a long history the last.
 MAX_TEXTS: Final = 100
@@ -29,10 +31,10 @@ _NUMBERED: Final = tuple(
         ("llm.output_messages", True),
     )
 )
-# Attributes that hold messages, or a plain text; of the last of these only what no other says.
+# Attributes that hold messages, or a plain text; the first that says anything counts.
 _INSTRUCTIONS: Final = ("gen_ai.system_instructions",)
-_GIVEN: Final = ("gen_ai.input.messages", "gen_ai.prompt", "gen_ai.tool.call.arguments", "tool.parameters")
-_BACK: Final = ("gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.result")
+_GIVEN: Final = ("gen_ai.tool.call.arguments", "gen_ai.input.messages", "gen_ai.prompt", "tool.parameters")
+_BACK: Final = ("gen_ai.tool.call.result", "gen_ai.output.messages", "gen_ai.completion")
 _GIVEN_OTHERWISE: Final = ("input.value", "traceloop.entity.input")
 _BACK_OTHERWISE: Final = ("output.value", "traceloop.entity.output")
 _EVENTS: Final = {
@@ -103,25 +105,32 @@ NO_TEXTS: Final = Texts([], [], [])
 
 
 def gather_texts(span: Span) -> Texts:
-    """The texts of a span, of its attributes and its events."""
-    sources = [span.attributes, *(event.attributes for event in span.events if event.name.startswith("gen_ai."))]
+    """The texts of a span; of several forms that say the same the first counts: the present one, numbers, events."""
+    events = [event for event in span.events if event.name.startswith("gen_ai.")]
+    in_events = [_read_event(event) for event in events]
+    otherwise = (_read_first(span.attributes, names) for names in (_GIVEN_OTHERWISE, _BACK_OTHERWISE))
     texts = Texts([], [], [])
-    for attributes in sources:
-        for names, held in ((_INSTRUCTIONS, texts.instructions), (_GIVEN, texts.given), (_BACK, texts.back)):
-            for name in names:
-                if name in attributes:
-                    held.extend(_read_messages(attributes[name]))
-        for pattern, is_output in _NUMBERED:
-            (texts.back if is_output else texts.given).extend(_read_numbered(attributes, pattern))
-    for event in span.events:
-        if event.name in _EVENTS:
-            role, is_output = _EVENTS[event.name]
-            held = texts.back if is_output else texts.given
-            held.extend(_read_event(event.attributes, role))
-    for others, said in ((_GIVEN_OTHERWISE, texts.given), (_BACK_OTHERWISE, texts.back)):
-        if not said and (found := span.find(*others)).data is not None:
-            said.extend(_read_messages(found))
+    for form in (
+        *_read_attributes(span.attributes),
+        Texts(*(list(chain(*held)) for held in zip(*in_events, strict=True))) if in_events else NO_TEXTS,
+        Texts([], *otherwise),
+    ):
+        for held, found in zip(texts, form, strict=True):
+            held.extend(() if held else found)
     return texts
+
+
+def _read_attributes(attributes: dict[str, Found]) -> tuple[Texts, Texts]:
+    """The texts that attributes hold whole, and those whose messages are numbered."""
+    numbered: tuple[list[Text], list[Text]] = ([], [])
+    for pattern, is_output in _NUMBERED:
+        numbered[is_output].extend(_read_numbered(attributes, pattern))
+    whole = (_read_first(attributes, names) for names in (_INSTRUCTIONS, _GIVEN, _BACK))
+    return Texts(*whole), Texts([], *numbered)
+
+
+def _read_first(attributes: dict[str, Found], names: Sequence[str]) -> list[Text]:
+    return next((said for name in names if name in attributes and (said := _read_messages(attributes[name]))), [])
 
 
 def list_offered(span: Span) -> frozenset[str]:
@@ -150,13 +159,18 @@ def _name_definition(definition: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _read_event(attributes: dict[str, Found], role: str) -> Iterator[Text]:
-    called = attributes.get("id", NOTHING)
-    said = attributes.get("content") or attributes.get("message")
-    for found in filter(None, (said, attributes.get("tool_calls"))):
+def _read_event(event: Event) -> Texts:
+    """The texts of an event: in its attributes, as those of a span, or as the one message that it is."""
+    whole, numbered = _read_attributes(event.attributes)
+    texts = Texts(*map(add, whole, numbered))
+    role, is_output = _EVENTS.get(event.name, ("", False))
+    called = event.attributes.get("id", NOTHING)
+    said = event.attributes.get("content") or event.attributes.get("message")
+    for found in filter(None, (said, event.attributes.get("tool_calls")) if role else ()):
         for each in _read_messages(found):
             own = called if role == "tool" and each.id.data is None else each.id
-            yield each._replace(role=each.role or role, id=own)
+            (texts.back if is_output else texts.given).append(each._replace(role=each.role or role, id=own))
+    return texts
 
 
 def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> Iterator[Text]:
