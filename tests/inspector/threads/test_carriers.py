@@ -92,7 +92,8 @@ def test_a_call_within_a_span_or_put_together_of_pieces_is_found_by_its_tool(cas
 @pytest.mark.parametrize("is_late", [False, True])
 def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *, is_late: bool) -> None:
     asked: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "content": "Where is it?"}]}
-    call = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "find", "arguments": {"q": "it"}}]}
+    calls = ({"type": "tool_call", "id": f"c{at}", "name": "find", "arguments": {"q": "it"}} for at in (1, 2))
+    call = {"role": "assistant", "parts": [*calls]}
     back = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "gate 4"}]}
     said = {"role": "assistant", "parts": [{"type": "text", "content": "At gate 4."}]}
     work = {"conversation.id": "trip", "system_instructions": [{"type": "text", "content": "Be brief."}]}
@@ -118,6 +119,7 @@ def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *
         ("The system prompt instructs the assistant: “Be brief.”", "chat"),
         ("The user says: “Where is it?”.", "chat"),
         ("ada calls the tool find (call c1) with q = “it”.", "chat"),
+        ("ada calls the tool find (call c2) with q = “it”.", "chat"),
         ("The tool answers (call c1, its call of find): “gate 4”.", "tool_call"),
         ("ada says: “At gate 4.”", "chat"),
     ]
@@ -125,7 +127,8 @@ def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *
     assert tool.english.startswith("ada runs the tool find (call c1, its call of find)")
     assert tool.parent is not None
     assert rows[tool.parent].native_act == "invoke_agent"
-    assert [(task.state, task.message_count) for task in Task.objects.all()] == [("done", 2)]
+    assert [(task.state, task.message_count) for task in Task.objects.order_by("place")] == [("done", 2), ("open", 1)]
+    # Nobody owes the second call an answer that the log must hold.
     assert list(Finding.objects.filter(holds=True).values_list("rule", "text")) == []
 
 
