@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from .._draft import Draft
 from .._english import say_name
@@ -14,7 +14,7 @@ from .._time import instant_of_log
 from .._turns.blocks import say_value
 from .._turns.tables import ASSISTANT, OTHER_ROLES, SYSTEM, Role
 from .._turns.turns import Turn
-from .spans import Found, Span, read_id
+from .spans import Span, read_id
 from .tables import CONVERSATION
 from .texts import Text, Texts, list_offered
 
@@ -30,20 +30,16 @@ _PROMPT: Final = Role("prompt", "The prompt", "says", "inform")
 
 def draft_messages(span: Span, texts: Texts) -> Iterator[Draft]:
     """A draft for each message, call and result among the texts that are new in a span."""
-    offered = list_offered(span)
-    ids = {
+    offered, start = list_offered(span), span.start.text
+    columns = {
         "message_id": None,
         "parent_id": read_id(span.id, 16),
         "trace_id": read_id(span.trace, 32),
         "conversation_id": span.find(*CONVERSATION).text,
+        "sent_at": instant_of_log(start) if start else None,
+        "sent_at_raw": start,
     }
-    given = {**ids, **_read_time(span.start)}
-    back = {**ids, **_read_time(span.end if span.end.text else span.start)}
-    for held, columns, otherwise in (
-        (texts.instructions, given, SYSTEM),
-        (texts.given, given, _PROMPT),
-        (texts.back, back, ASSISTANT),
-    ):
+    for held, otherwise in ((texts.instructions, SYSTEM), (texts.given, _PROMPT), (texts.back, ASSISTANT)):
         for _, group in groupby(held, key=lambda text: (text.role, text.of)):
             said = [*group]
             turn = Turn(_find_role(said[0], otherwise), said[0].of, columns)
@@ -51,10 +47,6 @@ def draft_messages(span: Span, texts: Texts) -> Iterator[Draft]:
             for draft in turn.drafts:
                 draft.dialect, draft.is_heard = "chat", turn.role is not ASSISTANT
                 yield draft.say(".")
-
-
-def _read_time(found: Found) -> dict[str, Any]:
-    return {"sent_at": instant_of_log(found.text) if found.text else None, "sent_at_raw": found.text}
 
 
 def _find_role(text: Text, otherwise: Role) -> Role:
