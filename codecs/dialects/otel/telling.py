@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 from .._carrier import RULES
@@ -54,11 +55,11 @@ def draft_span(span: Span) -> list[Draft]:
     """The draft of a span, and of each message that is new in it."""
     operation = span.operation
     known = OPERATIONS.get(operation or "")
-    is_talk = operation in TALKS
-    texts, new = gather_texts(span) if span.is_of_genai else NO_TEXTS, NO_TEXTS
-    if is_talk:
-        texts, new = texts.part()
-    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, NO_TEXTS if is_talk else texts))
+    texts = gather_texts(span) if span.is_of_genai else NO_TEXTS
+    before, new = texts.part()
+    # What is said to a model, and by it, messages of their own tell.
+    told = NO_TEXTS if operation in TALKS else texts
+    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, told))
     draft.say_sender("An agent" if span.is_of_genai else "A program", _find_sender(span).path or None)
     if known is None:
         words = f" does {say_name(operation)}, in the span " if operation else " reports the span "
@@ -77,12 +78,17 @@ def draft_span(span: Span) -> list[Draft]:
             say_call(draft, called.text, called.path)
     _say_length(draft, span)
     _say_end(draft, span)
-    _nest_texts(draft, span, texts)
-    _say_texts(draft, span, texts, is_talk=is_talk)
-    messages = [*draft_messages(span, Texts(*(_take_last(draft, span, held) for held in new)))]
-    if messages:
+    _nest_texts(draft, span, told)
+    _say_texts(draft, span, before, is_before=True)
+    messages: list[Draft] = []
+    if operation in TALKS:
+        new = Texts(*(_take_last(draft, span, held) for held in new))
+        draft.opened.extend(dict.fromkeys(text.opens for text in chain(*new) if text.opens))
+        messages = [*draft_messages(span, new)]
         follow = f"{len(messages)} new messages follow" if len(messages) > 1 else "one new message follows"
-        draft.say(f"; {follow}").opened.extend(dict.fromkeys(text.opens for held in new for text in held if text.opens))
+        draft.say(f"; {follow}" if messages else "")
+    else:
+        _say_texts(draft, span, new)
     _note_ids(draft, span)
     return [draft.say("."), *messages]
 
@@ -187,24 +193,21 @@ def _say_end(draft: Draft, span: Span) -> None:
         draft.say(": ").carry(reason.path)
 
 
-def _say_texts(draft: Draft, span: Span, texts: Texts, *, is_talk: bool) -> None:
-    """What was said within a span; of one that talks to a model, what earlier spans have said."""
+def _say_texts(draft: Draft, span: Span, texts: Texts, *, is_before: bool = False) -> None:
+    """What was said within a span, or what earlier spans have said before it."""
     # A tool, a model and whatever a client asks are given what the sender says, and an agent what it hears.
     known = OPERATIONS.get(span.operation or "")
     is_asking = span.is_client if known is None else known.thing in ("tool", "model")
-    for before, held, is_said in (
+    for words, held, is_said in (
         ("its instructions", texts.instructions, False),
-        ("what was said before" if is_talk else "what it is given", texts.given, is_asking),
+        ("what was said before" if is_before else "what it is given", texts.given, is_asking),
         ("what comes back", texts.back, not is_asking),
     ):
-        repeated = len(held) if is_talk else texts.count_repeated() if held is texts.given else 0
-        last = _take_last(draft, span, held)
-        first = len(held) - len(last)
-        for index, text in enumerate(last, start=first):
-            draft.say(f"; {before}: " if index == first else ", ")
+        for index, text in enumerate(_take_last(draft, span, held)):
+            draft.say(", " if index else f"; {words}: ")
             is_own = text.kind == "call" or text.is_answer if text.role or text.kind == "call" else is_said
             is_given = held is texts.given and _is_of_tool(span)
-            _say_text(draft, text, is_heard=not is_own, is_repeated=index < repeated, is_given=is_given)
+            _say_text(draft, text, is_heard=not is_own, is_repeated=is_before, is_given=is_given)
 
 
 def _take_last(draft: Draft, span: Span, held: list[Text]) -> list[Text]:

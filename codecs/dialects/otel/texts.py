@@ -88,14 +88,10 @@ class Texts(NamedTuple):
     given: list[Text]
     back: list[Text]
 
-    def count_repeated(self) -> int:
-        """How many of the first that were given an earlier span of the trace has said or was given: all up to what the
-        model itself had answered last."""
-        return max((at for at, text in enumerate(self.given, start=1) if text.is_answer), default=0)
-
     def part(self) -> tuple[Texts, Texts]:
-        """What earlier spans have said, and what is new: instructions are where the model has not answered yet."""
-        repeated = self.count_repeated()
+        """What earlier spans of the trace have said, up to what the model itself had answered last; and what is new:
+        instructions are where it has not answered yet."""
+        repeated = max((at for at, text in enumerate(self.given, start=1) if text.is_answer), default=0)
         if not repeated:
             return NO_TEXTS, self
         return Texts(self.instructions, self.given[:repeated], []), Texts([], self.given[repeated:], self.back)
