@@ -261,8 +261,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         for draft in drafts:
             draft.hide(hidden)
     messages = tuple(_place_messages(drafts, inner, places, envelope))
-    own_messages = [each for each in messages if each.carrier_part is None]
-    put_together = tuple(_put_together(zip(drafts, own_messages, strict=True), places, len(layers)))
+    put_together = tuple(_put_together(drafts, places, len(layers)))
     return Reading(
         dialect=carrier.slug,
         layers=(*layers, *put_together),
@@ -324,33 +323,45 @@ def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> di
 def _place_messages(
     drafts: Sequence[Draft], inner: Mapping[Path, Inner], places: Places, envelope: Envelope | None
 ) -> Iterator[Message]:
-    part = 1
+    part, carrying = 1, Message()
     for draft in drafts:
         notes = tuple(kind.note(text, places.find_span(path)) for kind, text, path in draft.notes)
         nested = tuple(nest(*each[:2], None if each[2] is None else places.find_span(each[2])) for each in draft.nested)
+        draft.part = part
         outer = Message(**draft.columns, part=part, notes=notes, nested=nested)
+        if draft.dialect is not None:
+            outer = _fill_carried(outer, carrying, draft)
         yield outer
         part += 1
-        if envelope is not None:
-            parties = {"sender": outer.sender or envelope.sender, "receivers": outer.receivers or envelope.receivers}
-            outer = outer.replace(**parties)
+        if draft.dialect is None:
+            if envelope is not None:
+                sender, receivers = outer.sender or envelope.sender, outer.receivers or envelope.receivers
+                outer = outer.replace(sender=sender, receivers=receivers)
+            carrying = outer
         for path, each in ((path, inner[path]) for path in draft.carried if path in inner):
             yield from each.place(each.fill(outer, is_heard=path in draft.heard), outer, part)
             part += len(each.reading.messages)
 
 
-def _put_together(drafted: Iterable[tuple[Draft, Message]], places: Places, layer: int) -> Iterator[Layer]:
+def _fill_carried(message: Message, carrying: Message, draft: Draft) -> Message:
+    """A message that a draft is within the one before it, with who says it, or to whom it is said, as that one says."""
+    hears = () if carrying.sender is None else (carrying.sender,)
+    parties = {"receivers": hears} if draft.is_heard else {"sender": message.sender or carrying.sender}
+    return message.replace(dialect=draft.dialect, carrier_part=carrying.part, **parties)
+
+
+def _put_together(drafts: Iterable[Draft], places: Places, layer: int) -> Iterator[Layer]:
     """The texts of which several pieces stand in the record, in layers from that number on."""
     texts: list[list[tuple[str, Span, int]]] = []
     growing: dict[tuple[str, str], list[tuple[str, Span, int]]] = {}
-    for draft, message in drafted:
+    for draft in drafts:
         for each in draft.gathered:
             name = (each.kind, each.name)
             if each.is_first or name not in growing:
                 texts.append([])
                 growing[name] = texts[-1]
             if each.text and (span := places.find_span(each.path)) is not None:
-                growing[name].append((each.text, span, message.part))
+                growing[name].append((each.text, span, draft.part))
     for number, held in enumerate((each for each in texts if len(each) > 1), start=layer):
         ends = [*accumulate(len(text) for text, _, _ in held)]
         pieces = tuple(

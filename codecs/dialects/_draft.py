@@ -75,6 +75,11 @@ class Draft:
         self.heard: set[Path] = set()
         # Texts that are read for what is secret in them alone.
         self.quoted: list[Path] = []
+        # Of a message that the last one before it without a dialect of its own carries: the dialect that it is in, and
+        # whether the sender of that one hears it. Which part of the record it is, reading says.
+        self.dialect: str | None = None
+        self.is_heard = False
+        self.part = 1
         self.offer: Offer | None = None
         # A tool that is called: its name, where that stands, and whether it is one of whoever receives the call.
         self.called: tuple[str, Path, bool] | None = None

@@ -273,6 +273,8 @@ def _say_answer(answer: Answer, line: Line, lines: deque[Line]) -> tuple[str, ..
     names = [answer.elsewhere] if answer.elsewhere else [each.name for each in answer.lines]
     if not names:
         return (f"{_say_missing(answer.cited, answer)}.",)
+    if [(each.wire, each.message.part) for each in answer.lines] == [(line.wire, message.carrier_part)]:
+        return (f"Within {names[0]}.",)
     if answer.basis == "turn":
         cited = message.correlation_id
         if cited is not None and not any(bears(each.message, cited) for each in answer.lines):

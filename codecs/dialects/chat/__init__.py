@@ -19,11 +19,12 @@ from .._dialect import Reply
 from .._draft import Draft
 from .._positions import Path
 from .._record import Message
+from .._turns.tables import NOTES
 from .messages import draft_file, draft_message, score_file, score_message
 from .responses import draft_item, draft_response, score_item, score_response
 from .sessions import draft_line, score_line
 from .streams import draft_stream, score_stream
-from .tables import GLOSSARY, LABELS, NOT_OFFERED, NOTES, SPECIFICATION
+from .tables import GLOSSARY, LABELS, NOT_OFFERED, SPECIFICATION
 from .traces import draft_trace, score_trace
 
 _HINT = re.compile(
@@ -78,7 +79,9 @@ def _reply(message: Message) -> Sequence[Reply]:
     if message.parent_id is None:
         return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
     why = "it bears the id of that call"
-    by_call = Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id)
+    # A result within a span names its call beside that span.
+    called = message.correlation_id or message.parent_id
+    by_call = Reply(whom="correlation-id", basis="correlation", why=why, value=called)
     by_id = Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id)
     return (
         (by_call,)

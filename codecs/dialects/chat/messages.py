@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._positions import Path
-from .blocks import find_value, read_text
-from .content import Turn, fill_columns, read_columns
-from .tables import ASSISTANT, BLOCKS, OTHER_ROLES, ROLES, STOPS, SYSTEM
+from .._turns.blocks import find_value, read_text
+from .._turns.tables import ASSISTANT, OTHER_ROLES, ROLES, SYSTEM
+from .._turns.turns import Turn, fill_columns, read_columns
+from .tables import BLOCKS, STOPS
 
 # What stands beside the text of a plain message in the files that people have; with another key beside a role and a
 # text an object may be any program's.

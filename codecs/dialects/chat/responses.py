@@ -8,10 +8,10 @@ from .._draft import Draft
 from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
-from .blocks import find_value, read_text, say_value
-from .content import Turn, read_columns, say_call
+from .._turns.blocks import find_value, read_text, say_value
+from .._turns.tables import ASSISTANT, CALL_ID_MISSING, ROLES, SYSTEM, TOOL, USER
+from .._turns.turns import Turn, read_columns, say_call
 from .messages import draft_message, is_content, say_stop, score_message
-from .tables import ASSISTANT, CALL_ID_MISSING, ROLES, SYSTEM, TOOL, USER
 
 # The keys that an item of a kind has, by which it is known.
 _ITEMS: Final[dict[str, tuple[str, ...]]] = {

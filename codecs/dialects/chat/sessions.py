@@ -8,11 +8,11 @@ from .._draft import Draft
 from .._english import quote, say_name
 from .._positions import Path
 from .._record import Failure
-from .blocks import find_value, read_text, say_content
-from .content import Turn, read_columns
+from .._turns.blocks import find_value, read_text, say_content
+from .._turns.tables import OTHER_SHAPE, ROLES, SYSTEM, Role
+from .._turns.turns import Turn, read_columns
 from .messages import draft_message
 from .responses import draft_item, score_item
-from .tables import OTHER_SHAPE, ROLES, SYSTEM, Role
 
 _PROGRAM: Final = Role("program", "The program", "notes", "inform")
 _CODEX: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})

@@ -12,11 +12,12 @@ from .._draft import Draft
 from .._english import quote, say_name
 from .._positions import Path
 from .._record import Failure
-from .blocks import find_value, read_text, say_content
-from .content import Turn, read_columns
+from .._turns.blocks import find_value, read_text, say_content
+from .._turns.tables import ARGUMENTS_INVALID, ASSISTANT, Role
+from .._turns.turns import Turn, read_columns
 from .messages import say_stop
 from .responses import draft_item, score_item
-from .tables import ARGUMENTS_INVALID, ASSISTANT, ERROR_TYPES, Role
+from .tables import ERROR_TYPES
 
 _PROGRAM: Final = Role("program", "The program", "notes", "inform")
 # The kinds under which pieces are put together, and what the arguments belong to.

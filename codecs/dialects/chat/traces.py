@@ -8,11 +8,11 @@ from .._draft import Draft
 from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
-from .blocks import find_value, read_text, say_value
-from .content import Turn, fill_columns, read_columns
+from .._turns.blocks import find_value, read_text, say_value
+from .._turns.tables import ASSISTANT, TOOL, Role
+from .._turns.turns import Turn, fill_columns, read_columns
 from .messages import draft_message, score_message
 from .responses import draft_item, score_item
-from .tables import ASSISTANT, TOOL, Role
 
 _PROGRAM: Final = Role("program", "The program", "notes", "inform")
 

@@ -16,9 +16,10 @@ from .._carrier import Carrier, make_dialect
 from .._dialect import Reply
 from .._draft import Draft
 from .._record import Message
+from .messages import NOT_OFFERED
 from .spans import list_spans
 from .tables import GLOSSARY, LABELS, SPECIFICATION
-from .telling import BACKWARDS, MORE, NOT_OFFERED, ODD_ID, TOOL_FAILED, draft_span
+from .telling import BACKWARDS, MORE, ODD_ID, TOOL_FAILED, draft_span
 
 _HINT = re.compile(r'"(?:traceId|trace_id|resourceSpans|resource_spans|(?:gen_ai|openinference)\.)')
 
@@ -33,14 +34,17 @@ def _recognise(data: Any) -> tuple[float, str] | None:
 
 
 def _make(data: Any) -> Sequence[Draft]:
-    return [draft_span(span) for span in list_spans(data)]
+    return [draft for span in list_spans(data) for draft in draft_span(span)]
 
 
 def _reply(message: Message) -> Sequence[Reply]:
-    if message.parent_id is None:
-        return ()
-    why = "its span lies inside that one"
-    return (Reply(whom="message-id", basis="explicit", why=why, value=message.parent_id),)
+    """The span around it; the span of a tool without one answers the call."""
+    inside, called = "its span lies inside that one", "it bears the id of that call"
+    ways = (
+        Reply(whom="message-id", basis="explicit", why=inside, value=message.parent_id),
+        Reply(whom="correlation-id", basis="correlation", why=called, value=message.correlation_id),
+    )
+    return tuple(way for way in ways if way.value is not None)
 
 
 DIALECT = make_dialect(

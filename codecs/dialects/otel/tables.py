@@ -36,6 +36,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "evaluate": Operation("judges what was said"),
 }
 
+# Whose texts are messages to and from a model.
+TALKS: Final = frozenset({"chat", "generate_content", "text_completion"})
+
 # What others call the same, in `openinference.span.kind` and `traceloop.span.kind`.
 KINDS: Final = {
     "AGENT": "invoke_agent",

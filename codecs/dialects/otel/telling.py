@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 from .._carrier import RULES
@@ -14,9 +15,11 @@ from .._jsonrpc import list_values
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
+from .._turns.turns import say_call
+from .messages import draft_messages, note_not_offered
 from .spans import NOTHING, Found, Span, read_id
-from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TOOL_CALL
-from .texts import BACK, MAX_TEXTS, Text, Texts, gather_texts, list_offered
+from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TALKS, TOOL_CALL
+from .texts import BACK, MAX_TEXTS, NO_TEXTS, Text, Texts, gather_texts, list_offered
 
 BACKWARDS: Final = NoteKind(
     code="otel.ends-before-start",
@@ -45,21 +48,18 @@ TOOL_FAILED: Final = NoteKind(
     about="The span of a tool ended in an error, or what came back says that it failed.",
     cites="OTLP, Status; GenAI, execute_tool",
 )
-NOT_OFFERED: Final = NoteKind(
-    code="otel.tool-not-offered",
-    severity="warning",
-    group="protocol",
-    about="A model called a tool that its request does not offer.",
-    cites="GenAI, gen_ai.tool.definitions; OpenInference, llm.tools",
-)
 _SAYS: Final = {"text": "says", "thought": "thinks", "call": "calls the tool", "response": "gives"}
 
 
-def draft_span(span: Span) -> Draft:
-    """The draft of a span."""
+def draft_span(span: Span) -> list[Draft]:
+    """The draft of a span, and of each message that is new in it."""
     operation = span.operation
     known = OPERATIONS.get(operation or "")
-    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, operation))
+    texts = gather_texts(span) if span.is_of_genai else NO_TEXTS
+    before, new = texts.part()
+    # What is said to a model, and by it, messages of their own tell.
+    told = NO_TEXTS if operation in TALKS else texts
+    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, told))
     draft.say_sender("An agent" if span.is_of_genai else "A program", _find_sender(span).path or None)
     if known is None:
         words = f" does {say_name(operation)}, in the span " if operation else " reports the span "
@@ -72,12 +72,25 @@ def draft_span(span: Span) -> Draft:
             draft.say(f" the {known.thing} {say_name(named.text)}", named.path)
         elif known.thing:
             draft.say(f" a {known.thing}, which it does not name")
+        called = span.find(*TOOL_CALL)
+        if _is_of_tool(span) and called.text is not None:
+            # The same call that the span of the model tells of.
+            say_call(draft, called.text, called.path)
     _say_length(draft, span)
     _say_end(draft, span)
-    if span.is_of_genai:
-        _say_texts(draft, span)
+    _nest_texts(draft, span, told)
+    _say_texts(draft, span, before, is_before=True)
+    messages: list[Draft] = []
+    if operation in TALKS:
+        new = Texts(*(_take_last(draft, span, held) for held in new))
+        draft.opened.extend(dict.fromkeys(text.opens for text in chain(*new) if text.opens))
+        messages = [*draft_messages(span, new)]
+        follow = f"{len(messages)} new messages follow" if len(messages) > 1 else "one new message follows"
+        draft.say(f"; {follow}" if messages else "")
+    else:
+        _say_texts(draft, span, new)
     _note_ids(draft, span)
-    return draft.say(".")
+    return [draft.say("."), *messages]
 
 
 def _find_act(span: Span) -> str:
@@ -114,20 +127,16 @@ def _find_sender(span: Span) -> Found:
     return service if is_name else NOTHING
 
 
-def _read_columns(span: Span, operation: str | None) -> dict[str, Any]:
+def _read_columns(span: Span, texts: Texts) -> dict[str, Any]:
     start = span.start.text
     kept = {name: found.data for name, names in KEPT.items() if (found := span.find(*names)).text is not None}
     taken = span.microseconds
     if taken is not None and taken >= 0:
         kept["duration_ms"] = round(taken / 1000, 3)
-    texts = gather_texts(span) if span.is_of_genai else None
+    told = {text.opens or text.path for held in texts for text in held}
     return {
         "topic": span.name.data,
-        "content": {
-            name: found.data
-            for name, found in span.attributes.items()
-            if texts and found.path in {text.opens or text.path for part in texts for text in part}
-        },
+        "content": {name: found.data for name, found in span.attributes.items() if found.path in told},
         "attributes": kept,
         "sender": _find_sender(span).data,
         "message_id": read_id(span.id, 16),
@@ -184,26 +193,27 @@ def _say_end(draft: Draft, span: Span) -> None:
         draft.say(": ").carry(reason.path)
 
 
-def _say_texts(draft: Draft, span: Span) -> None:
-    texts = gather_texts(span)
-    _nest_texts(draft, span, texts)
+def _say_texts(draft: Draft, span: Span, texts: Texts, *, is_before: bool = False) -> None:
+    """What was said within a span, or what earlier spans have said before it."""
     # A tool, a model and whatever a client asks are given what the sender says, and an agent what it hears.
     known = OPERATIONS.get(span.operation or "")
     is_asking = span.is_client if known is None else known.thing in ("tool", "model")
-    for before, held, is_said in (
+    for words, held, is_said in (
         ("its instructions", texts.instructions, False),
-        ("what it is given", texts.given, is_asking),
+        ("what was said before" if is_before else "what it is given", texts.given, is_asking),
         ("what comes back", texts.back, not is_asking),
     ):
-        repeated = texts.count_repeated() if held is texts.given else 0
-        first = max(len(held) - MAX_TEXTS, 0)
-        for index, text in enumerate(held[first:], start=first):
-            draft.say(f"; {before}: " if index == first else ", ")
-            is_own = text.kind == "call" or text.role == "assistant" if text.role or text.kind == "call" else is_said
+        for index, text in enumerate(_take_last(draft, span, held)):
+            draft.say(", " if index else f"; {words}: ")
+            is_own = text.kind == "call" or text.is_answer if text.role or text.kind == "call" else is_said
             is_given = held is texts.given and _is_of_tool(span)
-            _say_text(draft, text, is_heard=not is_own, is_repeated=index < repeated, is_given=is_given)
-        if len(held) > MAX_TEXTS:
-            draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
+            _say_text(draft, text, is_heard=not is_own, is_repeated=is_before, is_given=is_given)
+
+
+def _take_last(draft: Draft, span: Span, held: list[Text]) -> list[Text]:
+    if len(held) > MAX_TEXTS:
+        draft.note(MORE, f"{len(held) - MAX_TEXTS} earlier texts are not told", span.path)
+    return held[-MAX_TEXTS:]
 
 
 def _nest_texts(draft: Draft, span: Span, texts: Texts) -> None:
@@ -223,9 +233,7 @@ def _nest_texts(draft: Draft, span: Span, texts: Texts) -> None:
     for text in texts.back[-MAX_TEXTS:]:
         if text.kind == "call":
             draft.nest("request", text.path, tool=text.name)
-            if offered and text.name and text.name not in offered:
-                what = f"the tool {say_name(text.name)} is not among the tools of this request"
-                draft.note(NOT_OFFERED, what, text.path or span.path)
+            note_not_offered(draft, text, offered, text.path or span.path)
         elif text.kind == "text" and text.path is not None and text.role in (None, "assistant"):
             draft.nest("inform", text.path)
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from .._carrier import RULES
 from .._json import JsonError, load_whole
 from .._positions import Path
-from .spans import Found, Span
+from .._turns.tables import ASSISTANT, OTHER_ROLES
+from .spans import NOTHING, Event, Found, Span
 
 # So many texts of a span are told; of a long history the last.
 MAX_TEXTS: Final = 100
 _INDEX = r"\.(\d{1,6})\.(?:message\.)?"
 _TAIL: Final = re.compile(
-    r"(?P<role>role)\Z|(?P<text>content|contents\.\d{1,6}\.message_content\.text)\Z"
-    r"|tool_calls\.\d{1,6}\.(?:tool_call\.function\.)?(?:(?P<name>name)|(?P<arguments>arguments))\Z"
+    r"(?P<role>role)\Z|(?P<text>content|contents\.\d{1,6}\.message_content\.text)\Z|(?P<id>tool_call_id)\Z"
+    r"|tool_calls\.(?P<call>\d{1,6})\.(?:tool_call\.)?(?:function\.)?(?P<of_call>name|arguments|id)\Z"
 )
 # Conventions that number their messages in the names of attributes: those given, and those that came back.
 _NUMBERED: Final = tuple(
@@ -28,10 +31,10 @@ _NUMBERED: Final = tuple(
         ("llm.output_messages", True),
     )
 )
-# Attributes that hold messages, or a plain text; of the last of these only what no other says.
+# Attributes that hold messages, or a plain text; the first that says anything counts.
 _INSTRUCTIONS: Final = ("gen_ai.system_instructions",)
-_GIVEN: Final = ("gen_ai.input.messages", "gen_ai.prompt", "gen_ai.tool.call.arguments", "tool.parameters")
-_BACK: Final = ("gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.result")
+_GIVEN: Final = ("gen_ai.tool.call.arguments", "gen_ai.input.messages", "gen_ai.prompt", "tool.parameters")
+_BACK: Final = ("gen_ai.tool.call.result", "gen_ai.output.messages", "gen_ai.completion")
 _GIVEN_OTHERWISE: Final = ("input.value", "traceloop.entity.input")
 _BACK_OTHERWISE: Final = ("output.value", "traceloop.entity.output")
 _EVENTS: Final = {
@@ -57,6 +60,9 @@ class Text(NamedTuple):
         name: of what is called.
         opens: the path of the text of JSON in which it stands, if it stands in one.
         data: what stands there.
+        named_at: the path of the name.
+        id: of the call, be it made or answered.
+        of: the path by which the parts of one message are known.
     """
 
     role: str | None
@@ -65,6 +71,14 @@ class Text(NamedTuple):
     name: str | None = None
     opens: Path | None = None
     data: Any = None
+    named_at: Path | None = None
+    id: Found = NOTHING
+    of: Path = ()
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model itself has said it."""
+        return OTHER_ROLES.get(self.role or "") is ASSISTANT
 
 
 class Texts(NamedTuple):
@@ -74,33 +88,45 @@ class Texts(NamedTuple):
     given: list[Text]
     back: list[Text]
 
-    def count_repeated(self) -> int:
-        """How many of the first that were given an earlier span of the trace has said or was given: all up to what the
-        model itself had answered last."""
-        return max((at for at, text in enumerate(self.given, start=1) if text.role == "assistant"), default=0)
+    def part(self) -> tuple[Texts, Texts]:
+        """What earlier spans of the trace have said, up to what the model itself had answered last; and what is new:
+        instructions are where it has not answered yet."""
+        repeated = max((at for at, text in enumerate(self.given, start=1) if text.is_answer), default=0)
+        if not repeated:
+            return NO_TEXTS, self
+        return Texts(self.instructions, self.given[:repeated], []), Texts([], self.given[repeated:], self.back)
+
+
+NO_TEXTS: Final = Texts([], [], [])
 
 
 def gather_texts(span: Span) -> Texts:
-    """The texts of a span, of its attributes and its events."""
-    sources = [span.attributes, *(event.attributes for event in span.events if event.name.startswith("gen_ai."))]
+    """The texts of a span; of several forms that say the same the first counts: the present one, numbers, events."""
+    events = [event for event in span.events if event.name.startswith("gen_ai.")]
+    in_events = [_read_event(event) for event in events]
+    otherwise = (_read_first(span.attributes, names) for names in (_GIVEN_OTHERWISE, _BACK_OTHERWISE))
     texts = Texts([], [], [])
-    for attributes in sources:
-        for names, held in ((_INSTRUCTIONS, texts.instructions), (_GIVEN, texts.given), (_BACK, texts.back)):
-            for name in names:
-                if name in attributes:
-                    held.extend(_read_messages(attributes[name]))
-        for pattern, is_output in _NUMBERED:
-            (texts.back if is_output else texts.given).extend(_read_numbered(attributes, pattern))
-    for event in span.events:
-        content = event.attributes.get("content") or event.attributes.get("message")
-        if event.name in _EVENTS and content is not None:
-            role, is_output = _EVENTS[event.name]
-            held = texts.back if is_output else texts.given
-            held.extend(each._replace(role=each.role or role) for each in _read_messages(content))
-    for others, said in ((_GIVEN_OTHERWISE, texts.given), (_BACK_OTHERWISE, texts.back)):
-        if not said and (found := span.find(*others)).data is not None:
-            said.extend(_read_messages(found))
+    for form in (
+        *_read_attributes(span.attributes),
+        Texts(*(list(chain(*held)) for held in zip(*in_events, strict=True))) if in_events else NO_TEXTS,
+        Texts([], *otherwise),
+    ):
+        for held, found in zip(texts, form, strict=True):
+            held.extend(() if held else found)
     return texts
+
+
+def _read_attributes(attributes: dict[str, Found]) -> tuple[Texts, Texts]:
+    """The texts that attributes hold whole, and those whose messages are numbered."""
+    numbered: tuple[list[Text], list[Text]] = ([], [])
+    for pattern, is_output in _NUMBERED:
+        numbered[is_output].extend(_read_numbered(attributes, pattern))
+    whole = (_read_first(attributes, names) for names in (_INSTRUCTIONS, _GIVEN, _BACK))
+    return Texts(*whole), Texts([], *numbered)
+
+
+def _read_first(attributes: dict[str, Found], names: Sequence[str]) -> list[Text]:
+    return next((said for name in names if name in attributes and (said := _read_messages(attributes[name]))), [])
 
 
 def list_offered(span: Span) -> frozenset[str]:
@@ -129,30 +155,50 @@ def _name_definition(definition: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _read_event(event: Event) -> Texts:
+    """The texts of an event: in its attributes, as those of a span, or as the one message that it is."""
+    whole, numbered = _read_attributes(event.attributes)
+    texts = Texts(*map(add, whole, numbered))
+    role, is_output = _EVENTS.get(event.name, ("", False))
+    called = event.attributes.get("id", NOTHING)
+    said = event.attributes.get("content") or event.attributes.get("message")
+    for found in filter(None, (said, event.attributes.get("tool_calls")) if role else ()):
+        for each in _read_messages(found):
+            own = called if role == "tool" and each.id.data is None else each.id
+            (texts.back if is_output else texts.given).append(each._replace(role=each.role or role, id=own))
+    return texts
+
+
 def _read_numbered(attributes: dict[str, Found], pattern: re.Pattern[str]) -> Iterator[Text]:
-    numbered: dict[int, list[tuple[str, Found]]] = {}
+    numbered: dict[int, list[tuple[re.Match[str], Found]]] = {}
     for name, found in attributes.items():
         at = pattern.match(name)
         tail = _TAIL.match(name, at.end()) if at else None
-        if at and tail:
-            numbered.setdefault(int(at[1]), []).append((str(tail.lastgroup), found))
+        if at and tail and found.text:
+            numbered.setdefault(int(at[1]), []).append((tail, found))
     for _, parts in sorted(numbered.items()):
-        role = next((found.text for kind, found in parts if kind == "role"), None)
-        called = [found.text for kind, found in parts if kind == "name"]
-        yield from (
-            Text(role, "text", found.path, data=found.data) for kind, found in parts if kind == "text" and found.text
-        )
-        given = [found for kind, found in parts if kind == "arguments" and found.text]
-        for index, tool in enumerate(called):
-            held = given[index] if index < len(given) else Found(None, ())
-            yield Text(role, "call", held.path or None, tool, data=held.data)
+        held = {tail.lastgroup: found for tail, found in parts}
+        role, own, of = held.get("role", NOTHING).text, held.get("id", NOTHING), parts[0][1].path
+        for tail, found in parts:
+            if tail.lastgroup == "text":
+                yield Text(role, "text", found.path, data=found.data, id=own, of=of)
+        calls: dict[int, dict[str, Found]] = {}
+        for tail, found in parts:
+            if tail.lastgroup == "of_call":
+                calls.setdefault(int(tail["call"]), {})[tail["of_call"]] = found
+        for _, call in sorted(calls.items()):
+            named, given, own = (call.get(key, NOTHING) for key in ("name", "arguments", "id"))
+            name_at = named.path or None
+            yield Text(role, "call", given.path or None, named.text, data=given.data, named_at=name_at, id=own, of=of)
 
 
 def _read_messages(found: Found) -> list[Text]:
     """The messages of a value: of a list of them, or of a text of JSON that is one; any other text is one itself."""
     if not isinstance(found.data, str):
         listed = _list_texts(found.data, found.path)
-        return listed or ([] if found.data in (None, {}, []) else [Text(None, "text", found.path, data=found.data)])
+        if listed or found.data in (None, {}, []):
+            return listed
+        return [Text(None, "text", found.path, data=found.data, of=found.path)]
     if found.data.lstrip()[:1] in ("[", "{"):
         try:
             inner = load_whole(found.data, RULES).data
@@ -160,7 +206,7 @@ def _read_messages(found: Found) -> list[Text]:
             inner = None
         if listed := _list_texts(inner, found.path):
             return [text._replace(opens=found.path) for text in listed]
-    return [Text(None, "text", found.path, data=found.data)] if found.data else []
+    return [Text(None, "text", found.path, data=found.data, of=found.path)] if found.data else []
 
 
 def _list_texts(data: Any, path: Path) -> list[Text]:
@@ -179,39 +225,55 @@ def _kind_of(part: dict[str, Any]) -> str | None:
 def _read_message(message: dict[str, Any], path: Path) -> Iterator[Text]:
     role = message["role"] if isinstance(message.get("role"), str) else None
     if "role" not in message:
-        yield from _read_part(message, path, role)
+        yield from _read_part(message, path, role, path)
         return
+    own = Found(message.get("tool_call_id"), (*path, "tool_call_id"))
     for key in ("parts", "content"):
         held = message.get(key)
         if isinstance(held, str) and held:
-            yield Text(role, "text", (*path, key), data=held)
+            yield Text(role, "text", (*path, key), data=held, id=own, of=path)
         for at, part in enumerate(held if isinstance(held, list) else ()):
             if isinstance(part, dict):
-                yield from _read_part(part, (*path, key, at), role)
+                yield from _read_part(part, (*path, key, at), role, path)
     calls = message.get("tool_calls")
     for at, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(call.get("function"), dict):
-            yield from _read_call(call["function"], (*path, "tool_calls", at, "function"), role)
+            yield _read_call(call, (*path, "tool_calls", at), role, path, "function")
 
 
-def _read_part(part: dict[str, Any], path: Path, role: str | None) -> Iterator[Text]:
+def _read_part(part: dict[str, Any], path: Path, role: str | None, of: Path) -> Iterator[Text]:
     kind = _kind_of(part)
     if kind == "tool_call":
-        yield from _read_call(part, path, role)
+        yield _read_call(part, path, role, of)
+    elif kind == "function" and isinstance(part.get("function"), dict):
+        yield _read_call(part, path, role, of, "function")
     elif kind == "tool_call_response":
         key = next((key for key in ("response", "result", "content") if part.get(key) not in (None, "")), None)
-        yield Text(role, "response", None if key is None else (*path, key), data=None if key is None else part[key])
+        at, data = (None, None) if key is None else ((*path, key), part[key])
+        yield Text(role, "response", at, data=data, id=Found(part.get("id"), (*path, "id")), of=of)
     else:
         key = next((key for key in ("content", "text") if isinstance(part.get(key), str) and part[key]), None)
         is_said = key is not None and kind in ("text", "reasoning", "output_text", "input_text")
         yield (
-            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)), data=part[str(key)])
+            Text(role, "text" if kind != "reasoning" else "thought", (*path, str(key)), data=part[str(key)], of=of)
             if is_said
-            else Text(role, "other", path, kind)
+            else Text(role, "other", path, kind, of=of)
         )
 
 
-def _read_call(call: dict[str, Any], path: Path, role: str | None) -> Iterator[Text]:
-    name = call.get("name")
-    given = (*path, "arguments") if call.get("arguments") not in (None, "", {}) else None
-    yield Text(role, "call", given, name if isinstance(name, str) else None, data=call.get("arguments"))
+def _read_call(call: dict[str, Any], path: Path, role: str | None, of: Path, *below: str) -> Text:
+    own, at = Found(call.get("id"), (*path, "id")), (*path, *below)
+    for key in below:
+        call = call[key]
+    name, given = call.get("name"), call.get("arguments")
+    is_given, is_named = given not in (None, "", {}), isinstance(name, str)
+    return Text(
+        role,
+        "call",
+        (*at, "arguments") if is_given else None,
+        name if is_named else None,
+        data=given,
+        named_at=(*at, "name") if is_named else None,
+        id=own,
+        of=of,
+    )

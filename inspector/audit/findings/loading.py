@@ -444,6 +444,8 @@ def load_tasks(scenes: Mapping[uuid.UUID, Scene]) -> None:
     load_elsewhere(scenes)
 
 
+# What a tool gave a model may stand in the tool's own span alone, or nowhere: some calls only give an answer its form.
+_CALLED_IN_SPANS: Final = Q(carrier="otel", dialect="chat")
 # Who asks may not know yet how the conversation will be called in which the answer stands.
 _LATE: Final = frozenset(each.slug for each in all_dialects() if each.names_conversations_late)
 
@@ -457,7 +459,8 @@ def load_elsewhere(scenes: Mapping[uuid.UUID, Scene]) -> None:
     answers = answers.filter(channel=OuterRef("channel"), parent_key=OuterRef("id_key"), parent=OuterRef("pk"))
     is_late = Q(dialect__in=_LATE)
     late = Case(When(is_late, then=F("body")), default=Value("", PackedTextField()), output_field=PackedTextField())
-    rows = Message.objects.filter(is_late | Exists(answers), IsAny("id", requests | reports)).annotate(late=late)
+    may_be = is_late | _CALLED_IN_SPANS | Exists(answers)
+    rows = Message.objects.filter(may_be, IsAny("id", requests | reports)).annotate(late=late)
     for pk, conversation_id, body in rows.values_list("pk", "conversation_id", "late") if requests | reports else ():
         scene = scenes.get(conversation_id)
         if scene is None:

@@ -52,12 +52,15 @@ _OWN_WORDS: Final = frozenset(
 
 def _find_ignored_errors(scene: Scene) -> Iterator[Hit]:
     """What a caller said after its tool failed, where no word of it is about that."""
+    # Of a failure the span of its tool tells, and the next span of the model again.
+    seen = set()
     for after in scene.after_results:
         said = after.next
         if not after.has_failed or said is None or said.is_call or said.message.performative not in GOES_ON:
             continue
-        if any(TROUBLE.search(text) for text, _ in said.texts) or _retells(after, said):
+        if said.message.id in seen or any(TROUBLE.search(text) for text, _ in said.texts) or _retells(after, said):
             continue
+        seen.add(said.message.id)
         yield Hit(
             message=said.message.id,
             text=f"A tool reported an error to {name_agent(said.message.sender)}, and what it says next has no word of "

@@ -385,7 +385,7 @@ class _Builder:
             return None
         return {
             "basis": "inferred" if is_inferred else "explicit",
-            "verb": "follows" if is_own(message, parent) else "probably answers" if is_inferred else "answers",
+            "verb": find_verb(message, parent),
             "anchor": self._find_anchor(parent),
             "name": name_message(parent),
             "why": _write_why(message, parent),
@@ -398,9 +398,14 @@ class _Builder:
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
 
 
-def is_own(message: Message, parent: Message) -> bool:
-    """Whether the sender goes on from a message of its own."""
-    return bool(message.sender) and message.sender == parent.sender
+def find_verb(message: Message, parent: Message | None) -> str:
+    """What a message does to its parent: it stands within the one that carries it, follows one of its sender's own, or
+    answers."""
+    if parent and message.carrier and not parent.carrier and message.record_id == parent.record_id:
+        return "within"
+    if parent and message.sender and message.sender == parent.sender:
+        return "follows"
+    return {"turn": "probably answers", "adjacency": "only follows"}.get(message.parent_basis, "answers")
 
 
 def _fold_notes(notes: Sequence[NoteLine]) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
 
 from ..agents.marks import cast_conversation
-from ..conversations.transcript import Disclosed, is_own, name_message, open_for
+from ..conversations.transcript import Disclosed, find_verb, name_message, open_for
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
@@ -248,10 +248,9 @@ def _describe_parent(
 ) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
-    verbs = {"turn": "probably answers", "adjacency": "only follows"}
     return {
         "basis": "inferred" if message.parent_basis == "turn" else "explicit",
-        "verb": "follows" if parent and is_own(message, parent) else verbs.get(message.parent_basis, "answers"),
+        "verb": find_verb(message, parent),
         "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
         "name": f"{name_message(parent)}: {shorten(said[parent.pk])}"
         if parent

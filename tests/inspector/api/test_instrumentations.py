@@ -117,10 +117,15 @@ def test_what_two_frameworks_say_is_told_in_one_trace(live_server: LiveServer, a
     by_model = {name: [each for each in told if f"the model {name}" in each] for name in MODELS}
     assert [len(each) for each in by_model.values()] == [1, 1, 1], told
     (first,), (answered,), (refused,) = by_model.values()
-    assert "user says “How many bricks are left?”" in first
-    assert "assistant calls the tool count with" in first
-    assert "assistant says “Forty-two.”" in answered
+    assert "2 new messages follow" in first
+    assert "2 new messages follow" in answered
     assert "and fails" in refused
+    said = set(Message.objects.filter(carrier="otel").values_list("english", flat=True))
+    assert said == {
+        "The user says: “How many bricks are left?”.",
+        "desk calls the tool count (call c1) with what = “bricks”.",
+        "desk says: “Forty-two.”",
+    }
     trace = f"{agent.get_span_context().trace_id:032x}"
     assert Trace.objects.filter(native_id=trace).count() == 1
     assert Message.objects.filter(trace_id=trace, dialect="otel", parent__isnull=False).count() == 3

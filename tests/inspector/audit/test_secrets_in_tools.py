@@ -72,6 +72,14 @@ CALLS: Final[dict[str, tuple[str, Callable[[Arguments], str]]]] = {
         "otel",
         lambda given: _span(2, openinference__span__kind="TOOL", input__value=json.dumps(given)),
     ),
+    "otel, chat inside": (
+        "otel",
+        lambda given: _span(
+            3,
+            gen_ai__operation__name="chat",
+            gen_ai__output__messages=json.dumps([{"type": "tool_call", "name": "find", "arguments": given}]),
+        ),
+    ),
     "chat": ("chat", lambda given: _call_by_chat(json.dumps(given))),
     "chat, cut short": ("chat", lambda given: _call_by_chat(json.dumps(given)[:-1])),
     "chat, escapes": (

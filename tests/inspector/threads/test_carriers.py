@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from django.test import Client
@@ -12,7 +12,7 @@ from inspector.audit.models import Finding
 from inspector.audit.rules.tools import ask_model, stream_turn, trace, write_span
 from inspector.search.facets import count_facets
 from inspector.search.selectors import find_messages
-from inspector.threads.models import Message
+from inspector.threads.models import Message, Task
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,53 @@ def test_a_call_within_a_span_or_put_together_of_pieces_is_found_by_its_tool(cas
         tool: [each.dialect for each in find_messages(workspace=cast.workspace, query=f"tool:{tool}")]
         for tool in ("find", "book", "send", "gate")
     }
-    assert found == {"find": ["otel"], "book": ["otel"], "send": ["chat", "chat"], "gate": []}
+    assert found == {"find": ["chat"], "book": ["chat"], "send": ["chat", "chat"], "gate": []}
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *, is_late: bool) -> None:
+    asked: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "content": "Where is it?"}]}
+    calls = ({"type": "tool_call", "id": f"c{at}", "name": "find", "arguments": {"q": "it"}} for at in (1, 2))
+    call = {"role": "assistant", "parts": [*calls]}
+    back = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "gate 4"}]}
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "At gate 4."}]}
+    work = {"conversation.id": "trip", "system_instructions": [{"type": "text", "content": "Be brief."}]}
+    ran = {"tool.name": "find", "tool.call.id": "c1", "tool.call.arguments": {"q": "it"}, "tool.call.result": "gate 4"}
+    spans = (
+        write_span("invoke_agent", {"conversation.id": "trip"}),
+        write_span("chat", {**work, "input.messages": [asked], "output.messages": [call]}) | _INSIDE,
+        write_span("execute_tool", {**ran, "conversation.id": "trip"}) | _INSIDE,
+        write_span("chat", {**work, "input.messages": [asked, call, back], "output.messages": [said]}) | _INSIDE,
+    )
+    times = ((f"179511840{at}000000000", f"179511840{at}250000000") for at in range(len(spans)))
+    timed = (
+        span | {"startTimeUnixNano": start, "endTimeUnixNano": end}
+        for span, (start, end) in zip(spans, times, strict=True)
+    )
+    lines = trace(*timed).splitlines()
+    for at, line in enumerate(reversed(lines) if is_late else lines):
+        deliver(cast, line.encode(), name=f"{at}.log")
+        settle_all()
+    rows = {row.pk: row for row in Message.objects.order_by("place")}
+    above = [(row.english, row.parent and rows[row.parent].native_act) for row in rows.values() if row.carrier]
+    assert above == [
+        ("The system prompt instructs the assistant: “Be brief.”", "chat"),
+        ("The user says: “Where is it?”.", "chat"),
+        ("ada calls the tool find (call c1) with q = “it”.", "chat"),
+        ("ada calls the tool find (call c2) with q = “it”.", "chat"),
+        ("The tool answers (call c1, its call of find): “gate 4”.", "tool_call"),
+        ("ada says: “At gate 4.”", "chat"),
+    ]
+    (tool,) = (row for row in rows.values() if row.native_act == "execute_tool")
+    assert tool.english.startswith("ada runs the tool find (call c1, its call of find)")
+    assert tool.parent is not None
+    assert rows[tool.parent].native_act == "invoke_agent"
+    assert [(task.state, task.message_count) for task in Task.objects.order_by("place")] == [("done", 2), ("open", 1)]
+    # Nobody owes the second call an answer that the log must hold.
+    assert list(Finding.objects.filter(holds=True).values_list("rule", "text")) == []
+
+
+_INSIDE: Final = {"parentSpanId": "eee19b7ec3c10000"}
 
 
 def test_a_message_that_spans_repeat_conflicts_with_no_other(cast: Cast) -> None:

@@ -173,10 +173,24 @@ class Turn:
         Its arguments need be no JSON where they are `is_free`.
         """
         steps = [key.split(".") for key in keys]
-        name, own, given = (find_value(data, *each) for each in steps)
-        name_at, id_at, input_at = ((*path, *each) for each in steps)
-        topic, correlation = read_text(name), read_text(own)
-        arguments, is_read = (given or None, True) if is_free else _read_arguments(given)
+        name, own, given = ((find_value(data, *each), (*path, *each)) for each in steps)
+        return self.draft_call(kind, name, own, given, where=where, says=says, is_free=is_free)
+
+    def draft_call(
+        self,
+        kind: str,
+        name: tuple[Any, Path],
+        own: tuple[Any, Path],
+        given: tuple[Any, Path],
+        *,
+        where: str = "",
+        says: str = "calls",
+        is_free: bool = False,
+    ) -> Draft:
+        """The same of a call whose name, id and arguments stand apart, each with its path."""
+        (_, name_at), (_, id_at), (held, input_at) = name, own, given
+        topic, correlation = read_text(name[0]), read_text(own[0])
+        arguments, is_read = (held or None, True) if is_free else _read_arguments(held)
         draft = self.begin(
             "request",
             kind,
@@ -194,7 +208,7 @@ class Turn:
         if correlation:
             draft.say(" (call ").say(say_name(correlation), id_at).say(")")
             draft.establish("chat-call", correlation, f"its call of {say_name(topic)}" if topic else "a call")
-        _say_arguments(draft, given, arguments, input_at, is_read=is_read)
+        _say_arguments(draft, held, arguments, input_at, is_read=is_read)
         return draft
 
     def answer(
