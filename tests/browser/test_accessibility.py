@@ -56,10 +56,10 @@ def find_trace() -> Trace:
 
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
-    "sign-in-link": lambda: reverse(
-        "pages:sign-in-link", args=[create_sign_in_link(user=User.objects.get(username="olivia"))]
+    "sign-in-link": lambda: (
+        f"{reverse('pages:sign-in-link')}#{create_sign_in_link(user=User.objects.get(username='olivia'))}"
     ),
-    "invitation": lambda: reverse("pages:invitation", args=[invite_stranger()]),
+    "invitation": lambda: f"{reverse('pages:invitation')}#{invite_stranger()}",
     "integrity": lambda: address("integrity") + "?entry=0",
     "overview": lambda: address("overview"),
     "conversations": lambda: address("conversations"),

@@ -23,7 +23,7 @@ from inspector.accounts.workspaces import set_second_factor
 from inspector.pages.events import Ear, _find_reader
 from inspector.trail.models import Deed
 
-from ..conftest import Cast
+from ..conftest import Cast, use_link
 
 PASSWORD = "a long walk by the sea"
 OVERVIEW = "/w/acme/overview/"
@@ -110,7 +110,7 @@ def test_a_code_of_another_half_minute_is_refused(cast: Cast) -> None:
 def test_a_link_asks_for_the_second_factor_too(cast: Cast) -> None:
     secret = give_app(cast.owner.user)
     client = Client()
-    answer = client.post(reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)]))
+    answer = client.post("/sign-in-link/", {"code": create_sign_in_link(user=cast.owner.user), "confirm": ""})
     assert (answer["Location"], is_signed_in(client)) == (f"{FACTOR}sign-in/", False)
     client.post(f"{FACTOR}sign-in/", {"code": code_of(secret)})
     assert is_signed_in(client)
@@ -248,7 +248,7 @@ def test_an_owner_breaks_the_glass_once_and_the_audit_log_says_so(cast: Cast) ->
     set_second_factor(cast.workspace, None, is_required=True)
     path = call("olivia", "--break-glass")
     client = Client()
-    client.post(path)
+    use_link(client, path, confirm="")
     assert is_signed_in(client)
     # With no app at hand, the way back is a new password, by which the app is removed.
     account = reverse("pages:account", args=["acme"])
@@ -257,7 +257,7 @@ def test_an_owner_breaks_the_glass_once_and_the_audit_log_says_so(cast: Cast) ->
     client.post(f"{FACTOR}app/remove/")
     assert not Authenticator.objects.exists()
     again = Client()
-    assert (again.post(path).status_code, is_signed_in(again)) == (410, False)
+    assert (use_link(again, path, confirm="").status_code, is_signed_in(again)) == (410, False)
     told = {deed.code: (deed.told, deed.details.get("by")) for deed in Deed.objects.filter(workspace=cast.workspace)}
     assert (
         told["account.break-glass-made"][0]
