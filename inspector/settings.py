@@ -207,8 +207,8 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 ACCOUNT_ADAPTER = "inspector.accounts.signing_in.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 MFA_ADAPTER = "inspector.accounts.second_factors.FactorAdapter"
-MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
-MFA_RECOVERY_CODES_SHOW_ONCE = True
+# Recovery codes are made and shown by pages of our own, and asked for by the forms below.
+MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
 MFA_TOTP_ISSUER = "Inspector"
 MFA_FORMS = {
     "authenticate": "inspector.accounts.second_factors.CodeForm",

@@ -5,17 +5,19 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from allauth.socialaccount.models import SocialAccount
 from django.contrib import messages as flashes
 from django.contrib.auth import update_session_auth_hash
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership, User
-from inspector.accounts.second_factors import has_second_factor
+from inspector.accounts.second_factors import count_recovery_codes, has_second_factor, make_recovery_codes
 from inspector.accounts.services import choose_time_zone, end_sessions, note_account
 from inspector.accounts.session_store import list_sessions, name_program
 from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK
@@ -91,3 +93,14 @@ def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
         }
         for session in list_sessions(user=user)
     ]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@reauthentication_required(app="allauth.mfa")
+def show_recovery_codes(request: HttpRequest) -> HttpResponse:
+    """How many there are; the button makes new ones, which are shown this once, in the answer itself."""
+    user = request.user
+    if not isinstance(user, User) or not has_second_factor(user):
+        return redirect("mfa_index")
+    codes = make_recovery_codes(user) if request.method == "POST" else []
+    return render(request, "mfa/recovery_codes.html", {"codes": codes, "count": count_recovery_codes(user)})
