@@ -200,10 +200,27 @@ class _Verifying:
                 known = [
                     each.index for each in self._faults if each.index is not None and good <= each.index < roots.size
                 ]
+                moved = None if known else self._find_moved(good, roots.size, root)
+                if moved is not None:
+                    known, text = [moved], f"{text}: from here on they were put into another order"
                 where = "" if known else f": the first that differs is one from {good} to {roots.size - 1}"
                 self._report(min(known, default=good), "", None, f"{text}{where}")
                 return good
         return roots.size
+
+    def _find_moved(self, good: int, size: int, root: bytes) -> int | None:
+        """The first entry from `good` on that another had the index of; None where they were not just moved.
+
+        Each pass enters rows by their ids. Where that order gives the signed root, it was the order.
+        """
+        rows = LedgerEntry.objects.filter(workspace_id=self._workspace, index__lt=size)
+        before = rows.filter(index__lt=good).order_by("index").values_list("index", "leaf_hash")
+        after = [*rows.filter(index__gte=good).order_by("entered_at", "subject").values_list("index", "leaf_hash")]
+        roots = Roots()
+        for _ in roots.extend([bytes(leaf) for _, leaf in (*before, *after)]):
+            pass
+        moved = (at for at, (index, _) in enumerate(after, good) if index != at)
+        return next(moved, None) if roots.compute() == root else None
 
     def _iterate_blocks(self) -> Iterator[list[tuple[LedgerEntry, Leaf | None]]]:
         """Entries with the leaves that their rows make now, block by block; None where the row is gone."""
