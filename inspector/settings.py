@@ -220,6 +220,7 @@ OIDC_NAME: str = env.str("OIDC_NAME", "single sign-on")
 OIDC_CLIENT_ID: str = env.str("OIDC_CLIENT_ID", "")
 OIDC_CLIENT_SECRET: str = env.str("OIDC_CLIENT_SECRET", "")
 OIDC_SCOPES: list[str] = env.list("OIDC_SCOPES", ["openid", "profile", "email"])
+OIDC_SECOND_FACTOR: list[str] = env.list("OIDC_SECOND_FACTOR", [])
 OIDC_GROUPS_CLAIM: str = env.str("OIDC_GROUPS_CLAIM", "groups")
 OIDC_ROLES: dict[str, dict[str, list[str]]] = env.json("OIDC_ROLES", {})
 SOCIALACCOUNT_ADAPTER = "inspector.accounts.single_sign_on.ProviderAdapter"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from allauth.account.decorators import reauthentication_required
 from allauth.socialaccount.models import SocialAccount
@@ -13,6 +14,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
@@ -25,6 +27,9 @@ from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace
 from .sign_in import hash_in_turn
+
+# As long as a password that was asked for again.
+PROOF_LASTS: Final = timedelta(minutes=5)
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
@@ -70,8 +75,21 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     return render_page(request, membership, "account/account.html", context, section="account", status=status)
 
 
+def _can_prove(request: HttpRequest) -> bool:
+    user = request.user
+    return isinstance(user, User) and (user.has_usable_password() or has_second_factor(user))
+
+
+@reauthentication_required(app="allauth.mfa", enabled=_can_prove)
 def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """End the session that `session` names, or all others where none is named."""
+    """End the session that `session` names, or all others where none is named.
+
+    Somebody with a password or a second factor is asked for it; anybody else proves who they are by signing in anew.
+    """
+    own = membership.user.sessions.filter(session_key=request.session.session_key)
+    if not _can_prove(request) and not own.filter(started_at__gt=timezone.now() - PROOF_LASTS).exists():
+        flashes.error(request, "Sign out and in again first: only a new session ends others.")
+        return redirect("pages:account", membership.workspace.slug)
     try:
         session_id = uuid.UUID(request.POST["session"]) if request.POST.get("session") else None
     except ValueError as error:
