@@ -129,10 +129,10 @@ class _Bounded:
             raise ValidationError(TRY_LATER)
         if most and not reserve_sign_in(address=find_address(), most=most):
             raise ValidationError(TRY_LATER)
-        code = re.sub("[^0-9a-z]", "", self.cleaned_data["code"].lower())
+        given = re.sub("[^0-9a-z]", "", self.cleaned_data["code"].lower())
         # What is no code of an app can be a recovery code, of which only the hash is compared.
-        self.cleaned_data["code"] = code if re.fullmatch("[0-9]{6}", code) else _hash(code)
-        code = super().clean_code()  # type: ignore[misc]
+        self.cleaned_data["code"] = given if re.fullmatch("[0-9]{6}", given) else _hash(given)
+        code: str = super().clean_code()  # type: ignore[misc]
         # In the table of tries, as one that comes back after a minute: no code of an app lasts longer.
         if not reserve_sign_in(address=f"code {self.user.pk} {code}"[:45], most=1):
             raise ValidationError("This code was used: wait for the next one.")

@@ -62,7 +62,9 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
         flashes.success(request, "The new password is in force. Every other session of yours has ended.")
         return redirect("pages:account", membership.workspace.slug)
     if sent == "sessions":
-        return _end_sessions(request, membership)
+        ask = reauthentication_required(app="allauth.mfa", enabled=_can_prove)
+        answer: HttpResponse = ask(_end_sessions)(request, membership)
+        return answer
     context = {
         "zone_form": zone,
         "password_form": password,
@@ -80,7 +82,6 @@ def _can_prove(request: HttpRequest) -> bool:
     return isinstance(user, User) and (user.has_usable_password() or has_second_factor(user))
 
 
-@reauthentication_required(app="allauth.mfa", enabled=_can_prove)
 def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
     """End the session that `session` names, or all others where none is named.
 
@@ -114,7 +115,6 @@ def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@reauthentication_required(app="allauth.mfa")
 def show_recovery_codes(request: HttpRequest) -> HttpResponse:
     """How many there are; the button makes new ones, which are shown this once, in the answer itself."""
     user = request.user

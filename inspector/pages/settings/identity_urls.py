@@ -5,6 +5,7 @@ What else it brings has no address: signing up, mail addresses, passwords by mai
 
 from collections.abc import Callable
 
+from allauth.account.decorators import reauthentication_required
 from allauth.account.views import reauthenticate
 from allauth.mfa.base import views as base
 from allauth.mfa.totp import views as totp
@@ -45,5 +46,5 @@ urlpatterns = [
     _serve("passkeys/add/", passkeys.add_webauthn, "mfa_add_webauthn"),
     _serve("passkeys/proof/", passkeys.reauthenticate_webauthn, "mfa_reauthenticate_webauthn"),
     _serve("passkeys/<int:pk>/remove/", passkeys.remove_webauthn, "mfa_remove_webauthn"),
-    _serve("codes/", show_recovery_codes, "recovery-codes"),
+    _serve("codes/", reauthentication_required(app="allauth.mfa")(show_recovery_codes), "recovery-codes"),
 ]
