@@ -74,13 +74,12 @@ class Roots:
         """How many leaves there are."""
         return self._tiles * TILE + len(self._pending)
 
-    def extend(self, leaves: Sequence[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    def extend(self, leaves: Sequence[bytes]) -> list[tuple[int, int, bytes]]:
         """Add hashes of leaves; the subtrees of 256 leaves or more that they complete, as (height, index, hash)."""
         pending = [*self._pending, *leaves]
         whole = len(pending) - len(pending) % TILE
         self._pending = pending[whole:]
-        for at in range(0, whole, TILE):
-            yield from self._close_tile(pending[at : at + TILE])
+        return [each for at in range(0, whole, TILE) for each in self._close_tile(pending[at : at + TILE])]
 
     def _close_tile(self, tile: Sequence[bytes]) -> list[tuple[int, int, bytes]]:
         height, found = TILE_HEIGHT, fold(tile)
@@ -217,8 +216,7 @@ class _Verifying:
         before = rows.filter(index__lt=good).order_by("index").values_list("index", "leaf_hash")
         after = [*rows.filter(index__gte=good).order_by("entered_at", "subject").values_list("index", "leaf_hash")]
         roots = Roots()
-        for _ in roots.extend([bytes(leaf) for _, leaf in (*before, *after)]):
-            pass
+        roots.extend([bytes(leaf) for _, leaf in (*before, *after)])
         moved = (at for at, (index, _) in enumerate(after, good) if index != at)
         return next(moved, None) if roots.compute() == root else None
 

@@ -34,9 +34,17 @@ PROOF_LASTS: Final = timedelta(minutes=5)
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")
 @within_workspace("GET", "HEAD", "POST")
-@hash_in_turn
 def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The forms; each is sent alone, and `form` names which."""
+    if request.POST.get("form") != "sessions":
+        return _answer(request, membership)
+    ask = reauthentication_required(app="allauth.mfa", enabled=_can_prove)
+    answer: HttpResponse = ask(_end_sessions)(request, membership)
+    return answer
+
+
+@hash_in_turn
+def _answer(request: HttpRequest, membership: Membership) -> HttpResponse:
     user = membership.user
     sent = request.POST.get("form") if request.method == "POST" else None
     zone = ZoneForm(request.POST if sent == "zone" else None, initial={"time_zone": user.time_zone})
@@ -61,10 +69,6 @@ def show_account(request: HttpRequest, membership: Membership) -> HttpResponse:
         request.session.pop(CAME_BY_LINK, None)
         flashes.success(request, "The new password is in force. Every other session of yours has ended.")
         return redirect("pages:account", membership.workspace.slug)
-    if sent == "sessions":
-        ask = reauthentication_required(app="allauth.mfa", enabled=_can_prove)
-        answer: HttpResponse = ask(_end_sessions)(request, membership)
-        return answer
     context = {
         "zone_form": zone,
         "password_form": password,
