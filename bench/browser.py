@@ -174,9 +174,9 @@ def measure_views(installation: Installation, count: int) -> Iterator[Row]:
 
 
 def sign_in(page: Page, link: str) -> None:
-    """Follow a link that signs in: its page has one button."""
+    """Follow a link that signs in, and press the button of the page to which its code leads."""
     page.goto(link)
-    page.locator("form button").click()
+    page.get_by_role("button", name="Sign in as").click()
     page.wait_for_load_state()
 
 

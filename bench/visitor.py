@@ -22,16 +22,16 @@ class Visitor:
 
     Args:
         host, port: the web server.
-        link: the path that signs in once.
+        link: the path that signs in once, with its code.
     """
 
     def __init__(self, *, host: str, port: int, link: str) -> None:
         self._address = (host, port)
         self._cookies: dict[str, str] = {}
-        forms = read_forms(self._ask("GET", link)[2])
-        if not forms or forms[0].action != link:
+        address, _, code = link.partition("#")
+        form, *_ = read_forms(self._ask("GET", address)[2])
+        if self.send(form, code=code, confirm="")[0] != 302:
             raise VisitorError("the link does not sign in any more")
-        self.send(forms[0])
         status, headers, _ = self._ask("GET", "/")
         # The home page leads to the workspace: /w/<slug>/…
         if status != 302 or not headers["Location"].startswith("/w/"):

@@ -170,9 +170,8 @@ def take_pictures(link: str) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(link)
-        if "/sign-in/" in page.url:
-            page.locator("form button").first.click()
-            page.wait_for_load_state()
+        page.get_by_role("button", name="Sign in as").click()
+        page.wait_for_load_state()
         go_to("Conversations")(page)
         for name, theme, show in PICTURES:
             show(page)

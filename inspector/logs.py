@@ -63,12 +63,12 @@ class RequestIdMiddleware:
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-# What signs somebody in stands in the path of a link.
-_LINKS: Final = re.compile(r"(/(?:sign-in|invitation)/)[\w-]+")
+# What signs somebody in stands behind the "#" of a link, and stood in the paths of an earlier release.
+_LINKS: Final = re.compile(r"(/(?:sign-in-link|sign-in|invitation)/#?)[\w-]+")
 
 
 def hide_links(text: str) -> str:
-    """The text with the paths of links that sign somebody in, but without the part that does."""
+    """The text with the links that sign somebody in, but without the part that does."""
     return _LINKS.sub(r"\1…", text)
 
 

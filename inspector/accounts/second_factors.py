@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
+import secrets
+from hashlib import sha256
 from io import BytesIO
 from typing import Any, Final
 
@@ -34,6 +36,7 @@ from .signing_in import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
 
 # Recovery codes stand in for one of these, and are none by themselves.
 FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+_HASHED: Final = "sha256:"
 TRY_LATER: Final = "Too many tries: wait a minute and try again."
 
 
@@ -61,7 +64,9 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return _make_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """What `encrypt` sealed, with this key or an earlier one."""
+        """What `encrypt` sealed, with this key or an earlier one; the hash of a recovery code as it is."""
+        if encrypted_text.startswith(_HASHED):
+            return encrypted_text
         return _make_cipher().decrypt(encrypted_text.encode()).decode()
 
     def generate_authenticator_name(self, user: User, type: str) -> str:  # noqa: A002 (as allauth calls it)
@@ -75,9 +80,34 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return drawn.getvalue().decode()
 
 
+def make_recovery_codes(user: User) -> list[str]:
+    """Ten new codes, each of 120 random bits and to be seen this once; earlier ones stop working.
+
+    Only their hashes are stored, in the place where allauth keeps the codes of another package that it took over: it
+    compares them with what `CodeForm` hands it, and takes out the one that was used.
+    """
+    codes = [secrets.token_hex(15) for _ in range(10)]
+    held = {"user": user, "type": Authenticator.Type.RECOVERY_CODES}
+    Authenticator.objects.update_or_create(
+        **held, defaults={"data": {"migrated_codes": [_hash(code) for code in codes]}}
+    )
+    note_account(user=user, code="account.recovery-codes-made")
+    return ["-".join(re.findall("......", code)) for code in codes]
+
+
+def count_recovery_codes(user: User) -> int:
+    """How many codes can still be used."""
+    found = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    return len(found.data.get("migrated_codes", ())) if found else 0
+
+
+def _hash(code: str) -> str:
+    return _HASHED + sha256(code.encode()).hexdigest()
+
+
 def _make_cipher() -> MultiFernet:
-    secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    keys = (HKDF(SHA256(), 32, salt=None, info=b"second factors").derive(force_bytes(each)) for each in secrets)
+    given = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    keys = (HKDF(SHA256(), 32, salt=None, info=b"second factors").derive(force_bytes(each)) for each in given)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
@@ -85,6 +115,7 @@ class _Bounded:
     """A form for a code whose tries are counted for all processes together, and a code of which is taken once."""
 
     user: User
+    cleaned_data: dict[str, Any]
 
     def clean_code(self) -> str:
         """The code, where it is right.
@@ -98,9 +129,12 @@ class _Bounded:
             raise ValidationError(TRY_LATER)
         if most and not reserve_sign_in(address=find_address(), most=most):
             raise ValidationError(TRY_LATER)
+        given = re.sub("[^0-9a-z]", "", self.cleaned_data["code"].lower())
+        # What is no code of an app can be a recovery code, of which only the hash is compared.
+        self.cleaned_data["code"] = given if re.fullmatch("[0-9]{6}", given) else _hash(given)
         code: str = super().clean_code()  # type: ignore[misc]
         # In the table of tries, as one that comes back after a minute: no code of an app lasts longer.
-        if not reserve_sign_in(address=f"code {self.user.pk} {re.sub('[^0-9]', '', code)}"[:45], most=1):
+        if not reserve_sign_in(address=f"code {self.user.pk} {code}"[:45], most=1):
             raise ValidationError("This code was used: wait for the next one.")
         return code
 
@@ -122,10 +156,7 @@ def note_wrong_code(sender: object, request: HttpRequest, user: User, **_: objec
 @receiver(post_save, sender=Authenticator, dispatch_uid="note a new second factor")
 def note_added(instance: Authenticator, created: bool, **_: object) -> None:
     """Record it; sessions that began without it end, but for the one that adds it."""
-    if not created:
-        return
-    if instance.type == Authenticator.Type.RECOVERY_CODES:
-        note_account(user=instance.user, code="account.recovery-codes-made")
+    if not created or instance.type == Authenticator.Type.RECOVERY_CODES:
         return
     note_account(user=instance.user, code="account.factor-added", details=_name(instance))
     session = context.request.session if context.request else None
@@ -134,7 +165,7 @@ def note_added(instance: Authenticator, created: bool, **_: object) -> None:
 
 @receiver(post_delete, sender=Authenticator, dispatch_uid="note a removed second factor")
 def note_removed(instance: Authenticator, **_: object) -> None:
-    """Record it. Recovery codes go with the last factor, or are replaced, which is recorded then."""
+    """Record it. Recovery codes go with the last factor."""
     if instance.type != Authenticator.Type.RECOVERY_CODES:
         note_account(user=instance.user, code="account.factor-removed", details=_name(instance))
 

@@ -20,7 +20,7 @@ from .services import note_account
 from .sessions import BACKEND
 
 # In a session, how it began: by a link, which proves as much as the old password; by a link that stands for the second
-# factor too; at the provider of single sign-on, which asks for second factors itself.
+# factor too; at the provider of single sign-on, which asked for a second factor.
 CAME_BY_LINK: Final = "came_by_link"
 CAME_BY_BREAK_GLASS: Final = "came_by_break_glass"
 CAME_BY_PROVIDER: Final = "came_by_provider"
@@ -57,6 +57,16 @@ def refuse_sign_in(request: HttpRequest, why: str, *, status: int = 403) -> Http
     return render(request, "sign_in/refused.html", {"why": why}, status=status)
 
 
+def _is_strong(claims: Mapping[str, Any]) -> bool:
+    """Whether the provider's signed token says that a second factor was asked for, where it is known how it would.
+
+    Its `acr` is a text, its `amr` a list of them (OpenID Connect Core 1.0, section 2).
+    """
+    ways = claims.get("amr")
+    said = [claims.get("acr"), *(ways if isinstance(ways, list) else ())]
+    return not settings.OIDC_SECOND_FACTOR or any(each in said for each in settings.OIDC_SECOND_FACTOR)
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """What allauth is told of accounts: nobody signs up, and a session is one of ours."""
 
@@ -81,7 +91,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         self, request: HttpRequest, user: User, *, redirect_url: str, signal_kwargs: Mapping[str, Any], **_: Any
     ) -> HttpResponse:
         """Record how they came, and lead on."""
-        by, mark = signal_kwargs.get("by", settings.OIDC_NAME), signal_kwargs.get("mark", CAME_BY_PROVIDER)
+        by, mark = signal_kwargs.get("by", settings.OIDC_NAME), signal_kwargs.get("mark")
+        if mark is None and _is_strong(signal_kwargs["sociallogin"].account.extra_data.get("id_token") or {}):
+            mark = CAME_BY_PROVIDER
         if mark:
             request.session[mark] = True
         kinds = [each["type"] for each in get_authentication_records(request, user) if each["method"] == "mfa"]

@@ -42,7 +42,7 @@ def main() -> None:
         expires_at=timezone.now() + KEY_LASTS,
         created_by=owner,
     )
-    link = reverse("pages:sign-in-link", args=[services.create_sign_in_link(user=owner)])
+    link = f"{reverse('pages:sign-in-link')}#{services.create_sign_in_link(user=owner)}"
     archived = "yes" if workspace.archived_at else ""
     print(json.dumps({"workspace": str(workspace.pk), "archived": archived, "token": token, "link": link}))
 

@@ -7,9 +7,11 @@ as a whole, the checkpoints of earlier sizes say between which two sizes it depa
 from __future__ import annotations
 
 import uuid
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from sys import maxsize
 from typing import Final
 
 from django.db.models import Exists, OuterRef
@@ -19,8 +21,8 @@ from inspector.intake.sealed import find_unreadable
 from inspector.keyring.encryption import KeyringError
 from inspector.retention.models import Erasure
 
-from .kinds import BY_NAME, KINDS, Leaf, hash_of
-from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_node, read_from
+from .kinds import BY_NAME, KINDS, Leaf, spell_leaf
+from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_leaves, hash_node, read_from
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
 from .notes import Note, NoteError, read_note
 from .signing import get_key, get_verifier
@@ -72,20 +74,21 @@ class Roots:
         """How many leaves there are."""
         return self._tiles * TILE + len(self._pending)
 
-    def add(self, leaf: bytes) -> list[tuple[int, int, bytes]]:
-        """Add a leaf hash; the subtrees of 256 leaves or more that it completes, as (height, index, hash)."""
-        self._pending.append(leaf)
-        return self._close_tile() if len(self._pending) == TILE else []
+    def extend(self, leaves: Sequence[bytes]) -> list[tuple[int, int, bytes]]:
+        """Add hashes of leaves; the subtrees of 256 leaves or more that they complete, as (height, index, hash)."""
+        pending = [*self._pending, *leaves]
+        whole = len(pending) - len(pending) % TILE
+        self._pending = pending[whole:]
+        return [each for at in range(0, whole, TILE) for each in self._close_tile(pending[at : at + TILE])]
 
-    def _close_tile(self) -> list[tuple[int, int, bytes]]:
-        height, found = TILE_HEIGHT, fold(self._pending)
+    def _close_tile(self, tile: Sequence[bytes]) -> list[tuple[int, int, bytes]]:
+        height, found = TILE_HEIGHT, fold(tile)
         done = [(height, self._tiles, found)]
         while self._complete and self._complete[-1][0] == height:
             found = hash_node(self._complete.pop()[1], found)
             height += 1
             done.append((height, self._tiles >> (height - TILE_HEIGHT), found))
         self._complete.append((height, found))
-        self._pending.clear()
         self._tiles += 1
         return done
 
@@ -136,20 +139,19 @@ class _Verifying:
     def run(self) -> Verification:
         roots, good = Roots(), 0
         stored = self._iterate_hashes()
-        for entry, leaf in self._iterate_entries():
-            if entry.index != roots.size:
-                self._report(roots.size, "", None, f"the entries from here to {entry.index - 1} are missing")
+        sizes = [*sorted(self._signed), maxsize]
+        for block in self._iterate_blocks():
+            hashes = self._compare_rows(block, roots.size)
+            while hashes:
+                # Up to the next size that was signed, of which the root is compared.
+                many = sizes[bisect(sizes, roots.size)] - roots.size
+                for height, index, found in roots.extend(hashes[:many]):
+                    if height % TILE_HEIGHT == 0 and next(stored, None) != (height, index, found):
+                        text = f"the stored hash of the {1 << height} entries from here on is missing, or another"
+                        self._report(index << height, "", None, text)
+                good, hashes = self._compare_roots(roots, good), hashes[many:]
+            if roots.size <= block[-1][0].index:
                 break
-            hashed = bytes(entry.leaf_hash)
-            if leaf is None:
-                self._report(entry.index, entry.kind, entry.subject, "its row was deleted")
-            elif leaf.workspace != self._workspace or hash_of(entry.kind, leaf) != hashed:
-                self._report(entry.index, entry.kind, entry.subject, "its row was changed after it was entered")
-            for height, index, found in roots.add(hashed):
-                if height % TILE_HEIGHT == 0 and next(stored, None) != (height, index, found):
-                    text = f"the stored hash of the {1 << height} entries from here on is missing, or another"
-                    self._report(index << height, "", None, text)
-            good = self._compare_roots(roots, good)
         for size in sorted(size for size in self._signed if size > roots.size):
             (_, whose), *_ = self._signed[size]
             text = f"{whose} vouches for {size} entries, and {roots.size} are there: the ledger was cut or rolled back"
@@ -158,6 +160,22 @@ class _Verifying:
         waiting = self._count_waiting()
         faults = sorted(self._faults, key=lambda fault: (fault.index is None, fault.index or 0))
         return Verification(roots.size, self._checkpoints, waiting, faults)
+
+    def _compare_rows(self, block: Sequence[tuple[LedgerEntry, Leaf | None]], size: int) -> list[bytes]:
+        """The hashes of these entries, each compared with what its row makes; up to a gap behind the first `size`."""
+        hashes: list[bytes] = []
+        made = hash_leaves(b"" if leaf is None else spell_leaf(entry.kind, leaf) for entry, leaf in block)
+        for (entry, leaf), hashed in zip(block, made, strict=True):
+            if entry.index != size + len(hashes):
+                text = f"the entries from here to {entry.index - 1} are missing"
+                self._report(size + len(hashes), "", None, text)
+                break
+            hashes.append(bytes(entry.leaf_hash))
+            if leaf is None:
+                self._report(entry.index, entry.kind, entry.subject, "its row was deleted")
+            elif leaf.workspace != self._workspace or hashed != hashes[-1]:
+                self._report(entry.index, entry.kind, entry.subject, "its row was changed after it was entered")
+        return hashes
 
     def _expect(self, note: Note, whose: str, row: LedgerCheckpoint | None = None) -> None:
         point = note.checkpoint
@@ -178,27 +196,44 @@ class _Verifying:
         for root, whose in self._signed[roots.size]:
             if root != found:
                 text = f"{whose} of {roots.size} entries was signed for other entries"
-                known = [fault.index for fault in self._faults if fault.index is not None and fault.index >= good]
+                known = [
+                    each.index for each in self._faults if each.index is not None and good <= each.index < roots.size
+                ]
+                moved = None if known else self._find_moved(good, roots.size, root)
+                if moved is not None:
+                    known, text = [moved], f"{text}: from here on they were put into another order"
                 where = "" if known else f": the first that differs is one from {good} to {roots.size - 1}"
                 self._report(min(known, default=good), "", None, f"{text}{where}")
                 return good
         return roots.size
 
-    def _iterate_entries(self) -> Iterator[tuple[LedgerEntry, Leaf | None]]:
-        """Each entry with the leaf that its row makes now; None where the row is gone."""
+    def _find_moved(self, good: int, size: int, root: bytes) -> int | None:
+        """The first entry from `good` on that another had the index of; None where they were not just moved.
+
+        Each pass enters rows by their ids. Where that order gives the signed root, it was the order.
+        """
+        rows = LedgerEntry.objects.filter(workspace_id=self._workspace, index__lt=size)
+        before = rows.filter(index__lt=good).order_by("index").values_list("index", "leaf_hash")
+        after = [*rows.filter(index__gte=good).order_by("entered_at", "subject").values_list("index", "leaf_hash")]
+        roots = Roots()
+        roots.extend([bytes(leaf) for _, leaf in (*before, *after)])
+        moved = (at for at, (index, _) in enumerate(after, good) if index != at)
+        return next(moved, None) if roots.compute() == root else None
+
+    def _iterate_blocks(self) -> Iterator[list[tuple[LedgerEntry, Leaf | None]]]:
+        """Entries with the leaves that their rows make now, block by block; None where the row is gone."""
         after = -1
         while True:
             rows = LedgerEntry.objects.filter(workspace_id=self._workspace, index__gt=after).order_by("index")
             block = [*rows[:_BLOCK]]
+            if not block:
+                return
             by_kind: Mapping[str, dict[uuid.UUID, Leaf]] = {
                 name: _read_leaves(name, [entry.subject for entry in block if entry.kind == name])
                 for name in {entry.kind for entry in block}
             }
             self._open_sealed({entry.subject: entry.index for entry in block if entry.kind == "record"})
-            for entry in block:
-                yield entry, by_kind[entry.kind].get(entry.subject)
-            if len(block) < _BLOCK:
-                return
+            yield [(entry, by_kind[entry.kind].get(entry.subject)) for entry in block]
             after = block[-1].index
 
     def _open_sealed(self, records: Mapping[uuid.UUID, int]) -> None:

@@ -1,6 +1,6 @@
 """The addresses of the pages. What belongs to a workspace stands below its slug."""
 
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from . import connect, counts, glossary, integrity, live, overview, retention, trail, translator
 from .agents import graph as agent_graph
@@ -146,8 +146,9 @@ workspace_urls = [
 urlpatterns = [
     path("", sign_in.show_home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
-    path("sign-in/<str:token>/", sign_in.use_link, name="sign-in-link"),
-    path("invitation/<str:token>/", invitations.follow_invitation, name="invitation"),
+    path("sign-in-link/", sign_in.use_link, name="sign-in-link"),
+    path("invitation/", invitations.follow_invitation, name="invitation"),
+    re_path(r"^(?:sign-in|invitation)/[\w-]+/$", sign_in.refuse_old_link, name="old-link"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("w/<slug:slug>/", include(workspace_urls)),
 ]

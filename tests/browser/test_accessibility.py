@@ -56,10 +56,11 @@ def find_trace() -> Trace:
 
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
-    "sign-in-link": lambda: reverse(
-        "pages:sign-in-link", args=[create_sign_in_link(user=User.objects.get(username="olivia"))]
+    "code": lambda: reverse("pages:sign-in-link"),
+    "sign-in-link": lambda: (
+        f"{reverse('pages:sign-in-link')}#{create_sign_in_link(user=User.objects.get(username='olivia'))}"
     ),
-    "invitation": lambda: reverse("pages:invitation", args=[invite_stranger()]),
+    "invitation": lambda: f"{reverse('pages:invitation')}#{invite_stranger()}",
     "integrity": lambda: address("integrity") + "?entry=0",
     "overview": lambda: address("overview"),
     "conversations": lambda: address("conversations"),
@@ -161,7 +162,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 # For who is not signed in.
-OUTSIDE: Final = frozenset({"sign-in", "sign-in-link", "invitation"})
+OUTSIDE: Final = frozenset({"sign-in", "code", "sign-in-link", "invitation"})
 
 
 def invite_stranger() -> str:
@@ -171,7 +172,10 @@ def invite_stranger() -> str:
 def show(page: Page, stranger: Page, name: str) -> Page:
     """Open one of the pages, as the member or as a stranger."""
     shown = stranger if name in OUTSIDE else page
-    shown.goto(PAGES[name]())
+    shown.goto(where := PAGES[name]())
+    if shown is stranger and "#" in where:
+        # A link's code leads on to another page.
+        shown.locator("button[name=confirm]").wait_for()
     return shown
 
 

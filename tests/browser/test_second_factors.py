@@ -47,6 +47,8 @@ def test_a_passkey_is_added_and_signs_in(open_page: Any, cast: Cast, forgiven: s
     page.get_by_role("button", name="Confirm").click()
     page.get_by_label("Name").fill("Laptop")
     page.get_by_role("button", name="Add passkey").click()
+    page.get_by_role("link", name="Recovery codes").click()
+    page.get_by_role("button", name="Create codes").click()
     expect(page.get_by_text("they are never shown again")).to_be_visible()
     assert Authenticator.objects.get(type="webauthn").wrap().name == "Laptop"
     page.goto(reverse("pages:account", args=["acme"]))

@@ -96,10 +96,10 @@ def test_a_log_is_posted_read_and_signed_off(stack: Stack, token: str) -> None:
     assert post(stack, token, '{"raw": "hello", "conversation": "first"}\n') == 202
     wait_until_read(stack)
     link = stack.manage("sign_in_link", "--url", f"http://127.0.0.1:{stack.port}").split()[-1]
-    path = re.sub(r"^http://[^/]+", "", link)
+    path, _, code = re.sub(r"^http://[^/]+", "", link).partition("#")
     form = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', stack.ask("GET", path).text)
     assert form
-    home = stack.ask("POST", path, data={"csrfmiddlewaretoken": form[1]})
+    home = stack.ask("POST", path, data={"csrfmiddlewaretoken": form[1], "code": code, "confirm": ""})
     assert home.status_code == 200, home.text[:500]
     workspace = re.search(r"/w/([-\w]+)/", home.url + home.text)
     assert workspace

@@ -44,6 +44,12 @@ class Cast:
         return self.workspace.channels.get(name=Channel.DEFAULT)
 
 
+def use_link(client: Client, link: str, *, follow: bool = False, **said: str) -> Any:
+    """What the page of a link answers to the code behind its "#", and to what else is said."""
+    address, _, code = link.partition("#")
+    return client.post(address, {"code": code, **said}, follow=follow)
+
+
 def make_user(name: str) -> User:
     return User.objects.create_user(username=name, password=None)
 

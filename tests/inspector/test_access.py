@@ -40,6 +40,7 @@ OPEN = {
     "pages:sign-in",
     "pages:sign-in-link",
     "pages:invitation",
+    "pages:old-link",
     "pages:sign-out",
     "pages:home",
     "account_login",

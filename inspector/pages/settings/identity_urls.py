@@ -5,9 +5,9 @@ What else it brings has no address: signing up, mail addresses, passwords by mai
 
 from collections.abc import Callable
 
+from allauth.account.decorators import reauthentication_required
 from allauth.account.views import reauthenticate
 from allauth.mfa.base import views as base
-from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as passkeys
 from django.db import transaction
@@ -18,6 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from inspector.accounts.single_sign_on import come_back
 
+from .account import show_recovery_codes
 from .sign_in import go_to_provider, hash_in_turn, sign_in, within_pace
 
 
@@ -45,6 +46,5 @@ urlpatterns = [
     _serve("passkeys/add/", passkeys.add_webauthn, "mfa_add_webauthn"),
     _serve("passkeys/proof/", passkeys.reauthenticate_webauthn, "mfa_reauthenticate_webauthn"),
     _serve("passkeys/<int:pk>/remove/", passkeys.remove_webauthn, "mfa_remove_webauthn"),
-    _serve("codes/", codes.view_recovery_codes, "mfa_view_recovery_codes"),
-    _serve("codes/new/", codes.generate_recovery_codes, "mfa_generate_recovery_codes"),
+    _serve("codes/", reauthentication_required(app="allauth.mfa")(show_recovery_codes), "recovery-codes"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
@@ -17,19 +17,25 @@ from inspector.accounts.models import Invitation, Membership, User
 from inspector.accounts.signing_in import begin_session
 
 from ..forms import InvitedForm
-from .sign_in import hash_in_turn
+from .sign_in import ask_for_code, hash_in_turn, read_code
+
+_ENDED: Final = (
+    "This invitation has ended: it was accepted, withdrawn, or is older than a week."
+    " Ask an owner of the workspace for a new one."
+)
 
 
 @never_cache
-@sensitive_post_parameters("password")
+@sensitive_post_parameters("password", "code")
 @require_http_methods(["GET", "HEAD", "POST"])
 @hash_in_turn
-def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show what is offered; the button accepts it."""
+def follow_invitation(request: HttpRequest) -> HttpResponse:
+    """Show what is offered to whoever has the code; the button accepts it."""
+    token = read_code(request)
     invitation = find_invitation(token=token)
     if invitation is None:
-        return _answer(request, None, token, status=410)
-    if request.method != "POST":
+        return ask_for_code(request, "Join a workspace", _ENDED if token else "")
+    if "confirm" not in request.POST:
         return _answer(request, invitation, token, InvitedForm(initial={"name": _suggest_name(invitation)}))
     if isinstance(request.user, User):
         return _join(request, invitation, token, request.user)
@@ -38,7 +44,7 @@ def follow_invitation(request: HttpRequest, token: str) -> HttpResponse:
     if form.errors:
         return _answer(request, invitation, token, form, status=422)
     if membership is None:
-        return _answer(request, None, token, status=410)
+        return ask_for_code(request, "Join a workspace", _ENDED)
     begin_session(request, membership.user, by="an invitation")
     return _welcome(request, membership)
 
@@ -48,7 +54,9 @@ def _join(request: HttpRequest, invitation: Invitation, token: str, user: User) 
         membership = accept_invitation(token=token, user=user)
     except ValidationError as error:
         return _answer(request, invitation, token, problem=". ".join(error.messages), status=422)
-    return _answer(request, None, token, status=410) if membership is None else _welcome(request, membership)
+    if membership is None:
+        return ask_for_code(request, "Join a workspace", _ENDED)
+    return _welcome(request, membership)
 
 
 def _suggest_name(invitation: Invitation) -> str:
@@ -62,14 +70,14 @@ def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _answer(
     request: HttpRequest,
-    invitation: Invitation | None,
+    invitation: Invitation,
     token: str,
     form: InvitedForm | None = None,
     *,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    offered = invitation and {
+    offered = {
         "name": invitation.name,
         "role_name": invitation.get_role_display(),
         "workspace_name": invitation.workspace.name,

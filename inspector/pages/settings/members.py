@@ -102,5 +102,5 @@ def _refuse(request: HttpRequest, membership: Membership, error: ValidationError
 
 
 def _show_invitation(request: HttpRequest, reader: Membership, invited: Invitation, token: str) -> HttpResponse:
-    url = request.build_absolute_uri(reverse("pages:invitation", args=[token]))
+    url = request.build_absolute_uri(f"{reverse('pages:invitation')}#{token}")
     return render_settings(request, reader, invitation={"name": invited.name, "url": url}, status=201)

@@ -31,6 +31,10 @@ from ..forms import SignInForm
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
 PATIENCE_SECONDS: Final = 2.0
+_SPENT: Final = (
+    "This link does not sign in any more: it works once and for a limited time. Ask the operator for a new one, which"
+    " manage.py sign_in_link prints."
+)
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -103,14 +107,35 @@ def go_to_provider(request: HttpRequest) -> HttpResponse:
     return answer
 
 
+def ask_for_code(request: HttpRequest, title: str, failure: str = "") -> HttpResponse:
+    """The page that a link leads to: a script or a person hands over the code behind its "#", which no browser sends.
+
+    Args:
+        request: answered with 410 where something failed.
+        title: what the link is for.
+        failure: a sentence on the code that was handed over.
+    """
+    context = {"title": title, "failure": failure, "address": request.path}
+    return render(request, "sign_in/code.html", context, status=410 if failure else 200)
+
+
+def read_code(request: HttpRequest) -> str:
+    """The code that was handed over, also where it is the whole link; empty where there is none."""
+    return request.POST.get("code", "").rpartition("#")[2].strip()
+
+
 @never_cache
+@sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
-def use_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in by a link that works once, as `make run` prints it: opening it asks, and only the button spends it.
+def use_link(request: HttpRequest) -> HttpResponse:
+    """Sign in by a link that works once, as `make run` prints it: its code asks, and only the button spends it.
 
     Mail programs and chats open links by themselves, to show what is there.
     """
-    link = use_sign_in_link(token=token) if request.method == "POST" else None
+    token = read_code(request)
+    if not token:
+        return ask_for_code(request, "Sign in")
+    link = use_sign_in_link(token=token) if "confirm" in request.POST else None
     if link is not None:
         by, mark = "a link that works once", CAME_BY_LINK
         if link.is_break_glass:
@@ -120,8 +145,15 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
     if user is None:
         if request.user.is_authenticated:
             return redirect("pages:home")
-        return _answer(request, SignInForm(request), resolve_url("pages:home"), link_failed=True, status=410)
+        return ask_for_code(request, "Sign in", _SPENT)
     return render(request, "sign_in/link.html", {"name": user.get_username(), "token": token})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def refuse_old_link(request: HttpRequest) -> HttpResponse:
+    """Links bore their codes in their paths up to release 0.2: no such code is taken."""
+    why = "This link is of an earlier release, and is not taken any more. Ask for a new one where you got it."
+    return refuse_sign_in(request, why, status=410)
 
 
 @require_POST
@@ -158,10 +190,8 @@ def _refuse_haste(request: HttpRequest, wait: int) -> HttpResponse:
     return response
 
 
-def _answer(
-    request: HttpRequest, form: SignInForm, wanted: str, *, link_failed: bool = False, status: int = 200
-) -> HttpResponse:
-    context = {"form": form, "next": wanted, "link_failed": link_failed, "provider": _name_provider()}
+def _answer(request: HttpRequest, form: SignInForm, wanted: str, *, status: int = 200) -> HttpResponse:
+    context = {"form": form, "next": wanted, "provider": _name_provider()}
     return render(request, "sign_in/sign_in.html", context, status=status)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from io import StringIO
 from typing import Any
 
@@ -23,7 +24,7 @@ from inspector.accounts.workspaces import set_second_factor
 from inspector.pages.events import Ear, _find_reader
 from inspector.trail.models import Deed
 
-from ..conftest import Cast
+from ..conftest import Cast, use_link
 
 PASSWORD = "a long walk by the sea"
 OVERVIEW = "/w/acme/overview/"
@@ -110,7 +111,7 @@ def test_a_code_of_another_half_minute_is_refused(cast: Cast) -> None:
 def test_a_link_asks_for_the_second_factor_too(cast: Cast) -> None:
     secret = give_app(cast.owner.user)
     client = Client()
-    answer = client.post(reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)]))
+    answer = client.post("/sign-in-link/", {"code": create_sign_in_link(user=cast.owner.user), "confirm": ""})
     assert (answer["Location"], is_signed_in(client)) == (f"{FACTOR}sign-in/", False)
     client.post(f"{FACTOR}sign-in/", {"code": code_of(secret)})
     assert is_signed_in(client)
@@ -162,19 +163,30 @@ def add_app(client: Client) -> tuple[str, str]:
     return secret[1], shown.content.decode()
 
 
+def make_codes(client: Client) -> list[str]:
+    page = client.post(f"{FACTOR}codes/").content.decode()
+    assert "never shown again" in page
+    return re.findall(r"<li><code>([\w-]+)</code>", page)
+
+
 def test_an_app_is_added_by_the_password_and_gives_recovery_codes_once(cast: Cast) -> None:
     cast.owner.user.set_password(PASSWORD)
     cast.owner.user.save()
     client, other = give_password(cast.owner.user), give_password(cast.owner.user)
     before = Deed.objects.filter(workspace=cast.workspace).count()
     secret, page = add_app(client)
-    codes = re.findall(r"<li><code>(\w+)</code>", page)
-    assert len(codes) == 10
-    assert all(re.fullmatch("[0-9]{8}", code) for code in codes)  # 26 bits
-    assert codes[0] not in client.get(f"{FACTOR}codes/").content.decode()
-    # A session that began without it has ended; the secret is stored sealed.
+    assert "You have none" in page
+    codes = make_codes(client)
+    assert len(set(codes)) == 10
+    assert all(re.fullmatch("(-?[0-9a-f]{6}){5}", code) for code in codes)  # 120 bits
+    shown = client.get(f"{FACTOR}codes/").content.decode()
+    assert ("10 codes can still be used" in shown, codes[0] in shown) == (True, False)
+    # A session that began without it has ended; the secret is stored sealed, and of codes a hash.
     assert (is_signed_in(client), is_signed_in(other)) == (True, False)
-    assert secret not in str(list(Authenticator.objects.values_list("data", flat=True)))
+    stored = str(list(Authenticator.objects.values_list("data", flat=True)))
+    assert [each in stored for each in (secret, codes[0], codes[0].replace("-", ""))] == [False, False, False]
+    (hashes,) = Authenticator.objects.filter(type="recovery_codes").values_list("data", flat=True)
+    assert hashes["migrated_codes"][0] == f"sha256:{sha256(codes[0].replace('-', '').encode()).hexdigest()}"
     assert {"account.factor-added", "account.recovery-codes-made", "account.sessions-ended"} <= set(
         list_codes(since=before)
     )
@@ -186,11 +198,17 @@ def test_an_app_is_added_by_the_password_and_gives_recovery_codes_once(cast: Cas
     assert Deed.objects.filter(code="account.signed-in").last().details["second factor"] == "recovery codes"  # type: ignore[union-attr]
     fourth = give_password(cast.owner.user)
     SignInPace.objects.all().delete()
-    fourth.post(f"{FACTOR}sign-in/", {"code": codes[0]})
-    assert not is_signed_in(fourth)
+    for wrong_code in (codes[0], hashes["migrated_codes"][1], "", "sha256:", "\x00", codes[1][:-1]):
+        fourth.post(f"{FACTOR}sign-in/", {"code": wrong_code})
+        assert not is_signed_in(fourth), wrong_code
     # Codes are made anew, and the app removed, by somebody who proved who they are just now.
-    assert client.post(f"{FACTOR}codes/new/").status_code == 302
-    assert "never shown again" in client.get(f"{FACTOR}codes/").content.decode()
+    newer = make_codes(client)
+    SignInPace.objects.all().delete()
+    for code in (codes[1], newer[0].replace("-", " ").upper()):
+        cache.clear()
+        fourth.post(f"{FACTOR}sign-in/", {"code": code})
+        assert is_signed_in(fourth) == (code != codes[1])
+    assert "9 codes can still be used" in client.get(f"{FACTOR}codes/").content.decode()
     assert client.post(f"{FACTOR}app/remove/").status_code == 302
     assert not Authenticator.objects.exists()
     assert list_codes().count("account.factor-removed") == 1
@@ -201,12 +219,12 @@ def test_nothing_is_changed_without_proof_and_nothing_of_somebody_else(cast: Cas
     give_app(cast.owner.user)
     passkey = Authenticator.objects.create(user=cast.owner.user, type="webauthn", data={"name": "k", "credential": {}})
     client = enter(cast.owner)
-    names = ("app/remove/", "codes/new/", f"passkeys/{passkey.pk}/remove/")
+    names = ("app/remove/", "codes/", f"passkeys/{passkey.pk}/remove/")
     for path in names:
         assert client.post(f"{FACTOR}{path}")["Location"].startswith(f"{FACTOR}password/"), path
     assert Authenticator.objects.count() == 2
     for stranger in (enter(cast.viewer), Client()):
-        for path in ("", "app/add/", "passkeys/add/", "codes/", "proof/", "sign-in/", *names):
+        for path in ("", "app/add/", "passkeys/add/", "proof/", "sign-in/", *names):
             answer = stranger.post(f"{FACTOR}{path}")
             assert answer.status_code in {302, 403, 404, 405}, path
     assert Authenticator.objects.count() == 2
@@ -248,7 +266,7 @@ def test_an_owner_breaks_the_glass_once_and_the_audit_log_says_so(cast: Cast) ->
     set_second_factor(cast.workspace, None, is_required=True)
     path = call("olivia", "--break-glass")
     client = Client()
-    client.post(path)
+    use_link(client, path, confirm="")
     assert is_signed_in(client)
     # With no app at hand, the way back is a new password, by which the app is removed.
     account = reverse("pages:account", args=["acme"])
@@ -257,7 +275,7 @@ def test_an_owner_breaks_the_glass_once_and_the_audit_log_says_so(cast: Cast) ->
     client.post(f"{FACTOR}app/remove/")
     assert not Authenticator.objects.exists()
     again = Client()
-    assert (again.post(path).status_code, is_signed_in(again)) == (410, False)
+    assert (use_link(again, path, confirm="").status_code, is_signed_in(again)) == (410, False)
     told = {deed.code: (deed.told, deed.details.get("by")) for deed in Deed.objects.filter(workspace=cast.workspace)}
     assert (
         told["account.break-glass-made"][0]

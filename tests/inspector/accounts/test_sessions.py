@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from inspector.accounts.models import Session
 from inspector.accounts.services import set_active
@@ -43,6 +45,10 @@ def is_in(client: Client) -> bool:
     return client.get(ACCOUNT).status_code == 200
 
 
+def prove(client: Client) -> None:
+    assert client.post("/second-factor/password/", {"password": "a long password"}).status_code == 302
+
+
 def read(client: Client) -> str:
     return client.get(ACCOUNT).content.decode()
 
@@ -58,6 +64,7 @@ def test_they_are_listed_without_their_keys(clients: tuple[Client, ...]) -> None
 
 def test_one_is_ended_or_all_others(clients: tuple[Client, ...]) -> None:
     own, second, _ = clients
+    prove(own)
     ended = Session.objects.get(session_key=second.session.session_key)
     assert str(ended.public_id) in read(own)
     own.post(ACCOUNT, {"form": "sessions", "session": str(ended.public_id)})
@@ -67,6 +74,26 @@ def test_one_is_ended_or_all_others(clients: tuple[Client, ...]) -> None:
     assert Deed.objects.filter(code="account.sessions-ended").count() == 2
     assert "No other session was open" in own.post(ACCOUNT, {"form": "sessions"}, follow=True).content.decode()
     assert own.post(ACCOUNT, {"form": "sessions", "session": "x"}).status_code == 404
+
+
+def test_ending_them_asks_for_proof(cast: Cast, clients: tuple[Client, ...], sign_in: SignIn) -> None:
+    own, *_ = clients
+    asked = own.post(ACCOUNT, {"form": "sessions"})
+    assert asked["Location"].startswith("/second-factor/password/")
+    assert own.post(asked["Location"], {"password": "another"}).status_code == 200
+    assert all(is_in(each) for each in clients)
+    assert own.post(asked["Location"], {"password": "a long password"})["Location"] == ACCOUNT
+    assert [is_in(each) for each in clients] == [True, False, False], "what was asked for is done then"
+    # Nothing can be asked of somebody who has neither a password nor a factor: a new session is the proof.
+    other, viewer = sign_in(cast.viewer), sign_in(cast.viewer)
+    Session.objects.filter(user=cast.viewer.user).update(started_at=timezone.now() - timedelta(minutes=6))
+    assert "Sign out and in again" in viewer.post(ACCOUNT, {"form": "sessions"}, follow=True).content.decode()
+    assert is_in(other)
+    assert (
+        "2 sessions have ended"
+        in sign_in(cast.viewer).post(ACCOUNT, {"form": "sessions"}, follow=True).content.decode()
+    )
+    assert not is_in(other)
 
 
 def test_nobody_ends_anothers(cast: Cast, clients: tuple[Client, ...], sign_in: SignIn) -> None:

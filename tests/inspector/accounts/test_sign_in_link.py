@@ -14,6 +14,8 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import ensure_first_workspace
 from inspector.embedded.state import open_state
 
+from ..conftest import use_link
+
 pytestmark = pytest.mark.django_db
 
 
@@ -26,10 +28,10 @@ def print_link(*arguments: str) -> str:
 def test_the_owner_signs_in_by_it() -> None:
     ensure_first_workspace()
     link = print_link()
-    assert link.startswith("/sign-in/")
-    assert Client().get(link).status_code == 200
-    assert Client().post(link).status_code == 302
-    assert Client().get(link).status_code == 410
+    assert link.startswith("/sign-in-link/#")
+    assert use_link(Client(), link).status_code == 200
+    assert use_link(Client(), link, confirm="").status_code == 302
+    assert use_link(Client(), link).status_code == 410
 
 
 def test_a_new_auditor_is_added_with_a_role() -> None:
@@ -51,7 +53,7 @@ def test_it_leads_to_where_the_installation_of_this_folder_serves(settings: Any,
     def print_address() -> str:
         out = StringIO()
         call_command("sign_in_link", stdout=out)
-        return out.getvalue().partition("/sign-in/")[0]
+        return out.getvalue().partition("/sign-in-link/")[0]
 
     assert print_address() == "http://127.0.0.1:8000"
     state = open_state(settings.STATE_DIR)

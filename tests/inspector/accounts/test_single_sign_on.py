@@ -186,6 +186,31 @@ def test_a_second_factor_that_a_workspace_requires_is_the_providers(cast: Cast, 
     assert client.get("/w/acme/overview/").status_code == 200
 
 
+TOKENS: list[tuple[dict[str, Any], bool]] = [
+    ({}, False),
+    ({"amr": ["pwd"], "acr": "0"}, False),
+    ({"amr": "mfa"}, False),
+    ({"amr": {"mfa": 1}, "acr": ["gold"]}, False),
+    ({"amr": ["pwd", "mfa"]}, True),
+    ({"acr": "gold"}, True),
+]
+
+
+def test_a_required_second_factor_is_what_the_signed_token_says(
+    cast: Cast, provider: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_second_factor(cast.workspace, None, is_required=True)
+    settings.OIDC_SECOND_FACTOR = ["mfa", "gold"]
+    decode = ProviderTokens._decode_id_token
+    for said, is_in in TOKENS:
+        # What only its userinfo says, which is not signed, counts for nothing.
+        token = {"amr": None, "acr": None, **said}
+        monkeypatch.setattr(ProviderTokens, "_decode_id_token", lambda *given, token=token: decode(*given) | token)
+        client = Client()
+        come(provider, "n11", client=client, preferred_username="nadia", groups=["all"], amr=["mfa"], acr="gold")
+        assert (client.get("/w/acme/overview/").status_code == 200) is is_in, said
+
+
 def test_without_a_provider_there_is_no_button_and_no_way(cast: Cast, settings: Any) -> None:
     settings.SOCIALACCOUNT_PROVIDERS = {}
     assert "Sign in with" not in Client().get("/sign-in/").content.decode()

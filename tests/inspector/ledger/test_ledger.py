@@ -169,7 +169,7 @@ def reorder(cast: Cast, cursor: Any) -> tuple[int, str]:
             "UPDATE ledger_ledgerentry SET index = %s WHERE workspace_id = %s AND index = %s",
             [new, cast.workspace.pk, old],
         )
-    return 0, "was signed for other entries"
+    return 2, "was signed for other entries: from here on they were put into another order"
 
 
 def cut_and_hash_anew(cast: Cast, cursor: Any) -> tuple[int, str]:

@@ -90,7 +90,7 @@ def test_roots_of_a_growing_tree_are_the_same() -> None:
     for size, leaf in enumerate(LEAVES[:1100]):
         if size in SIZES:
             assert roots.compute() == define_root(LEAVES[:size])
-        for height, index, found in roots.add(leaf):
+        for height, index, found in roots.extend([leaf]):
             assert found == define_root(LEAVES[index << height : (index + 1) << height])
 
 

@@ -31,7 +31,7 @@ from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, use_link
 from tests.inspector.exports.conftest import ask, make
 
 SLUG = "acme"
@@ -208,16 +208,22 @@ def test_other_workspaces_of_the_reader_are_offered(owner: Client, cast: Cast) -
 
 
 def test_a_sign_in_link_works_once(client: Client, cast: Cast) -> None:
-    address = reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.owner.user)])
+    token = create_sign_in_link(user=cast.owner.user)
+    link = f"{reverse('pages:sign-in-link')}#{token}"
     for _ in range(2):  # Whoever looks at it for a preview does not spend it.
-        opened = Client().get(address)
+        assert b"olivia" not in Client().get(link).content, "the address says nothing"
+        opened = use_link(Client(), link)
         assert (opened.status_code, b"Sign in as olivia" in opened.content) == (200, True)
-    assert client.post(address)["Location"] == "/"
+    for old in (f"/sign-in/{token}/", f"/invitation/{token}/"):
+        assert [getattr(Client(), ask)(old).status_code for ask in ("get", "post")] == [410, 410], (
+            "a path bears no code"
+        )
+    assert use_link(client, link, confirm="")["Location"] == "/"
     assert client.get(reverse("pages:conversations", args=[SLUG])).status_code == 200
-    again = Client().get(address)
-    assert Client().post(address).status_code == 410
+    again = use_link(Client(), link)
+    assert use_link(Client(), link, confirm="").status_code == 410
     assert again.status_code == 410
-    assert b"This link does not sign in any more." in again.content
+    assert b"This link does not sign in any more" in again.content
 
 
 def test_name_and_password_sign_in_and_the_wanted_page_follows(client: Client, cast: Cast) -> None:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from inspector.accounts.models import Invitation, Membership, Role, User
 from inspector.accounts.selectors import find_api_key
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, ensure_channel
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, use_link
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long walk by the sea"
@@ -28,7 +28,7 @@ def invite(owner: Client, name: str, role: str = "auditor") -> tuple[int, str]:
 
 
 def follow(page: str) -> str:
-    """The address of the invitation that a page shows."""
+    """The link of the invitation that a page shows."""
     link = re.search(r'id="invitation">http://testserver([^<]+)<', page)
     assert link is not None
     return link[1]
@@ -40,15 +40,15 @@ def test_somebody_new_comes_by_a_link_and_makes_an_account(owner: Client, cast: 
     address = follow(page)
     assert "/invitation/" not in owner.get(reverse("pages:settings", args=["acme"])).content.decode()
     nadia = Client()
-    offered = nadia.get(address).content.decode()
+    offered = use_link(nadia, address).content.decode()
     assert ("Join Acme" in offered, 'value="nadia"' in offered) == (True, True)
     assert not User.objects.filter(username="nadia").exists()
-    weak = nadia.post(address, {"name": "nadia", "password": "aaaaaaaaaaaa"})
+    weak = use_link(nadia, address, confirm="", name="nadia", password="aaaaaaaaaaaa")
     assert (weak.status_code, b"different characters" in weak.content) == (422, True)
-    joined = nadia.post(address, {"name": "nadia", "password": PASSWORD}, follow=True)
+    joined = use_link(nadia, address, confirm="", name="nadia", password=PASSWORD, follow=True)
     assert "You are viewer of Acme now" in joined.content.decode()
     assert Membership.objects.get(user__username="nadia").role == Role.VIEWER
-    assert Client().get(address).status_code == 410
+    assert use_link(Client(), address).status_code == 410
     again = Client().post(reverse("pages:sign-in"), {"username": "nadia", "password": PASSWORD}, follow=True)
     assert again.context["user"].get_username() == "nadia"
 
@@ -58,16 +58,16 @@ def test_a_name_in_one_workspace_is_not_a_name_in_another(cast: Cast, sign_in: C
     stranger, owner = sign_in(cast.stranger), sign_in(cast.owner)
     kept = stranger.post(reverse("pages:invite", args=["other"]), {"member-name": "cfo", "member-role": "auditor"})
     attacker = Client()
-    attacker.post(follow(kept.content.decode()), {"name": "cfo", "password": PASSWORD})
+    use_link(attacker, follow(kept.content.decode()), confirm="", name="cfo", password=PASSWORD)
     assert attacker.get(reverse("pages:overview", args=["other"])).status_code == 200
     _, page = invite(owner, "cfo", "owner")
     assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
     assert not cast.workspace.memberships.filter(user__username="cfo").exists()
     real = Client()
-    assert 'value="cfo"' not in real.get(follow(page)).content.decode(), "the name is taken, and is not suggested"
-    taken = real.post(follow(page), {"name": "cfo", "password": PASSWORD})
+    assert 'value="cfo"' not in use_link(real, follow(page)).content.decode(), "the name is taken, and is not suggested"
+    taken = use_link(real, follow(page), confirm="", name="cfo", password=PASSWORD)
     assert taken.status_code == 422
-    assert real.post(follow(page), {"name": "cfo.acme", "password": PASSWORD}).status_code == 302
+    assert use_link(real, follow(page), confirm="", name="cfo.acme", password=PASSWORD).status_code == 302
     assert real.get(reverse("pages:overview", args=["acme"])).status_code == 200
     assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
 
@@ -77,15 +77,15 @@ def test_somebody_who_is_signed_in_joins_as_who_they_are(
 ) -> None:
     _, page = invite(owner, "colleague", "viewer")
     stranger = sign_in(cast.stranger)
-    assert "Join as sam" in stranger.get(follow(page)).content.decode()
-    assert stranger.post(follow(page)).status_code == 302
+    assert "Join as sam" in use_link(stranger, follow(page)).content.decode()
+    assert use_link(stranger, follow(page), confirm="").status_code == 302
     assert Membership.objects.get(workspace=cast.workspace, user=cast.stranger.user).role == Role.VIEWER
-    assert Client().post(follow(page)).status_code == 410
+    assert use_link(Client(), follow(page), confirm="").status_code == 410
 
 
 def test_a_members_role_is_changed_by_no_link(owner: Client, cast: Cast, sign_in: Callable[..., Client]) -> None:
     _, page = invite(owner, "promoted", "owner")
-    assert sign_in(cast.viewer).post(follow(page)).status_code == 422
+    assert use_link(sign_in(cast.viewer), follow(page), confirm="").status_code == 422
     assert Membership.objects.get(pk=cast.viewer.pk).role == Role.VIEWER
 
 
@@ -94,17 +94,17 @@ def test_an_invitation_is_renewed_and_withdrawn(owner: Client, cast: Cast) -> No
     first = follow(page)
     address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
     second = follow(owner.post(address, {"action": "renew"}).content.decode())
-    assert (Client().get(first).status_code, Client().get(second).status_code) == (410, 200)
+    assert (use_link(Client(), first).status_code, use_link(Client(), second).status_code) == (410, 200)
     address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
     assert "is withdrawn" in owner.post(address, {"action": "withdraw"}, follow=True).content.decode()
-    assert Client().get(second).status_code == 410
+    assert use_link(Client(), second).status_code == 410
 
 
 def test_an_invitation_ends_after_a_week(owner: Client, cast: Cast) -> None:
     _, page = invite(owner, "nadia")
     Invitation.objects.update(expires_at=timezone.now())
-    assert Client().get(follow(page)).status_code == 410
-    assert Client().post(follow(page), {"name": "nadia", "password": PASSWORD}).status_code == 410
+    assert use_link(Client(), follow(page)).status_code == 410
+    assert use_link(Client(), follow(page), confirm="", name="nadia", password=PASSWORD).status_code == 410
 
 
 @pytest.mark.parametrize("name", ["аmir", "AMIR", "am1r"])
@@ -112,7 +112,7 @@ def test_a_name_that_looks_like_a_members_is_refused(name: str, owner: Client, c
     status, page = invite(owner, name)
     assert (status, "looks like amir" in page) == (422, True)
     _, page = invite(owner, "somebody")
-    refused = Client().post(follow(page), {"name": name, "password": PASSWORD})
+    refused = use_link(Client(), follow(page), confirm="", name=name, password=PASSWORD)
     assert (refused.status_code, b"looks like amir" in refused.content) == (422, True)
 
 
@@ -163,7 +163,8 @@ def test_a_new_password_asks_for_the_old_one_unless_a_link_proved_who_it_is(cast
     assert auditor.post(account, {**said, "old_password": "wrong"}).status_code == 422
     assert auditor.post(account, {**said, "old_password": "an old walk by the sea"}).status_code == 302
     by_link = Client()
-    by_link.post(reverse("pages:sign-in-link", args=[create_sign_in_link(user=cast.auditor.user)]))
+    link = f"{reverse('pages:sign-in-link')}#{create_sign_in_link(user=cast.auditor.user)}"
+    use_link(by_link, link, confirm="")
     newer = {"form": "password", "new_password1": PASSWORD + " again", "new_password2": PASSWORD + " again"}
     assert by_link.post(account, newer).status_code == 302
     assert by_link.post(account, newer).status_code == 422, "the link proves it once"

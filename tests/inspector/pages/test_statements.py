@@ -33,7 +33,7 @@ CONTROL = ("SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "COMMIT")
 # What a process takes out of a key's requests at most once a second, for all that follow in it.
 RESERVED = "UPDATE accounts_apikey AS held"
 # What is no page of a workspace, or answers one program that is known by its token.
-APART = {"home", "invitation", "sign-in", "sign-in-link", "sign-out"}
+APART = {"home", "invitation", "old-link", "sign-in", "sign-in-link", "sign-out"}
 # Which state of a page is looked at: the fullest it has.
 QUERIES = {
     "search": "q=question+-zebra",

@@ -65,7 +65,7 @@ class Command(BaseCommand):
         url = options["url"]
         if url is None:
             url = find_served_url(settings.STATE_DIR) or USUAL
-        self.stdout.write(url.rstrip("/") + reverse("pages:sign-in-link", args=[token]))
+        self.stdout.write(f"{url.rstrip('/')}{reverse('pages:sign-in-link')}#{token}")
 
     @staticmethod
     @transaction.atomic
