@@ -14,7 +14,7 @@ from django.urls import reverse
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
-from inspector.browsing.transcripts import find_conflicts, find_rekeyed, mark_sentences
+from inspector.browsing.transcripts import find_conflicts, find_rekeyed, mark_sentences, say_cautions_of
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
@@ -140,11 +140,12 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
     message = get_message(membership, message_id)
     opening = open_for(membership, [message], door="message").openings.get(message.pk)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
+    english = opening.english if opening else message.english
     answer = {
         "id": str(message.pk),
         "record": str(message.record_id),
         "conversation": str(message.conversation_id),
-        "english": opening.english if opening else message.english,
+        "english": english + say_cautions_of(message, body),
         "message": body["message"],
         "about": body["record"],
     }
