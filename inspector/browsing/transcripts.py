@@ -77,17 +77,17 @@ def tell_lines(
     later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
     recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
     parents |= here
-    known = dict(recalled)
+    before = dict(recalled)
     for message in messages:
         check_effort()
         body = (bodies or {}).get(message.pk) or read_body(message)
-        line = lines[message.pk] = known[message.pk] = transcript.tell(
+        line = lines[message.pk] = before[message.pk] = transcript.tell(
             read_told(message, body["message"]),
             dialect=message.dialect,
             wire=wires.get(message.record_id) or str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,
-            answer=_find_answer(message, body["message"], known, parents),
+            answer=_find_answer(message, body["message"], before, parents),
         )
         if message.pk in recalled:
             line.ends |= recalled[message.pk].ends
