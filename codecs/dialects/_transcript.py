@@ -311,7 +311,8 @@ def _name_open(line: Line) -> str:
     """A message that waits, with what may have answered it: `message 1 (kim's question; perhaps answered by message
     2)`."""
     first, more = line.perhaps[:_MAX_OTHERS], len(line.perhaps) - _MAX_OTHERS
-    numbers = join_words([*map(str, first), *([f"one of {more} more"] if more > 0 else [])], last="or")
+    rest = [] if more < 1 else ["one more"] if more == 1 else [f"one of {more} more"]
+    numbers = join_words([*map(str, first), *rest], last="or")
     return f"{line.name[:-1]}; {f'perhaps answered by message {numbers}' if numbers else 'no answer to it is known'})"
 
 

@@ -40,7 +40,7 @@ MAX_SPELLED_LENGTH: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 # Whose clock it is, where that changes: without and with none but that of receipt.
-_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
+_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows when they were received")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,8 +247,9 @@ def cut_name(name: str) -> str:
 def write_about(arrow: Arrow, length: int = MAX_LABEL_LENGTH) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
     step = arrow.first
-    receivers = step.receivers[:1] or ("everyone",)
-    about = step.topic or strip_names(step.english, senders=[step.sender], receivers=receivers)
+    receivers = step.receivers or ("everyone",)
+    named = receivers if len(receivers) == 1 else ()
+    about = step.topic or strip_names(step.english, senders=[step.sender], receivers=named)
     return cut(mark_noted(about, step.severity, is_doubtful=bool(arrow.cautions)), length)
 
 

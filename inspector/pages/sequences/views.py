@@ -58,7 +58,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     drawing = draw(arrows, lanes, zone, findings)
     slug = membership.workspace.slug
     pager = make_pager(conversation, window, size=WINDOW_STEPS, **_keep(request))
-    mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words)
+    mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words.replace("–", " to "))
     context = {
         **frame_conversation(
             membership=membership,

@@ -188,12 +188,12 @@ class Painter:
         )
 
     def _strip_names(self, said: Message, sentence: str) -> str:
-        """What a sentence says beyond who says it to whom, which the tiles before it show."""
+        """What a sentence says beyond who says it to whom, which the tiles before it show; several are named in it."""
         if not said.sender:
             return sentence
         sender = self.mark(said.sender, said.channel_id, (said.dialect,)).shown
-        receivers = ["everyone"]
-        if said.receivers:
+        receivers = [] if said.receivers else ["everyone"]
+        if len(said.receivers) == 1:
             receiver = self.mark(said.receivers[0], said.channel_id, (said.dialect,)).shown
             receivers = [f"the {receiver} (agent {said.receivers[0]})", said.receivers[0]]
         return strip_names(sentence, senders=[f"The {sender} (agent {said.sender})", said.sender], receivers=receivers)
