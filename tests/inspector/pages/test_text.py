@@ -442,19 +442,20 @@ def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are
         last, count = conversation.messages.order_by("-place")[0], conversation.message_count
         doors = read_doors(viewer, client, token, last)
 
-        def look(name: str, pk: object) -> str:
-            return html.unescape(viewer.get(reverse(f"pages:{name}", args=["acme", pk])).content.decode())
+        def look(name: str, *ids: object, **query: object) -> str:
+            return html.unescape(viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query).content.decode())
 
+        about = conversation.pk
         places = {
-            "tree": look("conversation-tree", conversation.pk).partition(f"row-{last.pk.hex}")[2].partition("</tr>")[0],
-            "sequence": look("sequence", conversation.pk).partition(f'id="s-{count}"')[2].partition("</a>")[0],
-            "mermaid": look("sequence-mermaid", conversation.pk)
-            .replace("#40;caution#41;", "(caution)")
-            .splitlines()[-1],
+            "tree": look("conversation-tree", about).partition(f"row-{last.pk.hex}")[2].partition("</tr>")[0],
+            "sequence": look("sequence", about).partition(f'id="s-{count}"')[2].partition("</a>")[0],
+            "mermaid": look("sequence-mermaid", about).replace("#40;", "(").replace("#41;", ")").splitlines()[-1],
         }
-        is_told_alone = name in ("a note of its own", "an id with other content", "another key")
-        places |= {"title": re.search(r"<h1.*?</h1>", doors["page"], re.DOTALL)[0]} if is_told_alone or not name else {}
-        places |= {door: doors[door] for door in ("hit", "context")} if len(last.english) > 300 or not name else {}
+        if name in ("", "a note of its own", "an id with other content", "another key"):
+            places["title"] = doors["page"].partition("<h1")[2].partition("</h1>")[0]
+            places["palette"] = json.loads(look("palette", q=last.pk))["items"][0]["title"]
+        if len(last.english) > 300 or not name:
+            places |= {door: doors[door] for door in ("hit", "context")}
         marked = {place for place, said in places.items() if "(caution)" in said}
         is_doubtful = name not in ("", "one that answers nothing")
         assert marked == ({*places} if is_doubtful else set()), (name, places["sequence"])
