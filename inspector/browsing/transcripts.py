@@ -46,6 +46,8 @@ from inspector.threads.timeline import Start, load_places, number_messages, read
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500
+# So many messages before a window are recalled: a statement is compared with no more.
+MAX_RECALLED: Final = 100
 # Whose id, number or turn may have been used before.
 REUSING: Final = (RuleFlag.DOUBLE | RuleFlag.REUSED).value
 # The body of a message that is not told yet.
@@ -113,11 +115,11 @@ def _recall(
     named = {each.pk: each for each in answered if first and each.conversation_id == first.conversation_id}
     if first and first.number > 1 and first.place is not None:
         shown = Message.objects.shown().filter(conversation=first.conversation_id)
-        before = _read_before(shown.filter(place__lt=first.place), MAX_LINES)
+        before = _read_before(shown.filter(place__lt=first.place), MAX_RECALLED)
         for number, each in enumerate(before, first.number - len(before)):
             each.number = number
         tasks = {each.task for each in messages if each.parent in named and each.task}
-        if tasks and len(before) == MAX_LINES:
+        if tasks and len(before) == MAX_RECALLED:
             rows = shown.filter(place__lt=before[0].place, task__in=tasks, parent__in=named)
             older = _read_before(rows, MAX_LINES)
             number_messages(older)
@@ -352,7 +354,7 @@ def load_cautions(*, conversation: Conversation, first: int, last: int) -> dict[
     tells something. One statement, and those of `_load_cautions`."""
     places = load_places(conversation)
     shown = Message.objects.shown().filter(conversation=conversation, place__lte=places.find_place(last - 1))
-    rows = _read_before(shown, last - first + 1 + MAX_LINES)
+    rows = _read_before(shown, last - first + 1 + MAX_RECALLED)
     for each in rows:
         each.number = places.find_position(each.place) + 1
     messages = [each for each in rows if each.number >= first]
