@@ -63,11 +63,11 @@ DOORS = (
 def read_doors(viewer: Client, client: Client, token: str, message: Message) -> dict[str, str]:
     """All that each page and each call says that prints the English of a message."""
 
-    def ask_api(name: str, *ids: object, **query: object) -> Any:
+    def ask_api(name: str, *ids: object, **query: Any) -> Any:
         address = reverse(f"api:{name}", args=ids)
         return client.get(address, query, headers={"authorization": f"Bearer {token}"}).json()
 
-    def look(name: str, *ids: object, **query: object) -> str:
+    def look(name: str, *ids: object, **query: Any) -> str:
         page = viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query)
         assert page.status_code == 200
         return page.content.decode()
@@ -163,7 +163,12 @@ def test_a_window_knows_what_stands_before_it(cast: Cast, viewer: Client) -> Non
     deliver(cast, b"".join(lines))
     settle_all(is_examined=False)
     whole = print_text(viewer).splitlines()[1:]
-    told = ("this reverses message 2", "it is about “pay”", "Its time is that of message", "which it answers")
+    told: tuple[str, ...] = (
+        "this reverses message 2",
+        "it is about “pay”",
+        "Its time is that of message",
+        "which it answers",
+    )
     told += (
         "It says that it answers no message.",
         "Whether it answers message 7 (eve's question “burn”) cannot be told",
@@ -442,7 +447,7 @@ def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are
         last, count = conversation.messages.order_by("-place")[0], conversation.message_count
         doors = read_doors(viewer, client, token, last)
 
-        def look(name: str, *ids: object, **query: object) -> str:
+        def look(name: str, *ids: object, **query: Any) -> str:
             return html.unescape(viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query).content.decode())
 
         about = conversation.pk
