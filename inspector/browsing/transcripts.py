@@ -363,6 +363,19 @@ def load_cautions(*, conversation: Conversation, first: int, last: int) -> dict[
     return {pk: said.strip() for pk, said in told.items() if said.strip()}
 
 
+def load_doubts(message: Message) -> tuple[str, ...]:
+    """That nobody can tell what a message answers, as a transcript tells it, and what that contradicts; one statement,
+    none where the message names what it answers, or answers nothing by its kind."""
+    is_open = message.parent_basis in ("", "adjacency") and message.performative in ("inform", "observe")
+    if not (is_open or message.parent_basis == "turn" or count_bearers(message.parent_why)) or message.place is None:
+        return ()
+    shown = Message.objects.shown().filter(conversation=message.conversation_id, place__lte=message.place)
+    rows = _read_before(shown, MAX_RECALLED + 1)
+    for number, each in enumerate(rows, message.number - len(rows) + 1):
+        each.number = number
+    return find_doubts(rows).get(message.pk, ())
+
+
 def find_doubts(rows: Iterable[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
     """What others make of the messages of one conversation that stand one after another, numbered, as a transcript
     tells it: what they contradict, and that nobody can tell what they answer; no statement."""

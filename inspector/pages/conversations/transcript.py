@@ -289,7 +289,10 @@ class _Builder:
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
         told_line = self._lines[message.pk]
-        places = [_make_place(text) for text in told_line.places]
+        unclear = told_line.replies if told_line.is_unclear else ()
+        if reply and unclear and reply["basis"] == "inferred":
+            reply["verb"] = "may answer"
+        places = [_make_place(text) for text in (*unclear, *told_line.places)]
         meant = told_line.replies if are_here(message.parent_why) else ()
         wire, stretches = cut_wire(message)
         return {

@@ -456,8 +456,9 @@ def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are
             "sequence": look("sequence", about).partition(f'id="s-{count}"')[2].partition("</a>")[0],
             "mermaid": look("sequence-mermaid", about).replace("#40;", "(").replace("#41;", ")").splitlines()[-1],
         }
-        if name in ("", "a note of its own", "an id with other content", "another key"):
+        if name != "an outcome that was reversed":
             places["title"] = doors["page"].partition("<h1")[2].partition("</h1>")[0]
+        if name in ("", "a note of its own", "an id with other content", "another key"):
             places["palette"] = json.loads(look("palette", q=last.pk))["items"][0]["title"]
         if len(last.english) > 300 or not name:
             places |= {door: doors[door] for door in ("hit", "context")}
@@ -465,3 +466,9 @@ def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are
         is_doubtful = name not in ("", "one that answers nothing")
         assert marked == ({*places} if is_doubtful else set()), (name, places["sequence"])
         assert bool(doors["arrow"]) is is_doubtful, name
+        if name == "a statement to whoever asked":
+            doubt = f"Whether it answers message 1 (kim{at}'s question “burn”) cannot be told."
+            row = look("conversation", about).partition(f'id="m-{last.pk.hex}"')[2].partition("</article>")[0]
+            missing = [door for door, said in {**doors, "row": row}.items() if doubt not in said]
+            # Lists show messages from anywhere, and no others beside them.
+            assert missing == ["list", "message", "copied", "hit", "context"]
