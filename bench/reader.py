@@ -305,6 +305,9 @@ def make_recorded(
         elif act == "done" and isinstance(message.content, Mapping) and _OF_HANDSHAKES & message.content.keys():
             # Whoever accepts a handshake or says what it can do opens a session, and agrees to it.
             acts = (act, "agrees", "greets")
+        elif act == UNKNOWN and "so no act" in message.sentence:
+            # What says that it is no act is something else as well.
+            acts = (act, "other")
         cancelled[message.message_id or ""] = act == "cancels"
         heard = [*message.notes, *reading.notes]
         is_known = all(note.group != "undecoded" for note in heard)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.reader import QUESTIONS, Question, draw, make_questions, mark, score
+from bench.reader import QUESTIONS, Question, draw, make_questions, make_recorded, mark, score
 from bench.reader_stories import DIALECTS, UNKNOWN, count_riddles, write_talk
 
 
@@ -57,6 +57,15 @@ def test_a_perfect_reader_is_marked_right_and_an_idle_one_unanswered(drawn: Path
     (drawn / "reader" / "answers-all.txt").write_text(rows)
     text, counts = score(drawn)
     assert {kind for _, kind in counts} == {"rightly"}, text
+
+
+def test_of_what_is_no_act_both_that_it_is_not_known_and_that_it_is_something_else_are_right() -> None:
+    alone = {"raw": "--\N{EXTRATERRESTRIAL ALIEN}lingua/0.4@agent-lingua"}
+    said = {"raw": "\N{EXTRATERRESTRIAL ALIEN}hello"}
+    acts = [
+        make_recorded("agent_lingua", [each], [[said]], random.Random(1)).truths[0][0].act for each in (alone, said)
+    ]
+    assert acts == [(UNKNOWN, "other"), ("states",)]
 
 
 def test_a_wrong_answer_misleads_an_open_one_and_a_missing_doubt_do_not(drawn: Path) -> None:

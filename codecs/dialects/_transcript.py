@@ -92,6 +92,8 @@ class Line:
     cautions: str = ""
     remarks: str = ""
     is_answered: bool = False
+    # Whether several messages are meant by what it says of what it answers, and nobody can tell which.
+    is_unclear: bool = False
     # The numbers of the messages that may answer it.
     perhaps: list[int] = field(default_factory=list)
     # The end that each sender who answered it gave it last, with the line that gave it.
@@ -112,6 +114,12 @@ class Line:
         """The whole line."""
         said = " ".join((self.said, *self.replies, *self.places))
         return f"{self.number}. {self.head}: {said}{self.cautions}{self.remarks}"
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What other messages make of it: what it contradicts, and that nobody can tell what it answers."""
+        unclear = self.replies if self.is_unclear else ()
+        return (*unclear, *(place for place in self.places if place.startswith("Caution: ")))
 
     @property
     def name(self) -> str:
@@ -139,8 +147,8 @@ def name_message(number: int, message: Any, *, dialect: str) -> str:
 class Answer:
     """What a message answers: these lines (several where it is not known which), or what it cites and is not here.
 
-    `basis` is that of a parent. `elsewhere` names a message that is answered and that no line of this transcript tells;
-    `where` is where what it cites was looked for, and `recalled` the line of a message elsewhere that is recalled.
+    `basis` is that of a parent. `elsewhere` names a message that is answered and that this transcript neither tells nor
+    recalls; `where` is where what it cites was looked for.
     """
 
     basis: str
@@ -148,7 +156,6 @@ class Answer:
     cited: str = ""
     elsewhere: str = ""
     where: str = "in this record"
-    recalled: Line | None = None
 
 
 class Transcript:
@@ -156,9 +163,10 @@ class Transcript:
 
     def __init__(self) -> None:
         self.lines: deque[Line] = deque(maxlen=MAX_LINES)
+        # The same with those before them that are recalled.
+        self._known: deque[Line] = deque(maxlen=MAX_LINES)
         self._count = 0
         self._remarked: dict[str, int] = {}
-        self._before: Line | None = None
         self._latest: Line | None = None
 
     def recall(
@@ -168,17 +176,16 @@ class Transcript:
         dialect: str,
         wire: str | bytes,
         number: int,
-        answered: Line | None = None,
+        answer: Answer | None = None,
         is_before: bool = False,
     ) -> Line:
-        """A message that stands in no line here, and that lines are compared with: what one of them answers, an earlier
-        answer to that (`answered`), or the message right before them (`is_before`)."""
+        """A message that is told in no line here, and that lines are compared with: what one of them answers, an
+        earlier answer to that, or (`is_before`) one of those right before them, in their order."""
         line = Line(number, message, dialect, hash(wire))
-        if answered is not None:
-            _say_reversal(line, answered)
         if is_before:
-            self._before = line
-            self._latest = line if message.sent_at else None
+            self._relate(line, answer)
+        elif answer is not None:
+            _say_reversal(line, answer.lines[0])
         return line
 
     def tell(
@@ -204,25 +211,31 @@ class Transcript:
         self._count = number if number is not None else self._count + 1
         line = Line(self._count, message, dialect, hash(wire))
         line.content = hash(write_content(message)) if get_dialect(dialect).numbers(message) else 0
-        line.replies = _say_answer(answer, line, self.lines) if answer else _say_unnamed(line, self.lines)
-        answered = (answer.lines[0] if len(answer.lines) == 1 else answer.recalled) if answer else None
-        reversal: tuple[str, ...] = ()
-        if answered:
-            reversal = (*_say_reversal(line, answered), *_say_other_task(line, answered))
-            answered.is_answered = True
+        self._relate(line, answer)
         moment = say_instant(datetime.fromisoformat(message.sent_at)) if message.sent_at else "no time"
         line.head = moment if message.turn is None else f"{moment}, turn {message.turn}"
         line.said = _say_alone(message) if answer else message.sentence
         line.said = line.said or "Nothing can be said of it."
-        before = self.lines[-1] if self.lines else self._before
-        times = (*_say_time(line, before, self._latest, answered), *_say_past(message))
-        line.places = (*reversal, *_say_repetition(line, self.lines), *times)
         line.cautions = self._say_cautions(line.number, [*notes])
         line.remarks = self._say_remarks(line.number, message)
         self.lines.append(line)
+        return line
+
+    def _relate(self, line: Line, answer: Answer | None) -> None:
+        """Say what a line answers and what it contradicts, by what stands before it, and have later ones know it."""
+        message = line.message
+        line.replies = _say_answer(answer, line, self._known) if answer else _say_unnamed(line, self._known)
+        answered = answer.lines[0] if answer and len(answer.lines) == 1 else None
+        reversal: tuple[str, ...] = ()
+        if answered:
+            reversal = (*_say_reversal(line, answered), *_say_other_task(line, answered))
+            answered.is_answered = True
+        before = self._known[-1] if self._known else None
+        times = (*_say_time(line, before, self._latest, answered), *_say_past(message))
+        line.places = (*reversal, *_say_repetition(line, self.lines), *times)
+        self._known.append(line)
         if message.sent_at and (self._latest is None or not _is_before(line, self._latest)):
             self._latest = line
-        return line
 
     def _say_cautions(self, number: int, notes: list[Note]) -> str:
         """Each note; of a notice that an earlier line told in the same words, which line that was."""
@@ -287,10 +300,12 @@ def _say_answer(answer: Answer, line: Line, lines: deque[Line]) -> tuple[str, ..
             rest = "; no answer to any of them is known" if is_open else ""
             named = join_words([each.name if is_open else _name_open(each) for each in meant], last="or")
             _mark_perhaps(meant, line)
+            line.is_unclear = True
             return (f"Which message it answers cannot be told: {named}{rest}.",)
         named = join_words(names, last="or")
         return (f"Judging by the sequence, in reply to {named}; the message itself does not say so.",)
-    doubt = "" if len(names) == 1 else "; which of them is unknown"
+    line.is_unclear = len(names) > 1
+    doubt = "; which of them is unknown" if line.is_unclear else ""
     return (f"In reply to {join_words(names, last='or')}{doubt}.",)
 
 
@@ -298,7 +313,8 @@ def _name_open(line: Line) -> str:
     """A message that waits, with what may have answered it: `message 1 (kim's question; perhaps answered by message
     2)`."""
     first, more = line.perhaps[:_MAX_OTHERS], len(line.perhaps) - _MAX_OTHERS
-    numbers = join_words([*map(str, first), *([f"one of {more} more"] if more > 0 else [])], last="or")
+    rest = [] if more < 1 else ["one more"] if more == 1 else [f"one of {more} more"]
+    numbers = join_words([*map(str, first), *rest], last="or")
     return f"{line.name[:-1]}; {f'perhaps answered by message {numbers}' if numbers else 'no answer to it is known'})"
 
 
@@ -352,6 +368,7 @@ def _say_unnamed(line: Line, lines: deque[Line]) -> tuple[str, ...]:
         if asked and any(each.text == _ANSWERS_NONE for each in message.also):
             return ("It says that it answers no message.",)
         _mark_perhaps(asked, line)
+        line.is_unclear = bool(asked)
         names = join_words([each.name for each in asked[:_MAX_OTHERS][::-1]], last="or")
         return (f"Whether it answers {names} cannot be told.",) if asked else ()
     is_said = message.performative not in _ANSWERS or "not named" in message.sentence

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, make_visible, to_shallow_json
-from inspector.browsing.transcripts import load_sentences, say_doubts, tell_lines
+from inspector.browsing.transcripts import load_sentences, say_cautions_of, tell_lines
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
@@ -164,7 +164,7 @@ class MessageView(Endpoint):
         return Response(
             {
                 **shown,
-                **({"english": opening.english + say_doubts(body, message.part)} if opening else {}),
+                **({"english": opening.english + say_cautions_of(message, body)} if opening else {}),
                 "opened_with": list(opening.labels) if opening else [],
                 "message": body["message"],
                 "about": body["record"],

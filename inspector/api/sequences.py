@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema
@@ -12,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
-from inspector.browsing.transcripts import load_cautions
 from inspector.threads.selectors import find_conversation
 
 from .endpoints import Endpoint
@@ -95,19 +93,18 @@ class SequenceView(Endpoint):
             size=self.given["limit"],
             is_all_opened=self.given["alike"] == "apart",
         )
-        cautions = load_cautions([step.id for step in window.rows])
         present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
         return Response(
             {
                 "agents": [name for name in conversation.agents if name in present],
                 "message_count": conversation.message_count,
-                "arrows": [show_arrow(arrow, cautions) for arrow in arrows],
+                "arrows": [show_arrow(arrow) for arrow in arrows],
                 **show_next(window, conversation),
             }
         )
 
 
-def show_arrow(arrow: Arrow, cautions: Mapping[uuid.UUID, str]) -> dict[str, Any]:
+def show_arrow(arrow: Arrow) -> dict[str, Any]:
     """An arrow as the API shows it, with the cautions of its messages."""
     first = arrow.first
     return show(
@@ -119,6 +116,6 @@ def show_arrow(arrow: Arrow, cautions: Mapping[uuid.UUID, str]) -> dict[str, Any
         last_at=arrow.last.at,
         seconds_since=None if arrow.since is None else arrow.since.total_seconds(),
         sender=first.sender or None,
-        cautions=" ".join(dict.fromkeys(cautions[step.id] for step in arrow.steps if step.id in cautions)),
+        cautions=arrow.cautions,
         is_parent_missing=bool(first.missing) and not first.bearers,
     )

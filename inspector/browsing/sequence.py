@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ import msgspec
 from django.db.models import BinaryField, Case, F, QuerySet, Value, When
 from django.db.models.functions import MD5, Left, Length
 
+from inspector.browsing.transcripts import load_cautions
 from inspector.effort import check_effort
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
@@ -37,7 +38,8 @@ _NUMBER = re.compile(r"\d+")
 class Step(NamedTuple):
     """A message of the sequence: who, to whom, which act, about what, and how it is linked. `topic` and `english` are
     their beginnings; `english_length` is the length of the whole. `missing` is the digest of a cited id that stands for
-    no message here, `missing_name` that id, where the message says it in so many words."""
+    no message here, `missing_name` that id, where the message says it in so many words. `cautions` are those that a
+    transcript has of it."""
 
     id: uuid.UUID
     record_id: uuid.UUID
@@ -67,6 +69,7 @@ class Step(NamedTuple):
     order_index: int
     missing: str = ""
     missing_name: str = ""
+    cautions: str = ""
 
     @property
     def is_failed(self) -> bool:
@@ -103,6 +106,7 @@ _COLUMNS: Final = {
     "missing": "parent_key",
     "missing_name": "citing_body",
 }
+_READ: Final = [_COLUMNS.get(name, name) for name in Step._fields if name != "cautions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,11 @@ class Arrow:
     def is_bucket(self) -> bool:
         return len(self.steps) > 1
 
+    @property
+    def cautions(self) -> str:
+        """Those of its messages, each once."""
+        return " ".join(dict.fromkeys(step.cautions for step in self.steps if step.cautions))
+
 
 def read_sequence(
     *,
@@ -139,12 +148,14 @@ def read_sequence(
     opened: Collection[int] = (),
     is_all_opened: bool = False,
 ) -> tuple[list[Arrow], Window[Step]]:
-    """A window of the sequence as arrows and as it is, in two statements at most. `opened` are positions: the bucket
-    that begins at one of them is drawn message by message, or every one."""
+    """A window of the sequence as arrows and as it is, in two statements and those of `load_cautions`. `opened` are
+    positions: the bucket that begins at one of them is drawn message by message, or every one."""
     places = load_places(conversation)
     window = read_window(
         conversation=conversation, start=start, size=size, read=lambda rows: _read_steps(rows, places), mark=_mark
     )
+    cautions = load_cautions(conversation=conversation, first=window.first, last=window.last) if window.rows else {}
+    window = replace(window, rows=[step._replace(cautions=cautions.get(step.id, "")) for step in window.rows])
     return list(_gather(window.rows, window.previous, opened, is_all_opened=is_all_opened)), window
 
 
@@ -162,8 +173,8 @@ def _read_steps(rows: QuerySet[Message], places: Places) -> list[Step]:
         citing_body=Case(
             When(parent_key__isnull=False, parent=None, then=F("body")), default=Value(b""), output_field=BinaryField()
         ),
-    ).values_list(*(_COLUMNS.get(name, name) for name in Step._fields))
-    return [_make_step(Step._make(row), places) for row in told]
+    ).values_list(*_READ)
+    return [_make_step(Step(*row), places) for row in told]
 
 
 def _make_step(row: Any, places: Places) -> Step:

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from dialects import (
@@ -35,17 +34,20 @@ from inspector.browsing.changed_keys import KEYED, ChangedKey, find_changed_keys
 from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
-from inspector.lookups import HasAnyBit
 from inspector.threads.messages import mark_noted, read_body
 from inspector.threads.models import Conversation, Message
+from inspector.threads.models.messages import MessageQuerySet
+from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.nodes import SAID_TIMES
 from inspector.threads.rendering.rule_flags import RuleFlag
-from inspector.threads.timeline import Start, number_messages, read_timeline
+from inspector.threads.timeline import Start, load_places, number_messages, read_timeline
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500
+# So many messages before a window are recalled: a statement is compared with no more.
+MAX_RECALLED: Final = 100
 # Whose id, number or turn may have been used before.
 REUSING: Final = (RuleFlag.DOUBLE | RuleFlag.REUSED).value
 # The body of a message that is not told yet.
@@ -77,25 +79,26 @@ def tell_lines(
     later = [here[each.parent] for each in messages if each.parent in here and here[each.parent].number > each.number]
     recalled = _recall(transcript, messages, [*later, *(parents[pk] for pk in outside if pk in parents)], wires)
     parents |= here
+    before = dict(recalled)
     for message in messages:
         check_effort()
         body = (bodies or {}).get(message.pk) or read_body(message)
-        lines[message.pk] = transcript.tell(
+        line = lines[message.pk] = before[message.pk] = transcript.tell(
             read_told(message, body["message"]),
             dialect=message.dialect,
             wire=wires.get(message.record_id) or str(message.record_id),
             notes=read_notes(body, message.part),
             number=message.number,
-            answer=_find_answer(message, body["message"], lines, parents, recalled),
+            answer=_find_answer(message, body["message"], before, parents),
         )
         if message.pk in recalled:
-            lines[message.pk].ends |= recalled[message.pk].ends
-            lines[message.pk].is_answered |= recalled[message.pk].is_answered
+            line.ends |= recalled[message.pk].ends
+            line.is_answered |= recalled[message.pk].is_answered
         # Of what stands before the lines told here the threads know.
         reuse = reused.get(message.pk)
-        if reuse and not any("used before" in place for place in lines[message.pk].places):
-            lines[message.pk].places += (reuse,)
-        lines[message.pk].places += keys.get(message.pk, ())
+        if reuse and not any("used before" in place for place in line.places):
+            line.places += (reuse,)
+        line.places += keys.get(message.pk, ())
     return lines
 
 
@@ -105,38 +108,80 @@ def _recall(
     answered: Iterable[Message],
     wires: Mapping[uuid.UUID, bytes],
 ) -> dict[uuid.UUID, TranscriptLine]:
-    """Have what lines are compared with recalled: what they answer, which is given back, and where others stand before
-    them, earlier answers to that and the message right before the first; then three statements."""
+    """Have what lines are compared with recalled: what they answer and what stands right before them, which are given
+    back, and earlier answers to that; then one statement, and two in a conversation longer than is recalled."""
     first = messages[0] if messages else None
+    before, older = list[Message](), list[Message]()
     named = {each.pk: each for each in answered if first and each.conversation_id == first.conversation_id}
-    before, others = list[Message](), list[Message]()
     if first and first.number > 1 and first.place is not None:
-        shown = Message.objects.shown().filter(conversation=first.conversation_id, place__lt=first.place)
-        columns = shown.order_by("-place").defer("body", "english", "words", "atoms", "established", "links")
-        before = list(columns[:1])
+        shown = Message.objects.shown().filter(conversation=first.conversation_id)
+        before = _read_before(shown.filter(place__lt=first.place), MAX_RECALLED)
+        for number, each in enumerate(before, first.number - len(before)):
+            each.number = number
         tasks = {each.task for each in messages if each.parent in named and each.task}
-        others = list(columns.filter(task__in=tasks, parent__in=named)[:MAX_LINES])[::-1] if tasks else []
-        number_messages((*before, *others))
+        if tasks and len(before) == MAX_RECALLED:
+            rows = shown.filter(place__lt=before[0].place, task__in=tasks, parent__in=named)
+            older = _read_before(rows, MAX_LINES)
+            number_messages(older)
+    stands_before = {each.pk for each in before}
+    lines = {pk: _recall_one(transcript, each, {}, wires) for pk, each in named.items() if pk not in stands_before}
+    for each in older:
+        if each.parent in lines:
+            _recall_one(transcript, each, lines, wires)
+    return _recall_in_order(transcript, before, lines, wires)
 
-    def recall(message: Message, **given: Any) -> TranscriptLine:
-        said = Told(
-            performative=message.performative,
-            native_act=message.native_act or None,
-            sender=message.sender or None,
-            topic=message.topic or None,
-            status=message.status or None,
-            sent_at=message.order_time.isoformat() if message.order_basis in SAID_TIMES else None,
-        )
-        wire = wires.get(message.record_id) or str(message.record_id)
-        return transcript.recall(said, dialect=message.dialect, wire=wire, number=message.number, **given)
 
-    lines = {pk: recall(each) for pk, each in named.items()}
-    for each in others:
-        if each.parent is not None:
-            recall(each, answered=lines[each.parent])
-    for each in before:
-        recall(each, is_before=True)
+def _read_before(rows: MessageQuerySet, limit: int) -> list[Message]:
+    """The last of these rows, in order."""
+    return list(rows.light().order_by("-place")[:limit])[::-1]
+
+
+def _recall_in_order(
+    transcript: Transcript,
+    rows: Iterable[Message],
+    lines: dict[uuid.UUID, TranscriptLine],
+    wires: Mapping[uuid.UUID, bytes],
+) -> dict[uuid.UUID, TranscriptLine]:
+    """The lines of rows that stand one after another, and those that are recalled already."""
+    for each in rows:
+        check_effort()
+        lines[each.pk] = _recall_one(transcript, each, lines, wires, is_before=True)
     return lines
+
+
+def _recall_one(
+    transcript: Transcript,
+    message: Message,
+    lines: Mapping[uuid.UUID, TranscriptLine],
+    wires: Mapping[uuid.UUID, bytes],
+    *,
+    is_before: bool = False,
+) -> TranscriptLine:
+    text = unpack_text(vars(message).get("told") or b"")
+    told = json.loads(text)["message"] if text else {}
+    line = transcript.recall(
+        read_told(message, told) if told else _read_columns(message),
+        dialect=message.dialect,
+        wire=wires.get(message.record_id) or str(message.record_id),
+        number=message.number,
+        answer=_find_answer(message, told, lines, {}) if is_before or message.parent in lines else None,
+        is_before=is_before,
+    )
+    line.is_unclear |= bool(count_bearers(message.parent_why))
+    return line
+
+
+def _read_columns(message: Message) -> Told:
+    return Told(
+        performative=message.performative,
+        native_act=message.native_act or None,
+        sender=message.sender or None,
+        receivers=tuple(message.receivers),
+        topic=message.topic or None,
+        task_id=message.task_id or None,
+        status=message.status or None,
+        sent_at=message.order_time.isoformat() if message.order_basis in SAID_TIMES else None,
+    )
 
 
 def find_conflicts(
@@ -291,18 +336,51 @@ def load_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
 
 
 def mark_sentences(messages: Collection[Message]) -> dict[uuid.UUID, str]:
-    """The English of messages as titles and cells have it, by their ids, marked where it has cautions; no statement
-    where no id stands twice and no key is shown, else five."""
-    found = {each.pk for each in messages if find_reuse(each.parent_why)}
-    found |= {*find_rekeyed(messages), *(each.pk for _, each in _find_doubles(messages))}
+    """The English of messages as titles and cells have it, by their ids, marked where it has cautions; `find_doubtful`
+    asks."""
+    found = find_doubtful(messages)
     return {each.pk: mark_noted(each.english, each.severity, is_doubtful=each.pk in found) for each in messages}
 
 
-def load_cautions(message_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
-    """The cautions of messages, by their ids; of those that have any."""
-    is_doubtful = Q(severity__gte=Message.Severity.NOTICE) | HasAnyBit("sights", REUSING) | Q(dialect__in=KEYED)
-    messages = Message.objects.filter(is_doubtful, pk__in=message_ids).defer("english", "body", "words", "atoms")
-    return {pk: said.lstrip() for pk, said in _load_cautions(list(messages)).items() if said}
+def find_doubtful(messages: Collection[Message]) -> set[uuid.UUID]:
+    """Those of messages that `find_conflicts` says something of; no statement where no id stands twice and no key is
+    shown, else five."""
+    found = {each.pk for each in messages if find_reuse(each.parent_why)}
+    return found | {*find_rekeyed(messages), *(each.pk for _, each in _find_doubles(messages))}
+
+
+def load_cautions(*, conversation: Conversation, first: int, last: int) -> dict[uuid.UUID, str]:
+    """What a transcript tells of the messages of these numbers to be careful of, by their ids; of those of which it
+    tells something. One statement, and those of `_load_cautions`."""
+    places = load_places(conversation)
+    shown = Message.objects.shown().filter(conversation=conversation, place__lte=places.find_place(last - 1))
+    rows = _read_before(shown, last - first + 1 + MAX_RECALLED)
+    for each in rows:
+        each.number = places.find_position(each.place) + 1
+    messages = [each for each in rows if each.number >= first]
+    cautions, doubts = _load_cautions(messages), find_doubts(rows)
+    told = {each.pk: " ".join((cautions[each.pk].lstrip(), *doubts.get(each.pk, ()))) for each in messages}
+    return {pk: said.strip() for pk, said in told.items() if said.strip()}
+
+
+def load_doubts(message: Message) -> tuple[str, ...]:
+    """That nobody can tell what a message answers, as a transcript tells it, and what that contradicts; one statement,
+    none where the message names what it answers, or answers nothing by its kind."""
+    is_open = message.parent_basis in ("", "adjacency") and message.performative in ("inform", "observe")
+    if not (is_open or message.parent_basis == "turn" or count_bearers(message.parent_why)) or message.place is None:
+        return ()
+    shown = Message.objects.shown().filter(conversation=message.conversation_id, place__lte=message.place)
+    rows = _read_before(shown, MAX_RECALLED + 1)
+    for number, each in enumerate(rows, message.number - len(rows) + 1):
+        each.number = number
+    return find_doubts(rows).get(message.pk, ())
+
+
+def find_doubts(rows: Iterable[Message]) -> dict[uuid.UUID, tuple[str, ...]]:
+    """What others make of the messages of one conversation that stand one after another, numbered, as a transcript
+    tells it: what they contradict, and that nobody can tell what they answer; no statement."""
+    lines = _recall_in_order(Transcript(), rows, {}, {})
+    return {pk: line.doubts for pk, line in lines.items() if line.doubts}
 
 
 def _load_cautions(messages: Collection[Message]) -> dict[uuid.UUID, str]:
@@ -325,6 +403,12 @@ def add_cautions(english: str, body: str, part: int) -> str:
     return english + (say_doubts(json.loads(body), part) if body else "")
 
 
+def say_cautions_of(message: Message, body: Mapping[str, Any]) -> str:
+    """All cautions of one message whose body is read, as lists have them, each with the space before it;
+    `find_conflicts` asks."""
+    return "".join((say_doubts(body, message.part), *(f" {said}" for said in find_conflicts([message]).values())))
+
+
 def say_doubts(body: Mapping[str, Any], part: int) -> str:
     """The cautions of a message, those of its record at its first part."""
     return "".join(segment.text for segment in say_cautions(read_notes(body, part)))
@@ -335,7 +419,6 @@ def _find_answer(
     told: Mapping[str, Any],
     lines: Mapping[uuid.UUID, TranscriptLine],
     parents: Mapping[uuid.UUID, Message],
-    recalled: Mapping[uuid.UUID, TranscriptLine],
 ) -> Answer | None:
     basis = message.parent_basis
     if not basis or basis == "adjacency":
@@ -343,27 +426,19 @@ def _find_answer(
     if message.parent is None:
         cited = name_cited(told)
         bearers = count_bearers(message.parent_why)
-        if bearers and are_here(message.parent_why):
-            return _name_several(message, told, cited, lines)
-        if bearers:
-            return Answer(basis, elsewhere=f"message {say_name(cited)}; {write_bearers(bearers)} {SEVERAL}")
-        return Answer(basis, cited=cited) if cited else None
+        if not bearers:
+            return Answer(basis, cited=cited) if cited else None
+        is_here = are_here(message.parent_why)
+        found = find_answer(read_told(message, told), message.dialect, deque(lines.values())) if is_here else None
+        # Each of the messages before it that it may answer; where some stand in no line, how many there are.
+        if found is not None and len(found.lines) == bearers:
+            return Answer(basis, found.lines)
+        name = f"message {say_name(cited)}" if cited else "a message"
+        return Answer(basis, elsewhere=f"{name}; {HERE if is_here else ''}{write_bearers(bearers)} {SEVERAL}")
     if message.parent in lines:
         return Answer(basis, (lines[message.parent],))
     parent = parents.get(message.parent)
     if parent is None:
         return Answer(basis, elsewhere="a message that is not shown")
-    name = name_message(parent.number, parent, dialect=parent.dialect)
     where = "" if parent.conversation_id == message.conversation_id else " of another conversation"
-    return Answer(basis, elsewhere=f"{name}{where}", recalled=recalled.get(parent.pk))
-
-
-def _name_several(
-    message: Message, told: Mapping[str, Any], cited: str, lines: Mapping[uuid.UUID, TranscriptLine]
-) -> Answer:
-    """Each of the messages before it that it may answer; where some stand in no line, how many there are."""
-    found = find_answer(read_told(message, told), message.dialect, deque(lines.values()))
-    count = count_bearers(message.parent_why)
-    if found is not None and len(found.lines) == count:
-        return Answer(message.parent_basis, found.lines)
-    return Answer(message.parent_basis, elsewhere=f"message {say_name(cited)}; {HERE}{write_bearers(count)} {SEVERAL}")
+    return Answer(basis, elsewhere=f"{name_message(parent.number, parent, dialect=parent.dialect)}{where}")

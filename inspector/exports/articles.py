@@ -24,6 +24,7 @@ from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
 from inspector.ledger.selectors import find_changed, say_changed
+from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Message
 from inspector.threads.timeline import number_messages
 
@@ -147,6 +148,8 @@ def _write_part(
     part: Part, findings: Iterable[Finding], line: TranscriptLine | None, changed: Mapping[uuid.UUID, str]
 ) -> SafeString:
     told, notes = _read_body(part)
+    # The notes of what is not taken apart are not listed below.
+    unlisted = "" if told else split_mark(mark_noted(part.english, part.severity))[1]
     sender = told.get("sender")
     said = f"{say_name(str(sender)) if sender else 'someone'} → {_name_receivers(told)}"
     lines = (
@@ -164,7 +167,7 @@ def _write_part(
         title_of(part.dialect),
         f" · part {part.part}" if part.part > 1 else "",
         format_html(" · id {}", show(str(told["message_id"]), MAX_NAME_LENGTH)) if told.get("message_id") else "",
-        show(part.english, MAX_SAID_LENGTH) if part.english else "Not processed yet.",
+        format_html("{}{}", show(part.english, MAX_SAID_LENGTH), unlisted) if part.english else "Not processed yet.",
         format_html("<p>{}</p>", show(" ".join((*line.replies, *line.places)), MAX_SAID_LENGTH))
         if line and (line.replies or line.places)
         else "",

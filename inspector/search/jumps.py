@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left
 
 from inspector.accounts.models import Channel, Workspace
+from inspector.browsing.transcripts import mark_sentences
 from inspector.intake.identity import digest_texts
 from inspector.intake.models import Delivery
-from inspector.threads.messages import marked_english
 from inspector.threads.models import Agent, AgentTotal, Conversation, Message, Trace
 from inspector.threads.placing.keys import key_of_id, key_of_trace
 
@@ -34,10 +34,8 @@ class Found:
 
 def find_by_uuid(*, workspace: Workspace, wanted: uuid.UUID) -> list[Found]:
     """What bears this id of ours: a message, all of a record, a conversation, a trace, a delivery or an agent."""
-    messages = Message.objects.filter(workspace=workspace)
-    said = messages.filter(pk=wanted).values_list("pk", marked_english())
-    parts = messages.filter(record=wanted).order_by("part").values_list("pk", marked_english())[:MAX_FOUND]
-    found = [Found("message", pk, english) for pk, english in {*said, *parts}]
+    messages = Message.objects.filter(Q(pk=wanted) | Q(record=wanted), workspace=workspace)
+    found = _find_messages(messages.order_by("part"))
     named = Conversation.objects.filter(workspace=workspace, pk=wanted).values_list("pk", "title", "native_id")
     found += [Found("conversation", pk, title or native_id) for pk, title, native_id in named]
     traces = Trace.objects.filter(workspace=workspace, pk=wanted, last_at__isnull=False).values_list("pk", "native_id")
@@ -57,8 +55,7 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
     """
     channels = Channel.objects.filter(workspace=workspace).values("pk")
     messages = Message.objects.shown().filter(workspace=workspace, channel__in=channels, id_key=key_of_id(native_id))
-    newest = messages.order_by("-order_time", "-pk").values_list("pk", marked_english())[:MAX_FOUND]
-    found = [Found("message", pk, english) for pk, english in newest]
+    found = _find_messages(messages.order_by("-order_time", "-pk"))
     key = digest_texts("conversation", native_id)
     named = Conversation.objects.filter(workspace=workspace, channel__in=channels, key=key, last_at__isnull=False)
     for pk, title in named.order_by("-last_at").values_list("pk", "title")[:MAX_FOUND]:
@@ -70,6 +67,11 @@ def find_by_native_id(*, workspace: Workspace, native_id: str, digest: bytes | N
         rows = files.order_by("-received_at").values_list("pk", "file_name")[:MAX_FOUND]
         found += [Found("delivery", pk, name or str(pk)) for pk, name in rows]
     return found
+
+
+def _find_messages(messages: QuerySet[Message]) -> list[Found]:
+    found = messages.defer("body", "words", "atoms")[:MAX_FOUND]
+    return [Found("message", pk, said) for pk, said in mark_sentences(found).items()]
 
 
 def list_recent(*, workspace: Workspace, among: Collection[uuid.UUID] | None = None) -> list[Conversation]:

@@ -49,6 +49,12 @@ _REVERSED: Final[Mapping[tuple[str, str], str]] = {
     ("failed", "done"): "failing",
     ("done", "failed"): "it was reported done",
 }
+# What an act says more exactly than its event, by both.
+_EXACT: Final[Mapping[tuple[str, str | None], str]] = {
+    ("progressed", "accept"): "accepted the proposal",
+    ("acknowledged", "accept"): "agreed to it",
+    ("acknowledged", "commit"): "committed to it",
+}
 # A proposal that was turned down has its answer, and is not done as work is.
 TURNED_DOWN: Final = "turned-down"
 # Of the changes of a task so many of the first and of the last are listed; the rest is counted.
@@ -257,10 +263,11 @@ class _Maker:
 
     def _make_step(self, step: Step) -> dict[str, Any]:
         message = self._messages.get(step.message_id)
+        exact = _EXACT.get((step.event, message.performative)) if message else None
         return {
             "at": message.order_time if message else None,
             "agent": self._find_agent(message.sender) if message else None,
-            "about": EVENTS.get(step.event, step.event),
+            "about": exact or EVENTS.get(step.event, step.event),
             "state": step.state,
             "is_turned_down": step.event == TURNED_DOWN,
             "url": self._link(message.pk) if message else "",

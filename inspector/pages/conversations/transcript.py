@@ -289,7 +289,10 @@ class _Builder:
         also = [piece for piece in row.body["message"].get("also") or () if not self._is_usual(message, piece["text"])]
         previous, self._previous = self._previous, message
         told_line = self._lines[message.pk]
-        places = [_make_place(text) for text in told_line.places]
+        unclear = told_line.replies if told_line.is_unclear else ()
+        if reply and unclear and reply["basis"] == "inferred":
+            reply["verb"] = "may answer"
+        places = [_make_place(text) for text in (*unclear, *told_line.places)]
         meant = told_line.replies if are_here(message.parent_why) else ()
         wire, stretches = cut_wire(message)
         return {
@@ -398,14 +401,15 @@ class _Builder:
         return reverse("pages:message", args=[self._workspace.slug, parent.pk])
 
 
-def find_verb(message: Message, parent: Message | None) -> str:
+def find_verb(message: Message, parent: Message | None, *, is_unclear: bool = False) -> str:
     """What a message does to its parent: it stands within the one that carries it, follows one of its sender's own, or
-    answers."""
+    answers; `is_unclear` where nobody can tell whether it does."""
     if parent and message.carrier and not parent.carrier and message.record_id == parent.record_id:
         return "within"
     if parent and message.sender and message.sender == parent.sender:
         return "follows"
-    return {"turn": "probably answers", "adjacency": "only follows"}.get(message.parent_basis, "answers")
+    by_turn = "may answer" if is_unclear else "probably answers"
+    return {"turn": by_turn, "adjacency": "only follows"}.get(message.parent_basis, "answers")
 
 
 def _fold_notes(notes: Sequence[NoteLine]) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from inspector.audit.findings.services import list_acts, list_assignable
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES
-from inspector.browsing.transcripts import find_conflicts, mark_sentences, say_doubts
+from inspector.browsing.transcripts import mark_sentences, say_cautions_of
 from inspector.lookups import or_404
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Message
@@ -23,11 +23,13 @@ from inspector.threads.timeline import number_messages
 from ..agents.marks import Cast, cast_conversation
 from ..conversations.transcript import name_message
 from ..shell import render_page, within_workspace
-from ..shown.budgets import shorten_name
+from ..shown.budgets import join_texts, mark_cut, shorten_name
 from ..shown.told import find_openings_of, make_line, name_dialect_of, read_segments, shorten
 from ..shown.wires import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .rows import HIDDEN, begin_sentence, name_rule, name_state, offer_acts, title_conversation, write_place
 
+# So much of the sentence the template unfolds.
+MAX_OPEN: Final = 600
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
     Finding.State.ACCEPTED.value: "accepted it",
@@ -80,13 +82,14 @@ def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str)
     body = read_body(message)
     wire, stretches = cut_wire(message)
     english = read_segments(body["message"].get("english")) or [(message.english, (), "exact")]
-    cautions = [say_doubts(body, message.part), *(f" {said}" for said in find_conflicts([message]).values())]
+    said, cautions = join_texts(english), say_cautions_of(message, body)
     return {
         "line": make_line(message, cast),
         "number": message.number,
         "dialect": name_dialect_of(message, body["record"]),
         "url": write_place(finding, message, slug),
-        "segments": [*english, *((caution, (), "exact") for caution in cautions if caution)],
+        "segments": [*english, (cautions, (), "exact")],
+        "mark": mark_cut(f"{said}{cautions}", said, MAX_OPEN),
         "wire": wire,
         "stretches": stretches,
     }

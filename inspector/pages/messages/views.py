@@ -14,7 +14,7 @@ from django.urls import reverse
 from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
-from inspector.browsing.transcripts import find_conflicts, find_rekeyed, mark_sentences
+from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
@@ -94,9 +94,10 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     shown = forced["pieces"] if forced else pieces
     rekeyed = find_rekeyed([message])
     conflicts = find_conflicts([message], rekeyed)
+    doubts = load_doubts(message)
     evidence = make_evidence(message.record, membership, is_masked=pieces["is_masked"])
     context = {
-        "message": _describe(message, body, disclosed, is_doubtful=bool(conflicts)),
+        "message": _describe(message, body, disclosed, is_doubtful=bool(conflicts or doubts)),
         "conversation_title": shorten(name_conversations([message.conversation])[message.conversation_id], 40),
         "traces": link_trace(membership.workspace, message),
         "steps": steps,
@@ -122,10 +123,11 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     }
     if not forced:
         context |= show_threads(message, reading, membership, sha256=evidence["sha256"], light=light)
-        # What no other note says of it: that another message bears its id, its number or turn, or shows another key.
-        context |= _tell(message, body, notes, conflicts.values(), slug)
+        # What no other note says of it: that another message bears its id, its number or turn, or shows another key,
+        # and that nobody can tell what it answers.
+        context |= _tell(message, body, notes, (*conflicts.values(), *doubts), slug)
         context["others"] = link_rekeyed(rekeyed.get(message.pk, ()), slug)
-        context["around"] = _make_around(message, body, membership)
+        context["around"] = _make_around(message, body, membership, is_unclear=bool(doubts))
     return render_page(request, membership, "message/message.html", context, section="conversations")
 
 
@@ -140,11 +142,12 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
     message = get_message(membership, message_id)
     opening = open_for(membership, [message], door="message").openings.get(message.pk)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
+    english = opening.english if opening else message.english
     answer = {
         "id": str(message.pk),
         "record": str(message.record_id),
         "conversation": str(message.conversation_id),
-        "english": opening.english if opening else message.english,
+        "english": english + say_cautions_of(message, body),
         "message": body["message"],
         "about": body["record"],
     }
@@ -230,12 +233,12 @@ def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful:
     }
 
 
-def _make_around(message: Message, body: Any, membership: Membership) -> dict[str, Any]:
+def _make_around(message: Message, body: Any, membership: Membership, *, is_unclear: bool) -> dict[str, Any]:
     slug = membership.workspace.slug
     parent, answers = list_beside(message=message, limit=MAX_ANSWERS + 1)
     said = mark_sentences([*answers, *([parent] if parent else [])])
     return {
-        "parent": _describe_parent(message, parent, said, body, slug),
+        "parent": _describe_parent(message, parent, said, body, slug, is_unclear=is_unclear),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,
         "children": [{"row": answer, "sentence": shorten(said[answer.pk])} for answer in answers[:MAX_ANSWERS]],
@@ -244,13 +247,19 @@ def _make_around(message: Message, body: Any, membership: Membership) -> dict[st
 
 
 def _describe_parent(
-    message: Message, parent: Message | None, said: Mapping[uuid.UUID, str], body: Any, slug: str
+    message: Message,
+    parent: Message | None,
+    said: Mapping[uuid.UUID, str],
+    body: Any,
+    slug: str,
+    *,
+    is_unclear: bool,
 ) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
     return {
         "basis": "inferred" if message.parent_basis == "turn" else "explicit",
-        "verb": find_verb(message, parent),
+        "verb": find_verb(message, parent, is_unclear=is_unclear),
         "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
         "name": f"{name_message(parent)}: {shorten(said[parent.pk])}"
         if parent

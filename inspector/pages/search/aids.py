@@ -27,10 +27,13 @@ from inspector.threads.messages import find_message, list_around
 
 from ..agents.marks import cast_conversation
 from ..shell import render_page, within_workspace
+from ..shown.budgets import mark_cut
 from ..shown.told import make_line, name_dialect
 
 # Of so many who are only called by a name the facets say who they are.
 MAX_CALLED: Final = 3
+# So much of a sentence around a hit the template unfolds.
+MAX_AROUND: Final = 300
 
 
 @within_workspace("GET")
@@ -146,6 +149,7 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
                 "row": each,
                 "line": make_line(each, cast),
                 "english": told[each.pk],
+                "mark": mark_cut(told[each.pk], each.english, MAX_AROUND),
             }
             for each in around
         ],

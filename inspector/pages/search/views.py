@@ -32,8 +32,8 @@ from inspector.threads.rendering.terms import fold
 from ..agents.marks import AgentMark, Casts
 from ..live import watch
 from ..shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
-from ..shown.budgets import fit, share_out, weigh
-from ..shown.markup import HIT_CHARACTERS, Stretch, join_ranges
+from ..shown.budgets import fit, mark_cut, share_out, weigh
+from ..shown.markup import HIT_CHARACTERS, OPEN_CHARACTERS, Stretch, join_ranges
 from ..shown.told import Line, make_line, name_conversation, name_dialect, shorten
 from ..shown.wires import fit_wire, mask_wire, weigh_wire
 from .aids import describe_droppable, describe_parts, describe_saved
@@ -202,8 +202,9 @@ def _make_hits(
         for hit in hits
         for weight in (weigh(hit["english"], HIT_CHARACTERS), weigh_wire(hit["wire"], hit["stretches"]))
     )
-    for hit in hits:
+    for message, hit in zip(messages, hits, strict=True):
         hit["english_characters"] = fit(hit["english"], most, HIT_CHARACTERS)
+        hit["mark"] = mark_cut(hit["english"], message.english, min(hit["english_characters"], OPEN_CHARACTERS))
         hit["wire_characters"] = fit_wire(hit["wire"], hit["stretches"], most)
     return hits
 

@@ -40,7 +40,7 @@ MAX_SPELLED_LENGTH: Final = 500
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 # Whose clock it is, where that changes: without and with none but that of receipt.
-_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows the receipt")
+_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows when they were received")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -194,7 +194,7 @@ class _Pen:
             # Beside the sender, where several are spoken to: the far end may lie beyond the window's edge.
             label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
             act=f"! {act}" if step.is_failed else act,
-            about=cut(spell_hidden(write_about(step, room)), room),
+            about=cut(spell_hidden(write_about(arrow, room)), room),
             title=write_title(arrow, self._zone, self._lanes.cast, alarm),
             cast="broadcast" if step.is_broadcast else "",
             basis="inferred" if step.is_inferred else "",
@@ -244,11 +244,13 @@ def cut_name(name: str) -> str:
     return cut(spell_hidden(name[: 2 * MAX_NAME_LENGTH]), MAX_NAME_LENGTH)
 
 
-def write_about(step: Step, length: int = MAX_LABEL_LENGTH) -> str:
+def write_about(arrow: Arrow, length: int = MAX_LABEL_LENGTH) -> str:
     """What a label says beside the act: the topic, else what the sentence says beyond who, whom and how."""
-    receivers = step.receivers[:1] or ("everyone",)
-    about = step.topic or strip_names(step.english, senders=[step.sender], receivers=receivers)
-    return cut(mark_noted(about, step.severity), length)
+    step = arrow.first
+    receivers = step.receivers or ("everyone",)
+    named = receivers if len(receivers) == 1 else ()
+    about = step.topic or strip_names(step.english, senders=[step.sender], receivers=named)
+    return cut(mark_noted(about, step.severity, is_doubtful=bool(arrow.cautions)), length)
 
 
 def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> str:
@@ -263,7 +265,7 @@ def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> st
     if step.is_sealed:
         names.append("sealed")
     if step.english and not arrow.is_bucket:
-        names.append(cut(mark_noted(step.english, step.severity), 300))
+        names.append(cut(mark_noted(step.english, step.severity, is_doubtful=bool(step.cautions)), 300))
     if step.is_inferred:
         names.append(f"the answer is inferred: {step.parent_why}" if step.parent_why else "the answer is inferred")
     if alarm:

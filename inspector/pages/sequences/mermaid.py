@@ -84,7 +84,7 @@ def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
     step = arrow.first
     yield escape(f"{step.at.astimezone(zone):%H:%M:%S}")
     yield escape("not readable" if step.performative is None else step.performative)
-    yield escape(write_about(step), MAX_LABEL_LENGTH)
+    yield escape(write_about(arrow), MAX_LABEL_LENGTH)
     if arrow.is_bucket:
         yield escape(f"×{arrow.count}")
     if step.is_sealed:

@@ -14,7 +14,6 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
-from inspector.browsing.transcripts import load_cautions
 from inspector.hidden_characters import spell_hidden
 from inspector.threads.selectors import sum_up
 from inspector.threads.timeline import Start
@@ -59,7 +58,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     drawing = draw(arrows, lanes, zone, findings)
     slug = membership.workspace.slug
     pager = make_pager(conversation, window, size=WINDOW_STEPS, **_keep(request))
-    mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words)
+    mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words.replace("–", " to "))
     context = {
         **frame_conversation(
             membership=membership,
@@ -81,7 +80,7 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(arrows, cast, findings, load_cautions([step.id for step in window.rows])),
+        "table": _make_table(arrows, cast, findings),
         "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
         "max_exported": MAX_EXPORTED,
         "start": max(0, window.first - 1),
@@ -138,16 +137,10 @@ def _write_window(request: HttpRequest, start: int) -> str:
 
 
 def _make_table(
-    arrows: Sequence[Arrow],
-    cast: Cast,
-    findings: Mapping[uuid.UUID, Sequence[OpenRule]],
-    cautions: Mapping[uuid.UUID, str],
+    arrows: Sequence[Arrow], cast: Cast, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
 ) -> list[dict[str, Any]]:
     return [
-        {
-            **_make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, findings.get(step.id, ())),
-            "cautions": shorten_name(cut(cautions.get(step.id, ""), MAX_CAUTIONS_LENGTH), MAX_CAUTIONS_LENGTH),
-        }
+        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, findings.get(step.id, ()))
         for arrow in arrows
         for step in arrow.steps
     ]
@@ -161,6 +154,7 @@ def _make_table_row(step: Step, alike_count: int, cast: Cast, findings: Sequence
         "sender": name_sender(step, cast),
         "receivers": name_receivers(step, cast).removeprefix("to "),
         "english": english,
+        "cautions": shorten_name(cut(step.cautions, MAX_CAUTIONS_LENGTH), MAX_CAUTIONS_LENGTH),
         "left_out": max(0, step.english_length - len(english)) if english.endswith("…") else 0,
         "alike_count": alike_count,
         "missing_name": shorten_name(step.missing_name),

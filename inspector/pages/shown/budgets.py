@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from inspector.hidden_characters import HIDDEN
-from inspector.threads.messages import split_mark
+from inspector.threads.messages import CAUTION_MARK, split_mark
 
 BADGE_BYTES: Final = 95
 # What the texts of one page may weigh together; names, links and lines of a window come to about as much again.
@@ -56,6 +56,11 @@ def shorten_name(name: str, max_bytes: int = 100) -> str:
     bare, mark = split_mark(name)
     end = fit(bare, max_bytes, max_bytes)
     return name if end >= len(bare) else f"{bare[: max(end, 1)]}…{mark}"
+
+
+def mark_cut(told: str, bare: str, shown: int) -> str:
+    """The mark of cautions, where those of a sentence do not all stand in the first characters of what is told."""
+    return CAUTION_MARK if told != bare and len(told) > shown else ""
 
 
 def join_texts(segments: Sequence[tuple[str, object, object]]) -> str:

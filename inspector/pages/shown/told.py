@@ -30,7 +30,6 @@ MAX_TITLE_LENGTH = 90
 _NUMBER: Final = re.compile(r"[\W\d_]*")
 # So many receivers of a message are named in a line; of the rest their number.
 MAX_RECEIVERS = 5
-_VERB: Final = re.compile(r"\s+[a-z]+(?:\s+(?:to|that|about|with|by))?\s+")
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
@@ -185,9 +184,10 @@ def shorten(text: str, length: int = MAX_TITLE_LENGTH) -> str:
 
 
 def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str]) -> str:
-    """The sentence without the names and the verb at its head, where tiles and arrows say them already.
+    """The sentence without the names at its head and the verb between them, where tiles and arrows say them already.
 
-    `oscar asks radar to search.` becomes `search.` One that begins otherwise is left as it is.
+    `oscar asks radar to search.` becomes `search.`, and `oscar ends the session.` `ends the session.` One that begins
+    otherwise is left as it is.
 
     Args:
         senders, receivers: what the sentence may call the sender, and the first receiver.
@@ -204,7 +204,7 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
         said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
         if said.strip("."):
             return said
-    return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
+    return rest.strip()
 
 
 # Of text in no dialect the row says as much by its dialect.

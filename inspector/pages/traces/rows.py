@@ -46,7 +46,7 @@ _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 class Painter:
     """What every row of a page is drawn with.
 
-    `names` knows what people call agents in a channel.
+    `names` knows what people call agents in a channel. `doubtful` are messages that others make doubtful.
     """
 
     slug: str
@@ -55,6 +55,7 @@ class Painter:
     axis: Axis
     contents: Contents
     findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+    doubtful: frozenset[uuid.UUID] = frozenset()
     hits: frozenset[uuid.UUID] = frozenset()
     current: uuid.UUID | None = None
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
@@ -105,7 +106,7 @@ class Painter:
         said = self.contents.said.get(row.line.id)
         if said is None or row.is_parent or row.place == self.current or row.place in self.hits:
             return None
-        if row.line.severity > 1 or said.id in self.findings:
+        if row.line.severity > 1 or said.id in self.findings or said.id in self.doubtful:
             return None
         return row.depth, said.sender, tuple(said.receivers), said.performative, said.conversation_id
 
@@ -174,8 +175,10 @@ class Painter:
         url = self._link("message", said.id)
         deeper = f'<span class="quiet small">level {row.depth + 1:,}</span>' if row.depth > MAX_DEPTH else ""
         sentence = said.english or said.topic or "not processed yet"
-        shown = shorten(mark_noted(self._strip_names(said, sentence), said.severity), MAX_SUBJECT_LENGTH)
-        whole = escape_text(spell_hidden(mark_noted(sentence, said.severity)))
+        is_doubtful = said.id in self.doubtful
+        stripped = mark_noted(self._strip_names(said, sentence), said.severity, is_doubtful=is_doubtful)
+        shown = shorten(stripped, MAX_SUBJECT_LENGTH)
+        whole = escape_text(spell_hidden(mark_noted(sentence, said.severity, is_doubtful=is_doubtful)))
         title = f' title="{whole}"' if split_mark(shown)[0].endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
@@ -185,12 +188,12 @@ class Painter:
         )
 
     def _strip_names(self, said: Message, sentence: str) -> str:
-        """What a sentence says beyond who says it to whom, which the tiles before it show."""
+        """What a sentence says beyond who says it to whom, which the tiles before it show; several are named in it."""
         if not said.sender:
             return sentence
         sender = self.mark(said.sender, said.channel_id, (said.dialect,)).shown
-        receivers = ["everyone"]
-        if said.receivers:
+        receivers = [] if said.receivers else ["everyone"]
+        if len(said.receivers) == 1:
             receiver = self.mark(said.receivers[0], said.channel_id, (said.dialect,)).shown
             receivers = [f"the {receiver} (agent {said.receivers[0]})", said.receivers[0]]
         return strip_names(sentence, senders=[f"The {sender} (agent {said.sender})", said.sender], receivers=receivers)

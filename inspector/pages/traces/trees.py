@@ -15,8 +15,9 @@ from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_open_about, tell_findings
+from inspector.browsing.transcripts import find_doubtful, find_doubts
 from inspector.intake.text import make_storable
-from inspector.threads.models import Conversation, Trace
+from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import count_microseconds, read_instant
 from inspector.threads.trees.traces import MAX_FOUND, find_matching, load_contents, match_rows
 from inspector.threads.trees.walking import OPEN, Fold
@@ -169,6 +170,7 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         axis=axis,
         contents=contents,
         findings=telling.name_rules() if telling else list_open_about(messages=said),
+        doubtful=_find_doubtful(said, contents.conversations),
         hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
         current=current,
     )
@@ -210,6 +212,17 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
             "scale_url": wish.write(scale=None) if wish.scale else _write_scale(window, wish, zone),
         },
     }
+
+
+def _find_doubtful(said: Sequence[Message], conversations: Mapping[uuid.UUID, Conversation]) -> frozenset[uuid.UUID]:
+    """Which of these messages others make doubtful. What they answer is doubted only where all messages of their
+    conversation are among them: one that is not may have been the answer."""
+    found = find_doubtful(said)
+    for pk, conversation in conversations.items():
+        together = [each for each in said if each.conversation_id == pk and each.place is not None]
+        if len(together) == conversation.message_count:
+            found |= find_doubts(sorted(together, key=lambda each: bytes(each.place or b""))).keys()
+    return frozenset(found)
 
 
 def _list_agents(painter: Painter, owner: Conversation | Trace) -> list[AgentMark]:

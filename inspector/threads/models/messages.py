@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
@@ -20,6 +21,11 @@ from ..rendering.terms import Spans
 from .conversations import Conversation
 from .packed_text import PackedTextField
 
+# What a list or a tree of messages need not read.
+LONG: Final = ("english", "body", "words", "atoms", "links", "established", "told_in")
+# In bytes, as the body is packed.
+MAX_LIGHT_BODY: Final = 8_000
+
 
 class MessageQuerySet(models.QuerySet["Message"]):
     """Messages, and those of them whose record is not hidden by a withdrawal."""
@@ -31,6 +37,18 @@ class MessageQuerySet(models.QuerySet["Message"]):
     def hidden(self) -> MessageQuerySet:
         """The messages of hidden records alone."""
         return self.filter(models.Exists(HiddenRecord.objects.filter(record_id=models.OuterRef("record_id"))))
+
+    def light(self) -> MessageQuerySet:
+        """Without their long columns. `told` is the packed body of one whose columns do not say what it answers, where
+        that is short, else empty."""
+        is_unsaid = models.Q(parent=None) | models.Q(parent_basis__in=("turn", "adjacency"))
+        is_short = models.Q(size__lte=MAX_LIGHT_BODY)
+        told = models.Case(
+            models.When(is_unsaid & is_short, then=models.F("body")),
+            default=models.Value(b""),
+            output_field=models.BinaryField(),
+        )
+        return self.defer(*LONG).annotate(size=Length("body")).annotate(told=told)
 
 
 class Message(models.Model):

@@ -130,8 +130,7 @@ def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> 
     messages = Message.objects.shown().filter(
         IsAny("id", [row.line.id for row in rows if row.line.kind is Kind.MESSAGE])
     )
-    long = ("english", "body", "words", "atoms", "links", "established", "told_in")
-    said = messages.defer(*long).annotate(sentence=Left("english", MAX_SENTENCE)).in_bulk()
+    said = messages.light().annotate(sentence=Left("english", MAX_SENTENCE)).in_bulk()
     for message in said.values():
         message.english = vars(message)["sentence"]
     conversation_ids = {each.conversation_id for each in said.values()}

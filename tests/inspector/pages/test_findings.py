@@ -49,26 +49,6 @@ def found(cast: Cast) -> Finding:
     return Finding.objects.get(rule="said-twice")
 
 
-def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are_some(
-    viewer: Client, cast: Cast
-) -> None:
-    sound, doubtful = (clowl(mid, "REQ", "oscar", "radar").replace('"cid": "c"', f'"cid": "{mid}"') for mid in "ab")
-    deliver(cast, "\n".join((sound, doubtful.replace('"p": "REQ"', '"p": "REQ", "p": "REQ"'))).encode())
-    settle_all()
-    for mid, is_marked in (("a", False), ("b", True)):
-        message = Message.objects.get(native_id=mid)
-        assert (message.severity >= Message.Severity.NOTICE) is is_marked
-        places = {
-            "message": reverse("pages:message", args=["acme", message.pk]),
-            "tree": reverse("pages:conversation-tree", args=["acme", message.conversation_id]),
-            "sequence": reverse("pages:sequence", args=["acme", message.conversation_id]),
-            "mermaid": reverse("pages:sequence-mermaid", args=["acme", message.conversation_id]),
-        }
-        shown = {name: viewer.get(address).content.decode() for name, address in places.items()}
-        marked = {name for name, page in shown.items() if "(caution)" in page.replace("#40;", "(").replace("#41;", ")")}
-        assert marked == ({*places} if is_marked else set())
-
-
 def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> None:
     overview = read(viewer, reverse("pages:overview", args=["acme"]))
     assert f"{FINDINGS}?severity=warning" in overview

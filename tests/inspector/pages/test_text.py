@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -40,6 +41,74 @@ def print_text(client: Client, query: str = "") -> str:
     assert response.status_code == 200
     assert response["Content-Type"] == "text/plain; charset=utf-8"
     return response.content.decode()
+
+
+DOORS = (
+    "text",
+    "line",
+    "list",
+    "message",
+    "copied",
+    "arrow",
+    "drawn",
+    "page",
+    "hit",
+    "context",
+    "jsonl",
+    "csv",
+    "html",
+)
+
+
+def read_doors(viewer: Client, client: Client, token: str, message: Message) -> dict[str, str]:
+    """All that each page and each call says that prints the English of a message."""
+
+    def ask_api(name: str, *ids: object, **query: Any) -> Any:
+        address = reverse(f"api:{name}", args=ids)
+        return client.get(address, query, headers={"authorization": f"Bearer {token}"}).json()
+
+    def look(name: str, *ids: object, **query: Any) -> str:
+        page = viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query)
+        assert page.status_code == 200
+        return page.content.decode()
+
+    about, own = message.conversation_id, str(message.pk)
+    lines = ask_api("conversation", about)["messages"]
+    listed = ask_api("messages", limit=100)["results"]
+    arrows = ask_api("sequence", about, alike="apart")["arrows"]
+    row = look("sequence", about).partition('id="as-table"')[2].partition(f"/{own}/")[2].partition("</tr>")[0]
+    hits = look("search", q="after:2000-01-01").partition(f'id="hit-{own}"')[2].partition("</li>")[0]
+    lit = look("around", message.pk).partition('aria-current="true"')[2].partition("</li>")[0]
+    found = {
+        # Of what stands before the message the threads know.
+        "text": write_text(conversation=message.conversation, offset=int(own != lines[0]["id"])),
+        "line": next(each["line"] for each in lines if each["id"] == own),
+        "list": next(each["english"] for each in listed if each["id"] == own),
+        "message": ask_api("message", message.pk)["english"],
+        "copied": json.loads(look("message-json", message.pk))["english"],
+        "arrow": next(each["cautions"] for each in arrows if own in each["messages"]),
+        "drawn": row,
+        "page": look("message", message.pk),
+        "hit": hits,
+        "context": lit,
+    }
+    return {door: html.unescape(said) for door, said in found.items()}
+
+
+def read_files(cast: Cast, conversation: Conversation, *forms: str) -> dict[str, str]:
+    """All that each file of a conversation says."""
+    files = {
+        form: read(make(ask(cast, form=form, conversation_id=conversation.pk))).decode()
+        for form in forms or ("jsonl", "csv", "html")
+    }
+    told = (each for line in files.get("jsonl", "").splitlines() for each in json.loads(line)["inspected"]["messages"])
+    files["jsonl"] = " ".join(each["english"] for each in told)
+    return {form: html.unescape(said.replace('""', '"')) for form, said in files.items()}
+
+
+def count_told(cast: Cast, viewer: Client, client: Client, token: str, message: Message, words: str) -> dict[str, int]:
+    found = read_doors(viewer, client, token, message) | read_files(cast, message.conversation)
+    return {door: found[door].count(words) for door in DOORS}
 
 
 def test_a_line_has_number_time_speaker_answer_and_cautions(cast: Cast, viewer: Client) -> None:
@@ -82,13 +151,32 @@ def test_a_window_knows_what_stands_before_it(cast: Cast, viewer: Client) -> Non
         say(4, "INF", "kim", "bob", ts=START + 3),
         say(5, "DONE", "bob", "kim", pid="m1", body={"t": "pay", "d": {}}),
         say(6, "ACK", "bob", "kim", pid="m5", ts=START + 4),
+        # Statements to whoever asked, one of which says that it answers nothing, and an answer that names nothing.
+        say(7, "QRY", "eve", "ned"),
+        say(8, "INF", "ned", "eve", pid=None),
+        say(9, "INF", "ned", "eve"),
+        say_lambda(10, "kim", "?Uk/da"),
+        say_lambda(11, "kim", ">Ig/da"),
+        say_lambda(12, "bob", "<-", "kim"),
+        say_lambda(13, "bob", "<+", "kim"),
     ]
     deliver(cast, b"".join(lines))
-    settle_all()
+    settle_all(is_examined=False)
     whole = print_text(viewer).splitlines()[1:]
-    told = ("this reverses message 2", "it is about “pay”", "Its time is that of message", "which it answers")
-    assert [sum(words in line for line in whole) for words in told] == [1, 1, 1, 1]
-    for offset in range(1, 6):
+    told: tuple[str, ...] = (
+        "this reverses message 2",
+        "it is about “pay”",
+        "Its time is that of message",
+        "which it answers",
+    )
+    told += (
+        "It says that it answers no message.",
+        "Whether it answers message 7 (eve's question “burn”) cannot be told",
+    )
+    told += ("perhaps answered by message 12",)
+    assert [sum(words in line for line in whole) for words in told] == [1] * 7
+    assert sum("Which message it answers cannot be told: message 10" in line for line in whole) == 2
+    for offset in range(1, len(lines)):
         assert print_text(viewer, f"?offset={offset}").splitlines()[1:] == whole[offset:]
 
 
@@ -146,20 +234,12 @@ def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
     settle_all()
     second = Message.objects.order_by("place")[1]
 
-    def list_told() -> list[str]:
-        text = write_text(conversation=second.conversation, offset=1)
-        rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
-        found = viewer.get(reverse("pages:search", args=["acme"]), {"q": "pay"}).content.decode()
-        files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
-        page = viewer.get(reverse("pages:message", args=["acme", second.pk])).content.decode()
-        return [text, next(each["english"] for each in rows if each["id"] == str(second.pk)), found, page, *files]
-
     caution = "the id m1 was used before, by message 1, with other content (eur = 10000 instead of 10)"
-    assert [told.count(caution) for told in list_told()] == [1] * 6
+    assert count_told(cast, viewer, client, token, second, caution) == dict.fromkeys(DOORS, 1)
     # It depends on nothing that was noted when it came: what is hidden uses no id.
     withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
     settle_all()
-    assert [told.count("was used before") for told in list_told()] == [0] * 6
+    assert not any(count_told(cast, viewer, client, token, second, "was used before").values())
 
 
 def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Client) -> None:
@@ -199,42 +279,31 @@ def test_every_warning_and_notice_is_told_at_every_door(
     deliver(cast, b"".join(lines))
     settle_all()
     checked = 0
-    listed = client.get("/api/v1/messages?limit=100", headers={"authorization": f"Bearer {token}"}).json()["results"]
-    by_api = {each["id"]: each["english"] for each in listed}
-    hits = html.unescape(
-        viewer.get(reverse("pages:search", args=["acme"]), {"q": "severity:>=notice"}).content.decode()
-    )
-    exported = [read(make(ask(cast, form="csv"))).decode().replace('""', '"')]
+    files = {each: read_files(cast, each) for each in Conversation.objects.all()}
     # Of a message that is too long for cells the record is not taken apart, and its cautions are told all the same.
     monkeypatch.setattr(cells, "_MAX_CELL_LENGTH", 10)
-    exported.append(read(make(ask(cast, form="csv"))).decode().replace('""', '"'))
-    lines_of_json = [json.loads(line)["inspected"] for line in read(make(ask(cast))).splitlines()]
-    by_json = {each["id"]: each["english"] for line in lines_of_json for each in line["messages"]}
-    for conversation in Conversation.objects.all():
-        text = write_text(conversation=conversation)
-        page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
-        shown = html.unescape(re.sub(r"<[^>]*>", "", page)).casefold()
-        address = reverse("api:sequence", args=[conversation.pk])
-        window = client.get(address, {"alike": "apart"}, headers={"authorization": f"Bearer {token}"}).json()
-        by_arrow = {each["messages"][0]: each["cautions"] for each in window["arrows"]}
-        drawn = html.unescape(viewer.get(reverse("pages:sequence", args=["acme", conversation.pk])).content.decode())
-        for message in conversation.messages.all():
-            rows = read_body(message)
-            shared = rows["record"].get("notes") or () if message.part == 1 else ()
-            for note in (*(rows["message"].get("notes") or ()), *shared):
-                if note["severity"] == "info":
-                    continue
-                checked += 1
-                words = note["text"].rstrip(".")
-                assert f"Caution: {words}." in text
-                told = f"Caution: {words}."
-                assert told in by_api[str(message.pk)]
-                assert told in by_json[str(message.pk)]
-                assert all(make_visible(told) in make_visible(each) for each in exported)
-                assert told in by_arrow[str(message.pk)]
-                assert told in drawn
-                assert told in hits, (told, hits)
-                assert words.casefold() in shown or f"message/{message.pk}" in page, words
+    files = {each: said | {"short": read_files(cast, each, "csv")["csv"]} for each, said in files.items()}
+    for message in Message.objects.select_related("conversation"):
+        doors = read_doors(viewer, client, token, message) | files[message.conversation]
+        page = viewer.get(reverse("pages:conversation", args=["acme", message.conversation_id])).content.decode()
+        row = page.partition(f'id="m-{message.pk.hex}"')[2].partition("</article>")[0]
+        shown = html.unescape(re.sub(r"<[^>]*>", "", row)).casefold()
+        rows = read_body(message)
+        shared = rows["record"].get("notes") or () if message.part == 1 else ()
+        for note in (*(rows["message"].get("notes") or ()), *shared):
+            if note["severity"] == "info":
+                continue
+            checked += 1
+            words = note["text"].rstrip(".")
+            # A page of a message and a report list its notes.
+            missing = [
+                door for door, said in doors.items() if door not in ("page", "html")
+                and make_visible(f"Caution: {words}.") not in make_visible(said)
+            ]  # fmt: skip
+            assert not missing, (words, doors)
+            assert words in doors["html"]
+            assert words in re.sub(r"<[^>]*>", "", doors["page"])
+            assert words.casefold() in shown or f"message/{message.pk}" in row, words
     assert checked > 3
 
 
@@ -250,8 +319,8 @@ def test_a_withdrawn_message_is_not_named_by_its_answer(cast: Cast, viewer: Clie
     assert "In reply to message m1, which is not in this record." in text
 
 
-def say_lambda(number: int, sender: str, wire: str) -> bytes:
-    said = {"raw": wire, "from": sender, "to": ["bob"], "conversation": "c", "dialect": "lambda_lang"}
+def say_lambda(number: int, sender: str, wire: str, receiver: str = "bob") -> bytes:
+    said = {"raw": wire, "from": sender, "to": [receiver], "conversation": "c", "dialect": "lambda_lang"}
     return json.dumps(said | {"at": START + number}).encode() + b"\n"
 
 
@@ -336,18 +405,70 @@ def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_on
     assert (finding.record_id, list(finding.list_related())) == (first.record_id, [(other.record_id, 1)])
     caution = "Caution: kim's public key is another one than in conversation early (21 November 2026, 09:00:01 UTC): "
 
-    def list_told() -> list[str]:
-        rows = client.get("/api/v1/messages", headers={"authorization": f"Bearer {token}"}).json()["results"]
-        files = [read(make(ask(cast, form=form))).decode() for form in ("jsonl", "csv")]
-        page = viewer.get(reverse("pages:message", args=["acme", first.pk])).content.decode()
-        return [print_text(viewer), " ".join(each["english"] for each in rows), page, *files]
-
-    assert [html.unescape(told).count(caution) for told in list_told()] == [1] * 5
+    assert count_told(cast, viewer, client, token, first, caution) == dict.fromkeys(DOORS, 1)
     page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
     row = page[page.index(f'id="m-{first.pk.hex}"') :]
     assert reverse("pages:message", args=["acme", other.pk]) in row[: row.index("</article>")]
-    assert reverse("pages:message", args=["acme", other.pk]) in list_told()[2]
+    assert reverse("pages:message", args=["acme", other.pk]) in read_doors(viewer, client, token, first)["page"]
     withdraw_delivery(membership=cast.auditor, delivery=early, reason="It was sent by mistake.")
     settle_all()
     assert not find().findings.filter(rule="key-changed", holds=True).exists()
-    assert [told.count("is another one than in") for told in list_told()] == [0] * 5
+    assert not any(count_told(cast, viewer, client, token, first, "is another one than in").values())
+
+
+def name_conversation(number: int, *lines: bytes) -> bytes:
+    """A conversation of its own, with its agents."""
+    log = b"".join(lines).decode()
+    for name in ("c", "kim", "bob"):
+        log = log.replace(f'"{name}"', f'"{name}{number}"')
+    return log.encode()
+
+
+def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are_some(
+    cast: Cast, viewer: Client, client: Client, token: str
+) -> None:
+    """Whatever they come from: a long sentence, a row, an arrow, a title."""
+    long = {"body": {"t": "burn", "d": {"text": "word " * 1200}}}
+    logs = {
+        "": (say(1, "REQ", "kim", "bob"), say(2, "DONE", "bob", "kim", pid="m1")),
+        "a note of its own": (say(1, "REQ", "kim", "bob"), say(2, "REQ", "kim", "bob", extra=1, **long)),
+        "an id with other content": (say(1, "REQ", "kim", "bob"), say(2, "REQ", "kim", "bob", mid="m1", **long)),
+        "an outcome that was reversed": (
+            say(0, "REQ", "kim", "bob"), say(1, "ERR", "bob", "kim", pid="m0"), say(2, "DONE", "bob", "kim", pid="m0"),
+        ),
+        "another key": (offer(1, "kim", 1), offer(2, "kim", 2, "early"), offer(3, "kim", 1)),
+        "a statement to whoever asked": (say(1, "QRY", "kim", "bob"), say(2, "INF", "bob", "kim")),
+        "one that answers nothing": (say(1, "QRY", "kim", "bob"), say(2, "INF", "bob", "kim", pid=None)),
+    }  # fmt: skip
+    deliver(cast, b"".join(name_conversation(at, *lines) for at, lines in enumerate(logs.values())))
+    settle_all(is_examined=False)
+    for at, name in enumerate(logs):
+        conversation = Conversation.objects.get(native_id=f"c{at}")
+        last, count = conversation.messages.order_by("-place")[0], conversation.message_count
+        doors = read_doors(viewer, client, token, last)
+
+        def look(name: str, *ids: object, **query: Any) -> str:
+            return html.unescape(viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query).content.decode())
+
+        about = conversation.pk
+        places = {
+            "tree": look("conversation-tree", about).partition(f"row-{last.pk.hex}")[2].partition("</tr>")[0],
+            "sequence": look("sequence", about).partition(f'id="s-{count}"')[2].partition("</a>")[0],
+            "mermaid": look("sequence-mermaid", about).replace("#40;", "(").replace("#41;", ")").splitlines()[-1],
+        }
+        if name != "an outcome that was reversed":
+            places["title"] = doors["page"].partition("<h1")[2].partition("</h1>")[0]
+        if name in ("", "a note of its own", "an id with other content", "another key"):
+            places["palette"] = json.loads(look("palette", q=last.pk))["items"][0]["title"]
+        if len(last.english) > 300 or not name:
+            places |= {door: doors[door] for door in ("hit", "context")}
+        marked = {place for place, said in places.items() if "(caution)" in said}
+        is_doubtful = name not in ("", "one that answers nothing")
+        assert marked == ({*places} if is_doubtful else set()), (name, places["sequence"])
+        assert bool(doors["arrow"]) is is_doubtful, name
+        if name == "a statement to whoever asked":
+            doubt = f"Whether it answers message 1 (kim{at}'s question “burn”) cannot be told."
+            row = look("conversation", about).partition(f'id="m-{last.pk.hex}"')[2].partition("</article>")[0]
+            missing = [door for door, said in {**doors, "row": row}.items() if doubt not in said]
+            # Lists show messages from anywhere, and no others beside them.
+            assert missing == ["list", "message", "copied", "hit", "context"]

@@ -213,8 +213,9 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
         ("The coordinator (agent 0) asks the planner (agent 1) for a plan.", "for a plan."),
         ("oscar announces to everyone its capabilities", "its capabilities"),
         # Nobody is named behind the verb, or nothing is left behind the name.
-        ("oscar hands the task “s” over", "the task “s” over"),
-        ("oscar ends session s1 with radar.", "session s1 with radar."),
+        ("oscar hands the task “s” over", "hands the task “s” over"),
+        ("oscar ends session s1 with radar.", "ends session s1 with radar."),
+        ("oscar works as an agent, for 2 seconds", "works as an agent, for 2 seconds"),
         # Another agent, and a sentence that begins otherwise.
         ("oscarine asks radar to search.", "oscarine asks radar to search."),
         ("Do you know radar?", "Do you know radar?"),
