@@ -59,6 +59,8 @@ SETTINGS: Mapping[str, str] = {
     "shared_buffers": "128MB",
     # Statements are short and their estimates high: compiling them is seldom worth its while.
     "jit": "off",
+    # Where a page is logged whole, after a checkpoint or because it was split, it takes a fraction of its room.
+    "wal_compression": "on",
     "logging_collector": "off",
     "log_line_prefix": "%m [%p] ",
     "log_timezone": "UTC",
