@@ -113,7 +113,7 @@ def _find_unanswered(scene: Scene) -> Iterator[Hit]:
             asked = f"{name_agent(task.requester)} asked {name_agent(task.performer, 'without naming a recipient')}"
             yield Hit(
                 message=task.request,
-                text=f"{asked}; no reply was received.",
+                text=f"{asked}; no reply to it is known.",
                 due_at=task.last_at + STALLED_AFTER,
             )
 
@@ -133,7 +133,7 @@ def _find_unanswered_delegations(scene: Scene) -> Iterator[Hit]:
             handed = f"{name_agent(task.requester)} handed it to {name_agent(task.performer, 'no named recipient')}"
             yield Hit(
                 message=task.request,
-                text=f"{handed}; no reply was received.",
+                text=f"{handed}; no reply to it is known.",
                 due_at=task.last_at + STALLED_AFTER,
             )
 
@@ -151,7 +151,7 @@ def _find_missed_deadlines(scene: Scene) -> Iterator[Hit]:
         elif task.finished_at is None and task.state in STANDING:
             yield Hit(
                 message=task.request,
-                text=f"Its deadline, {_say_moment(task.deadline_at)}, passed, and it was not finished.",
+                text=f"Its deadline, {_say_moment(task.deadline_at)}, passed, and nothing is known to have finished it.",
                 due_at=task.deadline_at,
             )
 

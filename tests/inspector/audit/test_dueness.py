@@ -180,7 +180,7 @@ def test_a_deadline_that_is_missed_before_its_channel_got_there_is_announced(cas
     finding = Finding.objects.get(rule="deadline-missed", holds=True)
     assert (finding.is_due, finding.text) == (
         False,
-        "Its deadline, 2026-11-16 09:00:30 UTC, passed, and it was not finished.",
+        "Its deadline, 2026-11-16 09:00:30 UTC, passed, and nothing is known to have finished it.",
     )
     assert not Alert.objects.exists()
     deliver(cast, lines[1], name="b.log")

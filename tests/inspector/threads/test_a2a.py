@@ -114,7 +114,7 @@ def test_nothing_is_missed_that_may_stand_in_the_conversation_that_an_answer_nam
         settle_all()
     # What names its conversation and has no answer there has none.
     assert list(Finding.objects.filter(holds=True).values_list("rule", "text")) == [
-        ("unanswered", "planner asked clerk; no reply was received.")
+        ("unanswered", "planner asked clerk; no reply to it is known.")
     ]
 
 
