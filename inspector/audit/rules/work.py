@@ -151,7 +151,7 @@ def _find_missed_deadlines(scene: Scene) -> Iterator[Hit]:
         elif task.finished_at is None and task.state in STANDING:
             yield Hit(
                 message=task.request,
-                text=f"Its deadline, {_say_moment(task.deadline_at)}, passed, and nothing is known to have finished it.",
+                text=f"Its deadline, {_say_moment(task.deadline_at)}, passed; it is not known to be finished.",
                 due_at=task.deadline_at,
             )
 

@@ -180,7 +180,7 @@ def test_a_deadline_that_is_missed_before_its_channel_got_there_is_announced(cas
     finding = Finding.objects.get(rule="deadline-missed", holds=True)
     assert (finding.is_due, finding.text) == (
         False,
-        "Its deadline, 2026-11-16 09:00:30 UTC, passed, and nothing is known to have finished it.",
+        "Its deadline, 2026-11-16 09:00:30 UTC, passed; it is not known to be finished.",
     )
     assert not Alert.objects.exists()
     deliver(cast, lines[1], name="b.log")
@@ -233,7 +233,7 @@ def test_where_machines_post_as_they_speak_silence_counts(cast: Cast) -> None:
     client = Client()
     client.force_login(cast.viewer.user, backend=BACKEND)
     overview = client.get("/w/acme/overview/").content.decode()
-    assert re.search(r"no answer for <span[^>]*>5\d min", overview)
+    assert re.search(r"no known answer for <span[^>]*>5\d min", overview)
     # A file that tells of later hours ends the listening: what it leaves open may go on in the next file.
     channel = cast.workspace.channels.get(name="posted as it was said")
     deliver(cast, said_ago(word(0), 20), channel=channel)

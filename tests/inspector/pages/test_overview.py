@@ -62,10 +62,10 @@ def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Clien
     settle_all()
     page = viewer.get(ADDRESS).content.decode()
     card = page.partition('id="unanswered"')[2].partition("</section>")[0]
-    waited = re.findall(r"no answer for <span[^>]*>([^<]+)<", card)
+    waited = re.findall(r"no known answer for <span[^>]*>([^<]+)<", card)
     assert waited == ["1 d 6 h", "1 d 5 h", "1 d 4 h", "3 h"]
     only = viewer.get(f"{ADDRESS}?channel=early").content.decode().partition('id="unanswered"')[2]
-    assert re.findall(r"no answer for <span[^>]*>([^<]+)<", only) == ["3 h"]
+    assert re.findall(r"no known answer for <span[^>]*>([^<]+)<", only) == ["3 h"]
 
 
 def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(
