@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -72,28 +73,41 @@ class Span:
         self.name = pick(places[:1], ("name",))
         self.is_client = data.get("kind") in (3, "SPAN_KIND_CLIENT", "SpanKind.CLIENT", "CLIENT")
         self.start, self.end = pick(places[:1], _START), pick(places[:1], _END)
-        self.attributes = read_attributes(data.get("attributes"), (*path, "attributes"))
+        self._data = data
         self.resource = _read_resource(Found(data["resource"], (*path, "resource")) if "resource" in data else resource)
-        listed = data.get("events")
-        self.events = [
-            Event(str(event.get("name")), read_attributes(event.get("attributes"), (*path, "events", at, "attributes")))
-            for at, event in enumerate(listed if isinstance(listed, list) else ())
-            if isinstance(event, dict)
-        ]
         status = data.get("status")
         self.status = Found(status if isinstance(status, dict) else {}, (*path, "status"))
+
+    @cached_property
+    def attributes(self) -> dict[str, Found]:
+        """What it says of itself, by name."""
+        return read_attributes(self._data.get("attributes"), (*self.path, "attributes"))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What happened in its course."""
+        return [
+            Event(
+                str(event.data.get("name")), read_attributes(event.data.get("attributes"), (*event.path, "attributes"))
+            )
+            for event in _members(Found(self._data, self.path), ("events",))
+        ]
+
+    @cached_property
+    def _wrapped(self) -> dict[Path, Found]:
         held = chain(self.attributes.values(), *(event.attributes.values() for event in self.events))
-        self._wrapped = {found.path: found for found in held if found.inside is not None}
+        return {found.path: found for found in held if found.inside is not None}
 
     @property
     def is_whole(self) -> bool:
         """Whether it has what makes a span: both ids, a name and a start."""
         return None not in (self.trace.text, self.id.text, self.start.text) and isinstance(self.name.data, str)
 
-    @property
+    @cached_property
     def is_of_genai(self) -> bool:
-        """Whether anything in it is of GenAI."""
-        names = [*self.attributes, *(event.name for event in self.events)]
+        """Whether anything in it is of GenAI, by names alone: it is asked of whatever may be a span."""
+        events = _members(Found(self._data, self.path), ("events",))
+        names = [*_list_attributes(self._data.get("attributes")), *(str(event.data.get("name")) for event in events)]
         return any(name.startswith(OF_GENAI) for name in names)
 
     @property
@@ -116,7 +130,7 @@ class Span:
         if not self._wrapped:
             return draft
         held = (self._follow(path) for path in (*draft.carried, *draft.quoted))
-        draft.move(lambda path: self._follow(path).path)
+        draft.move(cache(lambda path: self._follow(path).path))
         draft.written = {found.path: write(found.data) for found in held if found.inside is not None}
         return draft
 
@@ -192,18 +206,23 @@ def pick(places: Sequence[Found], names: Sequence[str]) -> Found:
     )
 
 
-def read_attributes(data: Any, path: Path, depth: int = 0) -> dict[str, Found]:
+def read_attributes(data: Any, path: Path) -> dict[str, Found]:
     """Attributes by name: of OTLP's list of keys and values, or of an object, with what stands deeper in it."""
+    found = _list_attributes(data, path)
+    return {name: _unwrap(each) for name, each in found.items()} if isinstance(data, list) else found
+
+
+def _list_attributes(data: Any, path: Path = (), depth: int = 0) -> dict[str, Found]:
     found: dict[str, Found] = {}
     if isinstance(data, list):
         for item in _items(Found(data, path)):
             if isinstance(item.data.get("key"), str):
-                found[item.data["key"]] = _unwrap(Found(item.data.get("value"), (*item.path, "value")))
+                found[item.data["key"]] = Found(item.data.get("value"), (*item.path, "value"))
     elif isinstance(data, dict):
         for name, value in data.items():
             found[name] = Found(value, (*path, name))
             if isinstance(value, dict) and depth < MAX_DEPTH:
-                inner = read_attributes(value, (*path, name), depth + 1)
+                inner = _list_attributes(value, (*path, name), depth + 1)
                 found.update({f"{name}.{below}": each for below, each in inner.items()})
     return found
 
