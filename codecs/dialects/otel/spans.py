@@ -249,8 +249,6 @@ def _unwrap(value: Found) -> Found:
         elif isinstance(item, dict) and isinstance(item.get("key"), str):
             # Of a key that stands more than once the last counts, as in an object of JSON.
             inside[item["key"]] = _unwrap(Found(item.get("value"), (*path, "values", at, "value")))
-        else:
-            return Found(data, path)
     plain = {key: found.data for key, found in inside.items()}
     return Found([*plain.values()] if kind == "arrayValue" else plain, path, inside)
 
