@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from operator import add
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from ._carrier_telling import Opened, tell_carried
@@ -229,7 +230,9 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
     roots = [place(wire, start, loaded.end, number=at) for at, (start, loaded) in enumerate(text.values)]
     places = Places(wire, roots[0] if len(roots) == 1 else make_list(roots))
     drafts = [
-        draft if len(roots) == 1 else draft.move(number) for number, data, _ in own for draft in carrier.make(data)
+        draft if len(roots) == 1 else draft.move(partial(add, (number,)))
+        for number, data, _ in own
+        for draft in carrier.make(data)
     ]
     # As many as there are: all together they are no longer than the wire.
     for path in [path for draft in drafts for path in draft.opened]:
@@ -307,7 +310,7 @@ def _read_contents(kinds: _Kinds, places: Places, drafts: Sequence[Draft]) -> di
                 continue
             node = at.node
             raw = at.text[node.start : node.end]
-            text = read_key(raw) if node.kind == '"' else raw
+            text = draft.written.get(path) or (read_key(raw) if node.kind == '"' else raw)
             kind: LayerKind = "json-string" if node.kind == '"' else "json-value"
             try:
                 inner = read_inner(text, layer=layer, of=(at.layer, node.start, node.end), kind=kind, count=len(found))

@@ -175,7 +175,7 @@ class _Telling:
         for piece in draft.pieces:
             is_ended = piece.words == "." and len(segments) > 1 and segments[-2].text.endswith(".")
             # What is told inside the marks ends the sentence.
-            segments.extend(() if is_ended else self._tell_piece(piece, message, said))
+            segments.extend(() if is_ended else self._tell_piece(piece, message, said, draft.written))
         asked = [(*draft.asked, message.receivers[0])] if draft.asked and len(message.receivers) == 1 else []
         for kind, name, words in (*draft.entries, *asked, *self._list_tools(draft, message)):
             self._establish(kind, name, words, message)
@@ -209,12 +209,14 @@ class _Telling:
             text = f"the tool {say_name(name)} is not in the list of tools that was given before"
             yield self._not_offered.note(text, self._opened.places.find_span(path))
 
-    def _tell_piece(self, piece: Piece, message: Message, said: Mapping[Path, list[Message]]) -> Iterator[Segment]:
+    def _tell_piece(
+        self, piece: Piece, message: Message, said: Mapping[Path, list[Message]], written: Mapping[Path, str]
+    ) -> Iterator[Segment]:
         span = None if piece.path is None else self._opened.places.find_span(piece.path)
         spans = () if span is None else (span,)
         if piece.kind == "content":
             if span is not None and piece.path is not None:
-                yield from self._tell_content(span, message.part, said.get(piece.path))
+                yield from self._tell_content(span, message.part, said.get(piece.path), written.get(piece.path))
         elif piece.kind == "gathered":
             if span is not None:
                 yield from self._tell_gathered(piece, span)
@@ -229,12 +231,14 @@ class _Telling:
         elif piece.words:
             yield Segment(text=piece.words, spans=spans)
 
-    def _tell_content(self, span: Span, part: int, said: Sequence[Message] | None) -> Iterator[Segment]:
+    def _tell_content(
+        self, span: Span, part: int, said: Sequence[Message] | None, written: str | None
+    ) -> Iterator[Segment]:
         """What a text inside says, or the text itself; marks that it cannot end stand around either."""
         after = "”"
         if said is None:
             raw = self._reading.layers[span[0]].text[span[1] : span[2]]
-            before, text, after = enclose(read_key(raw) if raw.startswith('"') else raw)
+            before, text, after = enclose(written or (read_key(raw) if raw.startswith('"') else raw))
             yield Segment(text=before)
             yield Segment(text=text, spans=(span,))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ._english import quote
@@ -75,6 +75,8 @@ class Draft:
         self.heard: set[Path] = set()
         # Texts that are read for what is secret in them alone.
         self.quoted: list[Path] = []
+        # Values that the wire does not write as plain JSON, as that: they are read and shown so.
+        self.written: dict[Path, str] = {}
         # Of a message that the last one before it without a dialect of its own carries: the dialect that it is in, and
         # whether the sender of that one hears it. Which part of the record it is, reading says.
         self.dialect: str | None = None
@@ -174,18 +176,19 @@ class Draft:
         self.entries.append((kind, name, words))
         return self
 
-    def move(self, number: int) -> Draft:
-        """Let its paths lead from the list of which what it was made from is the item of that number."""
-        self.pieces = [each if each.path is None else each._replace(path=(number, *each.path)) for each in self.pieces]
-        self.notes = [(kind, text, (number, *path)) for kind, text, path in self.notes]
-        self.opened = [(number, *path) for path in self.opened]
-        self.gathered = [each._replace(path=(number, *each.path)) for each in self.gathered]
-        self.nested = [(act, tool, path if path is None else (number, *path)) for act, tool, path in self.nested]
-        self.heard = {(number, *path) for path in self.heard}
-        self.quoted = [(number, *path) for path in self.quoted]
+    def move(self, lead: Callable[[Path], Path]) -> Draft:
+        """Let its paths lead from another root, or through what the wire puts around values."""
+        self.pieces = [each if each.path is None else each._replace(path=lead(each.path)) for each in self.pieces]
+        self.notes = [(kind, text, lead(path)) for kind, text, path in self.notes]
+        self.opened = [lead(path) for path in self.opened]
+        self.gathered = [each._replace(path=lead(each.path)) for each in self.gathered]
+        self.nested = [(act, tool, path if path is None else lead(path)) for act, tool, path in self.nested]
+        self.heard = {lead(path) for path in self.heard}
+        self.quoted = [lead(path) for path in self.quoted]
+        self.written = {lead(path): text for path, text in self.written.items()}
         if self.called is not None:
             name, path, is_of_side = self.called
-            self.called = (name, (number, *path), is_of_side)
+            self.called = (name, lead(path), is_of_side)
         return self
 
     def hide(self, hidden: Sequence[str]) -> None:
@@ -196,6 +199,7 @@ class Draft:
         self.entries = [(kind, name, hide(words, hidden)) for kind, name, words in self.entries]
         self.gathered = [each._replace(text=hide(each.text, hidden)) for each in self.gathered]
         self.nested = [(performative, hide(tool, hidden), path) for performative, tool, path in self.nested]
+        self.written = {path: hide(text, hidden) for path, text in self.written.items()}
         if self.offer is not None and self.offer.names is not None:
             self.offer = self.offer._replace(names=[hide(name, hidden) for name in self.offer.names])
         if self.called is not None:

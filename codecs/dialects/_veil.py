@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from ._json import JsonError, Rules, load_whole, write
 from ._record import MASK, Field, Layer, Span
 from ._scan import masked_leaf
+
+_RULES: Final = Rules(max_depth=64, allows_controls=True)
 
 
 def find_secrets(fields: Iterable[Field], layers: Sequence[Layer]) -> dict[int, list[Span]]:
@@ -30,22 +33,38 @@ def list_hidden(secrets: Mapping[int, Sequence[Span]], layers: Sequence[Layer]) 
     inside = [layer for layer in layers if layer.of is not None and layer.id in secrets]
     texts = {layer.text for layer in inside}
     texts |= {layer.text[start:end] for layer in inside for _, start, end in secrets[layer.id]}
+    texts |= {*map(_write_again, texts)}
     return sorted(filter(None, texts), key=len, reverse=True)
 
 
+def _write_again(text: str) -> str:
+    """JSON as a value that was read from it is written; any other text as it is."""
+    try:
+        return write(load_whole(text, _RULES).data)
+    except JsonError:
+        return text
+
+
 def hide(value: Any, hidden: Sequence[str]) -> Any:
-    """A value without those texts, at every depth."""
+    """A value without those texts, at every depth; a member that was read from one of them is masked whole."""
     if isinstance(value, str):
         for text in hidden:
             value = value.replace(text, MASK)
         return value
     if isinstance(value, Mapping):
-        return {hide(key, hidden): hide(inner, hidden) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(hide(inner, hidden) for inner in value)
+        return {hide(key, hidden): _hide_member(inner, hidden) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hide_member(inner, hidden) for inner in value]
+    if isinstance(value, tuple):
+        return tuple(hide(inner, hidden) for inner in value)
     if hasattr(value, "replace") and hasattr(value, "given"):
         return value.replace(**{name: hide(inner, hidden) for name, inner in value.given().items()})
     return value
+
+
+def _hide_member(value: Any, hidden: Sequence[str]) -> Any:
+    is_json = isinstance(value, (str, int, float, Mapping, list))
+    return MASK if is_json and write(value) in hidden else hide(value, hidden)
 
 
 def mask_fields(fields: Iterable[Field], secrets: Mapping[int, Sequence[Span]]) -> tuple[Field, ...]:

@@ -119,6 +119,8 @@ SOUP = {
         '"name":"x",',
         '"attributes":[{"key":',
         '"value":',
+        '{"kvlistValue":{"values":[{"key":"role",',
+        '{"arrayValue":{"values":[',
     ],
     "mcp": [
         '{"jsonrpc":"2.0","id":1,',

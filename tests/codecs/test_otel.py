@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,13 +11,22 @@ import pytest
 import dialects
 
 
-def make_span(**attributes: str) -> dict[str, Any]:
+def wrap(value: Any) -> dict[str, Any]:
+    """A value as OTLP's own."""
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": key, "value": wrap(inner)} for key, inner in value.items()]}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [wrap(inner) for inner in value]}}
+    return {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)}
+
+
+def make_span(**attributes: Any) -> dict[str, Any]:
     return {
         "traceId": "5b8efff798038103d269b633813fc60c",
         "spanId": "eee19b7ec3c1b174",
         "name": "chat",
         "startTimeUnixNano": "1795118400000000000",
-        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
+        "attributes": [{"key": key, "value": wrap(value)} for key, value in attributes.items()],
     }
 
 
@@ -34,19 +44,31 @@ def test_of_a_long_history_the_last_texts_are_told() -> None:
     assert "“text 50”" not in told.sentence
 
 
-def test_the_words_of_a_text_lead_to_its_characters() -> None:
+@pytest.mark.parametrize("write", [json.dumps, list], ids=["a text of JSON", "OTLP's own list"])
+def test_the_words_of_a_text_lead_to_its_characters(write: Callable[[Any], Any]) -> None:
     history = [{"role": "user", "parts": [{"type": "text", "content": 'say \u201cyes\u201d "now"'}]}]
-    reading = dialects.decode(json.dumps(make_span(**{"gen_ai.input.messages": json.dumps(history)})))
+    reading = dialects.decode(json.dumps(make_span(**{"gen_ai.input.messages": write(history)})))
     spans = [part.spans[0] for part in reading.messages[0].english if "now" in part.text]
     layers = {layer.id: layer for layer in reading.layers}
     assert [json.loads(layers[layer].text[start:end]) for layer, start, end in spans] == ['say \u201cyes\u201d "now"']
-    assert layers[spans[0][0]].of is not None
+    assert (layers[spans[0][0]].of is not None) == (write is json.dumps)
 
 
 CLOWL = (
     '{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"ada","to":"bo","cid":"c1","body":{"t":"count","d":{}},'
     '"auth":"tok-secret-9876"}'
 )
+
+
+@pytest.mark.parametrize("operation", ["chat", "invoke_agent"])
+@pytest.mark.parametrize("write", [json.dumps, list], ids=["a text of JSON", "OTLP's own list"])
+def test_what_is_secret_in_an_object_is_in_no_column(write: Callable[[Any], Any], operation: str) -> None:
+    back = {"role": "tool", "parts": [{"type": "tool_call_response", "response": json.loads(CLOWL)}]}
+    span = make_span(**{"gen_ai.operation.name": operation, "gen_ai.input.messages": write([back])})
+    reading = dialects.decode(json.dumps(span))
+    assert [message.message_id for message in reading.messages if message.dialect == "clowl"] == ["m1"]
+    assert "tok-secret" not in json.dumps(reading.to_dict()["messages"])
+    assert "tok-secret" not in str([field.to_dict() for field in reading.fields])
 
 
 @pytest.mark.parametrize("is_model", [True, False], ids=["a call of a model", "the span of a tool"])

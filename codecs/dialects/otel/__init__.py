@@ -34,7 +34,7 @@ def _recognise(data: Any) -> tuple[float, str] | None:
 
 
 def _make(data: Any) -> Sequence[Draft]:
-    return [draft for span in list_spans(data) for draft in draft_span(span)]
+    return [span.lead(draft) for span in list_spans(data) for draft in draft_span(span)]
 
 
 def _reply(message: Message) -> Sequence[Reply]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from .._draft import Draft
 from .._json import write
 from .._positions import Path
 from .._time import instant_of_log
@@ -17,7 +20,10 @@ from .tables import KINDS, OF_GENAI
 # Attributes that are objects are looked into this deep.
 MAX_DEPTH: Final = 6
 _HEX: Final = re.compile(r"[0-9a-f]{1,64}\Z")
+# An integer of 64 bits, as Protobuf's JSON writes it: a text.
+_INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
 _VALUES: Final = ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "arrayValue", "kvlistValue")
+_WRAPPERS: Final = ("arrayValue", "kvlistValue")
 _TRACE: Final = ("traceId", "trace_id")
 _SPAN: Final = ("spanId", "span_id")
 _PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id")
@@ -27,10 +33,15 @@ _FAILED: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "StatusCode.ERR
 
 
 class Found(NamedTuple):
-    """A value and where it stands."""
+    """A value and where it stands.
+
+    Attributes:
+        inside: its members, where OTLP has wrapped each of them.
+    """
 
     data: Any
     path: Path
+    inside: Mapping[str | int, Found] | None = None
 
     @property
     def text(self) -> str | None:
@@ -62,26 +73,41 @@ class Span:
         self.name = pick(places[:1], ("name",))
         self.is_client = data.get("kind") in (3, "SPAN_KIND_CLIENT", "SpanKind.CLIENT", "CLIENT")
         self.start, self.end = pick(places[:1], _START), pick(places[:1], _END)
-        self.attributes = read_attributes(data.get("attributes"), (*path, "attributes"))
+        self._data = data
         self.resource = _read_resource(Found(data["resource"], (*path, "resource")) if "resource" in data else resource)
-        listed = data.get("events")
-        self.events = [
-            Event(str(event.get("name")), read_attributes(event.get("attributes"), (*path, "events", at, "attributes")))
-            for at, event in enumerate(listed if isinstance(listed, list) else ())
-            if isinstance(event, dict)
-        ]
         status = data.get("status")
         self.status = Found(status if isinstance(status, dict) else {}, (*path, "status"))
+
+    @cached_property
+    def attributes(self) -> dict[str, Found]:
+        """What it says of itself, by name."""
+        return read_attributes(self._data.get("attributes"), (*self.path, "attributes"))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What happened in its course."""
+        return [
+            Event(
+                str(event.data.get("name")), read_attributes(event.data.get("attributes"), (*event.path, "attributes"))
+            )
+            for event in _members(Found(self._data, self.path), ("events",))
+        ]
+
+    @cached_property
+    def _wrapped(self) -> dict[Path, Found]:
+        held = chain(self.attributes.values(), *(event.attributes.values() for event in self.events))
+        return {found.path: found for found in held if found.inside is not None}
 
     @property
     def is_whole(self) -> bool:
         """Whether it has what makes a span: both ids, a name and a start."""
         return None not in (self.trace.text, self.id.text, self.start.text) and isinstance(self.name.data, str)
 
-    @property
+    @cached_property
     def is_of_genai(self) -> bool:
-        """Whether anything in it is of GenAI."""
-        names = [*self.attributes, *(event.name for event in self.events)]
+        """Whether anything in it is of GenAI, by names alone: it is asked of whatever may be a span."""
+        events = _members(Found(self._data, self.path), ("events",))
+        names = [*_list_attributes(self._data.get("attributes")), *(str(event.data.get("name")) for event in events)]
         return any(name.startswith(OF_GENAI) for name in names)
 
     @property
@@ -98,6 +124,27 @@ class Span:
     def find(self, *names: str) -> Found:
         """The first of these attributes that says something."""
         return next((self.attributes[name] for name in names if name in self.attributes), NOTHING)
+
+    def lead(self, draft: Draft) -> Draft:
+        """Let the paths of a draft, which go on below an attribute as if it were plain JSON, lead through the wire."""
+        if not self._wrapped:
+            return draft
+        held = (self._follow(path) for path in (*draft.carried, *draft.quoted))
+        draft.move(cache(lambda path: self._follow(path).path))
+        draft.written = {found.path: write(found.data) for found in held if found.inside is not None}
+        return draft
+
+    def _follow(self, path: Path) -> Found:
+        size = next((size for size in range(len(path) + 1) if path[:size] in self._wrapped), None)
+        if size is None:
+            return Found(None, path)
+        found = self._wrapped[path[:size]]
+        for at, step in enumerate(path[size:], start=size):
+            if found.inside is None or step not in found.inside:
+                # What is below is a text of JSON, or leads nowhere.
+                return Found(None, (*found.path, *path[at:]))
+            found = found.inside[step]
+        return found
 
     @property
     def has_failed(self) -> bool:
@@ -159,26 +206,51 @@ def pick(places: Sequence[Found], names: Sequence[str]) -> Found:
     )
 
 
-def read_attributes(data: Any, path: Path, depth: int = 0) -> dict[str, Found]:
+def read_attributes(data: Any, path: Path) -> dict[str, Found]:
     """Attributes by name: of OTLP's list of keys and values, or of an object, with what stands deeper in it."""
+    found = _list_attributes(data, path)
+    return {name: _unwrap(each) for name, each in found.items()} if isinstance(data, list) else found
+
+
+def _list_attributes(data: Any, path: Path = (), depth: int = 0) -> dict[str, Found]:
     found: dict[str, Found] = {}
     if isinstance(data, list):
         for item in _items(Found(data, path)):
             if isinstance(item.data.get("key"), str):
-                found[item.data["key"]] = _unwrap(Found(item.data.get("value"), (*item.path, "value")))
+                found[item.data["key"]] = Found(item.data.get("value"), (*item.path, "value"))
     elif isinstance(data, dict):
         for name, value in data.items():
             found[name] = Found(value, (*path, name))
             if isinstance(value, dict) and depth < MAX_DEPTH:
-                inner = read_attributes(value, (*path, name), depth + 1)
+                inner = _list_attributes(value, (*path, name), depth + 1)
                 found.update({f"{name}.{below}": each for below, each in inner.items()})
     return found
 
 
 def _unwrap(value: Found) -> Found:
-    if isinstance(value.data, dict):
-        return next((Found(value.data[kind], (*value.path, kind)) for kind in _VALUES if kind in value.data), value)
-    return value
+    """The plain value of OTLP's AnyValue; what is none, or has another shape, is taken as it stands.
+
+    It is called by itself no deeper than JSON may nest.
+    """
+    kind = next((kind for kind in _VALUES if kind in value.data), None) if isinstance(value.data, dict) else None
+    if kind is None:
+        # A value of no kind is null.
+        return value._replace(data=None) if value.data == {} else value
+    data, path = value.data[kind], (*value.path, kind)
+    if kind == "intValue" and isinstance(data, str) and _INTEGER.match(data):
+        return Found(int(data), path)
+    listed = data.get("values", []) if kind in _WRAPPERS and isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        return Found(data, path)
+    inside: dict[str | int, Found] = {}
+    for at, item in enumerate(listed):
+        if kind == "arrayValue":
+            inside[at] = _unwrap(Found(item, (*path, "values", at)))
+        elif isinstance(item, dict) and isinstance(item.get("key"), str):
+            # Of a key that stands more than once the last counts, as in an object of JSON.
+            inside[item["key"]] = _unwrap(Found(item.get("value"), (*path, "values", at, "value")))
+    plain = {key: found.data for key, found in inside.items()}
+    return Found([*plain.values()] if kind == "arrayValue" else plain, path, inside)
 
 
 def _read_resource(resource: Found) -> dict[str, Found]:

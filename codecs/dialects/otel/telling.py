@@ -133,10 +133,16 @@ def _read_columns(span: Span, texts: Texts) -> dict[str, Any]:
     taken = span.microseconds
     if taken is not None and taken >= 0:
         kept["duration_ms"] = round(taken / 1000, 3)
-    told = {text.opens or text.path for held in texts for text in held}
+    said = [*chain(*texts)]
+    told, lists = {text.opens or text.path for text in said}, {text.of[:-1] for text in said}
+    content = {
+        name: found.data
+        for name, found in span.attributes.items()
+        if found.path in told or (isinstance(found.data, list) and found.path in lists)
+    }
     return {
         "topic": span.name.data,
-        "content": {name: found.data for name, found in span.attributes.items() if found.path in told},
+        "content": content,
         "attributes": kept,
         "sender": _find_sender(span).data,
         "message_id": read_id(span.id, 16),
