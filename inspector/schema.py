@@ -89,8 +89,6 @@ def refuse_other_schema() -> None:
         fault = find_fault(list_applied())
     except OperationalError:
         return
-    finally:
-        connection.close()
     if fault:
         raise RefusedStartError(fault)
 

@@ -57,6 +57,12 @@ def on_starting(server: Any) -> None:
     for log in (server.log.error_log, server.log.access_log):
         for handler in log.handlers:
             handler.setFormatter(logging.getLogger().handlers[0].formatter)
+    from django.db import connection
+
     from inspector.schema import refuse_other_schema
 
-    refuse_other_schema()
+    try:
+        refuse_other_schema()
+    finally:
+        # No session is shared by the processes that are forked from this one.
+        connection.close()

@@ -67,6 +67,9 @@ export function open(body, scripts, { answers = {}, path = "/", media = {}, befo
     get href() {
       return window.location.href;
     },
+    get pathname() {
+      return window.location.pathname;
+    },
     get hash() {
       return window.location.hash;
     },

@@ -272,3 +272,20 @@ test("a passkey that is refused sends nothing and says so", async () => {
   assert.deepEqual(sent, []);
   assert.equal(page.find("p").hidden, false);
 });
+
+test("the code of a link is taken out of the address and handed over, also that of a second link to an open page", () => {
+  const sent = [];
+  const before = ({ window }) => {
+    window.HTMLFormElement.prototype.submit = function () {
+      sent.push([this.elements.code.value, window.location.href]);
+    };
+  };
+  const body = '<form data-code><input name="code"></form>';
+  const page = open(body, ["codes"], { before, path: "/invitation/#one" });
+  assert.deepEqual(sent, [["one", "http://inspector.test/invitation/"]]);
+  page.window.history.replaceState(null, "", "/invitation/#two");
+  page.window.dispatchEvent(new page.window.Event("hashchange"));
+  assert.deepEqual(sent[1], ["two", "http://inspector.test/invitation/"]);
+  open(body, ["codes"], { before, path: "/invitation/" });
+  assert.equal(sent.length, 2);
+});

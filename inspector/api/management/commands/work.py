@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import connection
 
 from inspector import pipeline, steps
 from inspector.schema import refuse_other_schema
@@ -36,6 +37,7 @@ class Command(BaseCommand):
         """Work, and say how much it was."""
         refuse_other_schema()
         if options["wait"]:
+            connection.close()  # No session is shared by processes.
             Pool(options["wait"]).run()
             return
         count = pipeline.run_due(seconds=options["seconds"])
