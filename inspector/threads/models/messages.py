@@ -42,12 +42,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
         """Without their long columns. `told` is the packed body of one whose columns do not say what it answers, where
         that is short, else empty."""
         is_unsaid = models.Q(parent=None) | models.Q(parent_basis__in=("turn", "adjacency"))
-        is_short = models.Q(size__lte=MAX_LIGHT_BODY)
-        told = models.Case(
-            models.When(is_unsaid & is_short, then=models.F("body")),
-            default=models.Value(b""),
-            output_field=models.BinaryField(),
-        )
+        is_told = is_unsaid & models.Q(size__lte=MAX_LIGHT_BODY)
+        told = models.Case(models.When(is_told, "body"), default=models.Value(b""), output_field=models.BinaryField())
         return self.defer(*LONG).annotate(size=Length("body")).annotate(told=told)
 
 
