@@ -150,9 +150,8 @@ def test_the_number_of_unanswered_requests_is_one_number(auditor: Client, conver
     listed = overview.partition('id="unanswered"')[2].partition("</section>")[0]
     assert listed.count("data-item") == 1
     # The units are words for a screen reader.
-    assert (
-        'no known answer for <span aria-hidden="true">2 h 29 min</span><span class="sr">2 hours 29 minutes</span>' in listed
-    )
+    spelled = '<span aria-hidden="true">2 h 29 min</span><span class="sr">2 hours 29 minutes</span>'
+    assert f"no known answer for {spelled}" in listed
     assert Finding.objects.filter(rule="unanswered", state="open").count() == 1
     assert "1 message" in read(auditor, "search", q="is:unanswered")
     # One that is snoozed is in none of them.
