@@ -25,9 +25,9 @@ def frame(act: Act, part: Part, message: Message, first: str) -> tuple[Piece | N
 
     `first` is that segment as it opens a sentence; `Word by word:` goes on behind the speaker, with a comma.
     """
-    to = "everyone" if message.broadcast else join_words([say_name(name) for name in message.receivers])
-    if message.sender is None and not to:
+    if message.sender is None and not message.receivers and not message.broadcast:
         return None, first
+    to = "everyone" if message.broadcast else join_words([say_name(name) for name in message.receivers])
     spans: tuple[Span, ...] = tuple(
         (0, item.start, item.end) for item in part.items if item.kind in ("speaker", "address", "relay")
     )

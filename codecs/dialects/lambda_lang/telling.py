@@ -52,7 +52,7 @@ def _tell_text(reading: Reading, parsed: Parsed, context: Context) -> Told:
     has_form = any(item.kind != "speaker" for item in parsed.parts[0].items)
     conditions = _pair_conditions(parsed) if len(parsed.parts) > 1 else {}
     for part, settings, message in zip(parsed.parts, parsed.settings, reading.messages, strict=False):
-        clashes = tuple(standing.note_clashes(settings))
+        clashes = tuple(standing.note_clashes(settings)) if settings else ()
         standing.establish(message, settings)
         scope = standing.scope(message.attributes.get("domain"))
         scopes.append(scope)
@@ -136,21 +136,27 @@ def _tell_message(
     has_form: bool,
 ) -> Message:
     saying = say_part(text, part, settings, message, scope, standing)
-    english = tuple([each if each.text.isascii() else _keep_inside(each, text) for each in saying.english])
+    english = saying.english
+    for each in english:
+        if not each.text.isascii():
+            english = tuple([_keep_inside(each, text) for each in english])
+            break
     before, first = frame(saying.act, part, message, english[0].text)
     if before is not None:
         if first != english[0].text:
             english = (english[0].replace(text=first), *english[1:])
         english = (make_segment(before), *english)
     said = saying.said
-    if part.form != "context":
+    if part.form != "context" and (settings or part.items):
         carried = [each for each in settings if each.kind not in _BESIDE and not is_said(each, said)]
         english = (*english, *make_segments(say_carried(part, carried, message, scope.vocabulary.names)))
         said |= {f"{setting.kind}@{setting.start}" for setting in carried}
     told = {**message.__dict__, "english": english, "gloss": gloss_part(text, part, saying.gloss)}
     if settings or part.items or part.checksum or message.error is not None:
         told["also"] = make_segments(say_beside(part, settings, message, said, scope.vocabulary.names))
-    notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
+    notes = (*message.notes, *saying.notes)
+    if settings:
+        notes = (*message.notes, *note_settings(settings, scope), *_note_letters(settings, standing), *saying.notes)
     if part.form == "context" and (message.native_act == "data" or not settings):
         if all(item.kind == "block" for item in part.items):
             notes = (note_block(part, is_data=message.native_act == "data"), *notes)
@@ -166,6 +172,8 @@ def _tell_message(
 
 def _keep_inside(segment: Segment, text: str) -> Segment:
     """A segment in which no mark of the wire, or of a definition, opens or ends a quotation; our own marks do."""
+    if segment.text.isascii():
+        return segment
     is_ours = segment.source is None and all(text[start:end].isascii() for _, start, end in segment.spans)
     return segment if is_ours else segment.replace(text=escape(segment.text))
 
