@@ -184,13 +184,14 @@ def shorten(text: str, length: int = MAX_TITLE_LENGTH) -> str:
     return f"{words if len(words) > length // 2 else line[:length]} …{mark}"
 
 
-def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str]) -> str:
+def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[str], is_span: bool = False) -> str:
     """The sentence without the names and the verb at its head, where tiles and arrows say them already.
 
     `oscar asks radar to search.` becomes `search.` One that begins otherwise is left as it is.
 
     Args:
         senders, receivers: what the sentence may call the sender, and the first receiver.
+        is_span: whether it tells a span, whose act says how it ended, and whose verb alone says what was done.
     """
     heads = (*_spell_names(senders), *(["Someone"] if sentence.startswith(f"Someone{_PLAIN_TEXT}") else []))
     head = next((name for name in heads if sentence.startswith(f"{name} ")), None)
@@ -204,7 +205,7 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
         said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
         if said.strip("."):
             return said
-    return _VERB.sub("", rest, count=1) if _VERB.match(rest) else rest.strip()
+    return _VERB.sub("", rest, count=1) if _VERB.match(rest) and not is_span else rest.strip()
 
 
 # Of text in no dialect the row says as much by its dialect.

@@ -20,7 +20,7 @@ from inspector.audit.findings.selectors import OpenRule
 from inspector.hidden_characters import HIDDEN, spell_hidden
 from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.tasks.events import ASKS
+from inspector.threads.tasks.events import ASKS, SPANS
 from inspector.threads.trees.lines import ADJACENCY, Kind, Line
 from inspector.threads.trees.traces import Contents
 from inspector.threads.trees.windows import WindowRow
@@ -193,7 +193,8 @@ class Painter:
         if said.receivers:
             receiver = self.mark(said.receivers[0], said.channel_id, (said.dialect,)).shown
             receivers = [f"the {receiver} (agent {said.receivers[0]})", said.receivers[0]]
-        return strip_names(sentence, senders=[f"The {sender} (agent {said.sender})", said.sender], receivers=receivers)
+        senders = [f"The {sender} (agent {said.sender})", said.sender]
+        return strip_names(sentence, senders=senders, receivers=receivers, is_span=said.dialect == SPANS)
 
     def _write_findings(self, said: Message) -> str:
         """The most severe open finding about a message, by its rule, and how many more."""
