@@ -6,8 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ._positions import read_key
 from ._record import MASK, Field, Layer, Span
 from ._scan import masked_leaf
+
+# A word of so few characters with its quotation marks stands everywhere.
+_SHORT = 5
 
 
 def find_secrets(fields: Iterable[Field], layers: Sequence[Layer]) -> dict[int, list[Span]]:
@@ -29,7 +33,9 @@ def list_hidden(secrets: Mapping[int, Sequence[Span]], layers: Sequence[Layer]) 
     """The texts that nothing told of the message around may hold, the longest first."""
     inside = [layer for layer in layers if layer.of is not None and layer.id in secrets]
     texts = {layer.text for layer in inside}
-    texts |= {layer.text[start:end] for layer in inside for _, start, end in secrets[layer.id]}
+    texts |= {layer.text[start:end] for layer in layers for _, start, end in secrets.get(layer.id, ())}
+    # Where JSON writes one, columns have what it stands for.
+    texts |= {read_key(text) for text in texts if len(text) > _SHORT and text[0] == text[-1] == '"'}
     return sorted(filter(None, texts), key=len, reverse=True)
 
 

@@ -66,7 +66,9 @@ def _begin(draft: Draft, spot: Spot, call: Call | None) -> Draft:
     asked = ("a2a-asked", call.id) if call is not None and call.id is not None else ("", "")
     # Alone, a message without its role may be either's.
     is_open = call is None and spot.members.get("kind") == "message" and not spot.find("role")
-    draft.say_sender("Someone" if is_open else "The agent", spot.path, asked=asked).say(" says" if call is None else " answers")
+    draft.say_sender("Someone" if is_open else "The agent", spot.path, asked=asked).say(
+        " says" if call is None else " answers"
+    )
     if call is not None and call.id is not None:
         own = (*call.path, "id")
         draft.say(f" (request {say_name(call.id)}, ", own)

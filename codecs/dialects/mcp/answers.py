@@ -7,7 +7,7 @@ from typing import Any, Final
 from .._draft import Draft, Offer
 from .._english import join_words, say_name
 from .._failing import says_failure
-from .._jsonrpc import NOT_UNDERSTOOD, Call, list_values, read_failure, say_failure
+from .._jsonrpc import NOT_UNDERSTOOD, Call, list_values, read_failure, say_failure, say_values
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .calls import name_request, say_content, say_input_request, say_role
@@ -140,7 +140,7 @@ def _draft_result(call: Call, result: Any, parent: str | None) -> Draft:
     if result.get("content") or "structuredContent" not in result:
         say_content(draft, result.get("content"), (*at, "content"))
     else:
-        draft.carry((*at, "structuredContent"))
+        say_values(draft.carry((*at, "structuredContent")), result["structuredContent"], (*at, "structuredContent"))
     if failed_at is not None:
         is_said = failed_at[-1] == "isError"
         draft.note(ANSWERED, f"the tool ran and failed{' (isError)' if is_said else ': its result says so'}", failed_at)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._english import join_words, quote, say_name
-from .._jsonrpc import Call, list_values, say_scalar
+from .._jsonrpc import Call, list_values, say_scalar, say_values
 from .._positions import Path
 from .._record import NoteKind
 from .tables import ACTIONS, METHODS, Method
@@ -256,9 +256,9 @@ def say_content(draft: Draft, content: Any, path: Path) -> None:
         return
     kind = content.get("type") if isinstance(content, dict) else None
     if isinstance(content, str):
-        draft.carry(path)
+        say_values(draft.carry(path), content, path)
     elif kind == "text" and isinstance(content.get("text"), str):
-        draft.carry((*path, "text"))
+        say_values(draft.carry((*path, "text")), content["text"], (*path, "text"))
     elif kind == "resource" and isinstance(_find(content, "resource", "text"), str):
         draft.say(f"the resource {quote(str(content['resource'].get('uri', '')))}: ", (*path, "resource"))
         draft.carry((*path, "resource", "text"))
