@@ -281,7 +281,7 @@ def _read(carrier: Carrier, kinds: _Kinds, wire: str, envelope: Envelope | None 
         candidates=tuple(filter(None, (_sniff(carrier, wire),))),
         messages=messages,
         notes=tuple(notes[:MAX_NOTES]),
-        parsed=Opened(drafts, places, inner),
+        parsed=Opened(drafts, places, inner, hidden),
     )
 
 

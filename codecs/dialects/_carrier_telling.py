@@ -14,14 +14,17 @@ from ._json import JsonError, Rules, load_whole
 from ._places import Places
 from ._positions import Path, read_key
 from ._record import Entry, Message, Note, NoteKind, Reading, Segment, Span, Told
+from ._veil import hide
 
 
 class Opened(NamedTuple):
-    """What reading keeps for telling: the drafts, where everything stands, and the texts that were read, by path."""
+    """What reading keeps for telling: the drafts, where everything stands, the texts that were read, by path, and what
+    nothing told may hold."""
 
     drafts: Sequence[Draft]
     places: Places
     inner: Mapping[Path, Inner]
+    hidden: Sequence[str]
 
 
 def tell_carried(title: str, not_offered: NoteKind | None, reading: Reading, context: Context, keys: Keys) -> Told:
@@ -238,7 +241,8 @@ class _Telling:
         after = "”"
         if said is None:
             raw = self._reading.layers[span[0]].text[span[1] : span[2]]
-            before, text, after = enclose(written or (read_key(raw) if raw.startswith('"') else raw))
+            held = hide(written or (read_key(raw) if raw.startswith('"') else raw), self._opened.hidden)
+            before, text, after = enclose(held)
             yield Segment(text=before)
             yield Segment(text=text, spans=(span,))
         else:

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from ._dialect import Reply
+from ._draft import Draft
 from ._english import TRUTHS, quote, say_name
-from ._json import write
+from ._inner import is_spoken
+from ._json import JsonError, Rules, load_whole, write
 from ._positions import Path
 from ._record import Failure, Message
 
+_RULES: Final = Rules(max_depth=64, allows_controls=True)
 # What the specification says of its error codes (section 5.1).
 ERRORS: Final = {
     -32700: "the JSON could not be read",
@@ -100,6 +103,24 @@ def list_values(value: Any, path: Path) -> Iterator[tuple[str, Path, Any]]:
             yield say_name(key), (*path, key), inner
     elif value is not None:
         yield "", path, value
+
+
+def say_values(draft: Draft, given: Any, path: Path, *, is_heard: bool = False) -> Draft:
+    """Say which members of an object, or of a text that is one in JSON, speak a dialect, and what they say in it."""
+    written = given if isinstance(given, str) else write(given) if isinstance(given, dict) else ""
+    try:
+        held = load_whole(written, _RULES).data if written.lstrip()[:1] == "{" else None
+    except JsonError:
+        return draft
+    if not isinstance(held, dict) or is_spoken(written):
+        return draft
+    for name, at, value in list_values(held, path):
+        text = value if isinstance(value, str) else write(value) if isinstance(value, dict) else ""
+        if is_spoken(text):
+            if isinstance(given, str) and path not in draft.opened:
+                draft.open(path)
+            draft.say(f", where {name} is ", at).carry(at, is_heard=is_heard)
+    return draft
 
 
 def say_scalar(value: Any) -> str:

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ._json import JsonError, Rules, load_whole, write
+from ._positions import read_key
 from ._record import MASK, Field, Layer, Span
 from ._scan import masked_leaf
 
 _RULES: Final = Rules(max_depth=64, allows_controls=True)
+# A word of so few characters with its quotation marks stands everywhere.
+_SHORT: Final = 5
 
 
 def find_secrets(fields: Iterable[Field], layers: Sequence[Layer]) -> dict[int, list[Span]]:
@@ -32,8 +35,10 @@ def list_hidden(secrets: Mapping[int, Sequence[Span]], layers: Sequence[Layer]) 
     """The texts that nothing told of the message around may hold, the longest first."""
     inside = [layer for layer in layers if layer.of is not None and layer.id in secrets]
     texts = {layer.text for layer in inside}
-    texts |= {layer.text[start:end] for layer in inside for _, start, end in secrets[layer.id]}
+    texts |= {layer.text[start:end] for layer in layers for _, start, end in secrets.get(layer.id, ())}
     texts |= {*map(_write_again, texts)}
+    # Where JSON writes one, columns have what it stands for.
+    texts |= {read_key(text) for text in texts if len(text) > _SHORT and text[0] == text[-1] == '"'}
     return sorted(filter(None, texts), key=len, reverse=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import dialects
@@ -101,13 +101,36 @@ def test_texts_inside_texts_are_read_to_a_bound() -> None:
     assert_covers(reading)
 
 
-def test_a_secret_of_what_is_inside_is_masked_around_it() -> None:
-    secret = "tok-1234567890"
-    wire = call(CLOWL.replace('"cid"', f'"auth":"{secret}","cid"'))
-    reading = dialects.decode(wire)
-    masked = [field for field in walk(reading.fields) if field.is_masked]
-    assert masked
-    assert secret not in " ".join(message.sentence for message in reading.messages)
+_INNER = {**json.loads(CLOWL), "auth": "tok-1234567890"}
+_ODD = {**_INNER, "auth": 'tok-"1234567890'}
+# A text in JSON twice, and what stands one object deeper: bounded as texts inside texts are.
+_UNREAD = frozenset({2, 5, 8, 9})
+
+
+def write_around(held: Any) -> Iterator[str]:
+    """Messages of carriers that hold a value: as data, in a text of JSON, and in one that a text of JSON holds."""
+    part = {"kind": "data", "data": held}
+    yield call(held)
+    yield json.dumps({"kind": "message", "role": "user", "messageId": "m", "parts": [part]})
+    yield json.dumps({"role": "tool", "tool_call_id": "c", "content": json.dumps(held)})
+    text = {"type": "text", "text": json.dumps({"reply": held})}
+    yield json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": [text]}})
+    given = {"key": "gen_ai.tool.call.arguments", "value": {"stringValue": json.dumps({"m": held})}}
+    own = {"traceId": "5" * 32, "spanId": "6" * 16, "startTimeUnixNano": "1795118400000000000"}
+    named = {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}
+    yield json.dumps({**own, "name": "send", "attributes": [named, given]})
+
+
+@for_each([json.dumps(_INNER), _INNER, json.dumps(_ODD), _ODD])
+def test_a_secret_of_what_is_inside_is_masked_around_it(inner: Any) -> None:
+    for number, wire in enumerate(wire for held in (inner, {"reply": inner}) for wire in write_around(held)):
+        reading = dialects.decode(wire)
+        told = " ".join(json.dumps(message.to_dict()) + message.sentence for message in reading.messages)
+        is_read = len(reading.messages) > 1
+        assert is_read or number in _UNREAD, wire
+        if is_read:
+            assert [field for field in walk(reading.fields) if field.is_masked]
+            assert "1234567890" not in told, wire
 
 
 PLAIN = [case for case in cases("valid") if case.data["notes"] and not case.data.keys() & {"envelope", "prior", "keys"}]

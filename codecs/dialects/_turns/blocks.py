@@ -6,7 +6,7 @@ from typing import Any
 
 from .._draft import Draft
 from .._english import quote, say_name
-from .._jsonrpc import say_scalar
+from .._jsonrpc import say_scalar, say_values
 from .._positions import Path
 from .tables import MEDIA, OTHER_SHAPE, TEXTS
 
@@ -49,6 +49,7 @@ def say_block(draft: Draft, block: Any, path: Path) -> None:
     key = TEXTS.get(kind) if isinstance(kind, str) else None
     if key and isinstance(block.get(key), str):
         draft.say("a refusal, " if kind == "refusal" else "").carry((*path, key))
+        say_values(draft, block[key], (*path, key))
     elif isinstance(kind, str) and kind in MEDIA:
         draft.say(_name_media(block, MEDIA[kind]), path)
     elif isinstance(kind, str):
@@ -56,6 +57,7 @@ def say_block(draft: Draft, block: Any, path: Path) -> None:
         draft.note(OTHER_SHAPE, "this kind of content is not known here: shown as it stands", path)
     else:
         say_value(draft, block, path)
+        say_values(draft, block, path)
 
 
 def _name_media(block: dict[str, Any], words: str) -> str:

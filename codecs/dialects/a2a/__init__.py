@@ -19,12 +19,13 @@ from .._jsonrpc import Call, find_replies, list_calls
 from .._record import Message, NoteKind
 from .answers import STATE_UNKNOWN, draft_answer, draft_object
 from .calls import NO_MESSAGE, draft_call, draft_sending
-from .shapes import find_request, find_shape, find_version, unwrap
+from .shapes import find_request, find_shape, find_version, is_error, unwrap
 from .spots import Spot
 from .tables import ERRORS, GLOSSARY, LABELS, METHODS, SPECIFICATION, VERSIONS
 
 _HINT = re.compile(
     r'"(?:jsonrpc|parts|context_?[iI]d|task_?[iI]d|sessionId|skills|statusUpdate|artifactUpdate|supportedInterfaces)"'
+    r'|"TASK_STATE_|"a2a-protocol\.org"'
 )
 
 ID_MISSING = NoteKind(
@@ -56,6 +57,8 @@ def _recognise(data: Any) -> tuple[float, str] | None:
         return None
     if any(find_shape(unwrap(Spot(call.data.get("result")))) for call in calls):
         return 0.95, "JSON-RPC with a result as A2A gives it"
+    if any(call.kind == "error" and is_error(Spot(call.data["error"])) for call in calls):
+        return 0.95, "JSON-RPC with an error of A2A"
     # Any program may answer so: it is A2A where the conversation speaks it, and alone it is prose.
     if any(call.kind == "error" and call.data["error"].get("code") in list(ERRORS) for call in calls):
         return 0.26, "an error of JSON-RPC with a code of A2A"

@@ -56,13 +56,19 @@ def draft_object(spot: Spot, call: Call | None = None) -> Draft:
         return _draft_card(spot, call)
     if shape == "config":
         return _draft_config(spot, call)
+    if shape == "error":
+        return _draft_error(spot, Call(spot.path, spot.members, "error", None))
     return _draft_list(spot, shape, call)
 
 
 def _begin(draft: Draft, spot: Spot, call: Call | None) -> Draft:
     """Who speaks, and to which request where it answers one."""
     asked = ("a2a-asked", call.id) if call is not None and call.id is not None else ("", "")
-    draft.say_sender("The agent", spot.path, asked=asked).say(" says" if call is None else " answers")
+    # Alone, a message without its role may be either's.
+    is_open = call is None and spot.members.get("kind") == "message" and not spot.find("role")
+    draft.say_sender("Someone" if is_open else "The agent", spot.path, asked=asked).say(
+        " says" if call is None else " answers"
+    )
     if call is not None and call.id is not None:
         own = (*call.path, "id")
         draft.say(f" (request {say_name(call.id)}, ", own)
@@ -230,6 +236,7 @@ def _draft_error(at: Spot, call: Call) -> Draft:
     _begin(draft, error, call).say(f", with {say_failure(failure)}", error.at("code").path)
     if error.at("message").text:
         draft.say(": ").carry(error.at("message").path)
-    if error.at("data").value is not None:
-        draft.say(", with ").carry(error.at("data").path)
+    for name in ("data", "details"):
+        if error.at(name).value is not None:
+            draft.say(", with ").carry(error.at(name).path)
     return draft.say(".")

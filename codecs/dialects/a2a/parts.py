@@ -6,6 +6,7 @@ from typing import Any
 
 from .._draft import Draft
 from .._english import join_words, quote, say_name
+from .._jsonrpc import say_values
 from .._time import instant_of_text
 from .spots import Spot
 
@@ -22,10 +23,9 @@ def say_parts(draft: Draft, parts: Spot) -> None:
 
 
 def _say_part(draft: Draft, part: Spot) -> None:
-    if isinstance(part.at("text").value, str):
-        draft.carry(part.at("text").path)
-    elif part.at("data").value is not None:
-        draft.carry(part.at("data").path)
+    held = part.at("text") if isinstance(part.at("text").value, str) else part.at("data")
+    if held.value is not None:
+        say_values(draft.carry(held.path), held.value, held.path)
     else:
         file = part.at("file") if part.at("file").members else part
         about = [text for text in (file.find("name", "filename"), file.find("mimeType", "mediaType")) if text]

@@ -8,6 +8,7 @@ from .spots import Spot
 from .tables import STATES, read_state
 
 ROLES: Final = {"user": "user", "agent": "agent", "ROLE_USER": "user", "ROLE_AGENT": "agent"}
+_DOMAIN: Final = "a2a-protocol.org"
 # What version 1.0 puts around an answer or an event, by the one member that it has.
 WRAPPERS: Final = {
     "task": "task",
@@ -18,7 +19,7 @@ WRAPPERS: Final = {
 
 
 def find_shape(spot: Spot) -> str | None:
-    """The kind of an object as version 0.3 names it, also card, config, configs or tasks; None for any other."""
+    """The kind of an object as version 0.3 names it, also card, config, configs, tasks or error; None for any other."""
     held = spot.members
     if not held:
         # Version 0.3 answers with a bare list of them.
@@ -26,6 +27,8 @@ def find_shape(spot: Spot) -> str | None:
         return "configs" if listed and all(find_shape(item) == "config" for item in listed) else None
     if _is_message(spot):
         return "message"
+    if held.keys() == {"error"} and is_error(spot.at("error")):
+        return "error"
     if isinstance(spot.at("artifact", "parts").value, list) and spot.find("taskId", "id"):
         return "artifact-update"
     if has_state(spot):
@@ -43,6 +46,11 @@ def find_shape(spot: Spot) -> str | None:
         if items and all(find_shape(item) == inner for item in items):
             return name
     return None
+
+
+def is_error(spot: Spot) -> bool:
+    """Whether an error names A2A as whose it is, as version 1.0 has them in JSON-RPC and in the bodies of HTTP."""
+    return any(item.at("domain").value == _DOMAIN for name in ("details", "data") for item in spot.at(name).items)
 
 
 def is_config(spot: Spot) -> bool:
@@ -85,5 +93,11 @@ def find_version(spot: Spot) -> str | None:
 
 
 def _is_message(spot: Spot) -> bool:
-    is_said = spot.at("role").text in ROLES and isinstance(spot.at("parts").value, list)
-    return is_said and bool(spot.find("messageId") or spot.members.get("kind") == "message")
+    """A message names its role and its id; examples of the specifications leave out one of them where the other way of
+    writing says enough."""
+    if not isinstance(spot.at("parts").value, list):
+        return False
+    role, is_named = spot.at("role"), spot.members.get("kind") == "message"
+    if role.text not in ROLES:
+        return is_named and role.value is None and spot.find("messageId") is not None
+    return is_named or bool(spot.find("messageId")) or str(role.text).startswith("ROLE_")

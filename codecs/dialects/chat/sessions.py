@@ -79,7 +79,7 @@ def _draft_summary(turn: Turn, data: dict[str, Any], path: Path) -> Draft:
     draft = _sum_up(turn, data.get("summary"), (*path, "summary"))
     leaf = read_text(data.get("leafUuid"))
     if leaf:
-        draft.columns["parent_id"] = leaf
+        # Usually of another session: it is named, and nothing is missing where it is not here.
         draft.say(" (up to the line ").say(say_name(leaf), (*path, "leafUuid")).say(")")
     return draft
 

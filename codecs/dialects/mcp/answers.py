@@ -7,11 +7,11 @@ from typing import Any, Final
 from .._draft import Draft, Offer
 from .._english import join_words, say_name
 from .._failing import says_failure
-from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
+from .._jsonrpc import NOT_UNDERSTOOD, Call, list_values, read_failure, say_failure, say_values
 from .._positions import Path
 from .._record import Failure, NoteKind
-from .calls import name_request, say_content, say_role
-from .tables import ANSWERS, OF_CLIENT
+from .calls import name_request, say_content, say_input_request, say_role
+from .tables import ACTIONS, ANSWERS, OF_CLIENT
 
 ANSWERED: Final = NoteKind(
     code="mcp.tool-failed",
@@ -44,6 +44,8 @@ def find_answer(result: Any) -> str | None:
         return "model"
     if result.get("action") in ("accept", "decline", "cancel"):
         return "action"
+    if result.get("resultType") == "input_required":
+        return "inputRequests"
     # A language server answers with a single object of contents.
     held = {**result, "contents": None} if isinstance(result.get("contents"), dict) else result
     return next((key for key, _, _ in ANSWERS if isinstance(held.get(key), (dict, list))), None)
@@ -62,9 +64,7 @@ def draft_answer(call: Call) -> Draft:
         return _draft_result(call, result, parent)
     act, says = next(((act, says) for name, act, says in ANSWERS if name == key), ("done", "answers"))
     if key == "action":
-        act, says = {"accept": ("accept", "accepts"), "decline": ("reject", "declines")}.get(
-            result["action"], ("cancel", "gives no answer")
-        )
+        act, says = ACTIONS[result["action"]]
         says = f"says that the user {says}"
     draft = Draft(act, "result", parent_id=parent, content=result, sender=_read_name(result))
     at = (*call.path, "result")
@@ -83,6 +83,10 @@ def draft_answer(call: Call) -> Draft:
             say_content(
                 draft, each["text"] if is_text else each, (*at, "contents", index, *(("text",) if is_text else ()))
             )
+    elif key == "inputRequests":
+        for index, (_, path, each) in enumerate(list_values(result.get(key), (*at, key))):
+            draft.say("; it " if index else ": it ")
+            say_input_request(draft, each, path)
     elif key == "messages":
         _say_messages(draft, result["messages"], (*at, "messages"))
     elif key == "serverInfo":
@@ -136,7 +140,7 @@ def _draft_result(call: Call, result: Any, parent: str | None) -> Draft:
     if result.get("content") or "structuredContent" not in result:
         say_content(draft, result.get("content"), (*at, "content"))
     else:
-        draft.carry((*at, "structuredContent"))
+        say_values(draft.carry((*at, "structuredContent")), result["structuredContent"], (*at, "structuredContent"))
     if failed_at is not None:
         is_said = failed_at[-1] == "isError"
         draft.note(ANSWERED, f"the tool ran and failed{' (isError)' if is_said else ': its result says so'}", failed_at)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._english import join_words, quote, say_name
-from .._jsonrpc import Call, list_values, say_scalar
+from .._jsonrpc import Call, list_values, say_scalar, say_values
 from .._positions import Path
 from .._record import NoteKind
-from .tables import METHODS, Method
+from .tables import ACTIONS, METHODS, Method
 
 TOOL_WITHOUT_NAME: Final = NoteKind(
     code="mcp.name-missing",
@@ -50,6 +50,7 @@ def draft_call(call: Call) -> Draft:
         draft.say(f" (request {say_name(call.id)})", (*call.path, "id"))
         draft.establish("mcp-call", name_request(caller, call.id), _name_call(call))
     _say_arguments(draft, call.method, params, at)
+    _say_responses(draft, params, at)
     if call.method == "tools/call" and isinstance(params.get("name"), str):
         draft.called = (params["name"], (*at, "name"), True)
     elif call.method == "notifications/tools/list_changed":
@@ -63,6 +64,17 @@ def draft_call(call: Call) -> Draft:
 def name_request(caller: str, own: str) -> str:
     """The name of a request: each side counts its own."""
     return f"{caller}:{own}"
+
+
+def say_input_request(draft: Draft, asked: Any, path: Path) -> None:
+    """What a server asks for before it can answer, which is a request of its own within the answer."""
+    call = Call(path, asked if isinstance(asked, dict) else {}, "request", None)
+    method = METHODS.get(str(call.data.get("method")))
+    if method is None or method.caller != "server":
+        draft.say("asks for ").carry(path)
+        return
+    draft.say(method.says, (*path, "method"))
+    _SAY.get(call.method, _say_named)(draft, call, (*path, "params"))
 
 
 def say_role(role: Any) -> str:
@@ -216,6 +228,22 @@ def _say_arguments(draft: Draft, method: str, params: dict[str, Any], at: Path) 
             draft.say(say_scalar(value), path)
 
 
+def _say_responses(draft: Draft, params: dict[str, Any], at: Path) -> None:
+    """What the server asked for before it could answer: it comes with the same call, made again."""
+    for index, (name, path, value) in enumerate(list_values(params.get("inputResponses"), (*at, "inputResponses"))):
+        draft.say("; " if index else "; to what it was asked before, ")
+        held = value if isinstance(value, dict) else {}
+        if isinstance(held.get("action"), str) and held["action"] in ACTIONS:
+            draft.say(f"the user {ACTIONS[held['action']][1]}", (*path, "action"))
+            if "content" in held:
+                draft.say(", with ").carry((*path, "content"))
+        elif "model" in held:
+            draft.say(f"the model {say_name(str(held['model']))} says ", (*path, "model"))
+            say_content(draft, held.get("content"), (*path, "content"))
+        else:
+            draft.say(f"{name or 'the client'} answers ", path).carry(path)
+
+
 def say_content(draft: Draft, content: Any, path: Path) -> None:
     """Content of a message or a result: its texts are carried, what is no text is named by its kind."""
     if isinstance(content, list):
@@ -228,9 +256,9 @@ def say_content(draft: Draft, content: Any, path: Path) -> None:
         return
     kind = content.get("type") if isinstance(content, dict) else None
     if isinstance(content, str):
-        draft.carry(path)
+        say_values(draft.carry(path), content, path)
     elif kind == "text" and isinstance(content.get("text"), str):
-        draft.carry((*path, "text"))
+        say_values(draft.carry((*path, "text")), content["text"], (*path, "text"))
     elif kind == "resource" and isinstance(_find(content, "resource", "text"), str):
         draft.say(f"the resource {quote(str(content['resource'].get('uri', '')))}: ", (*path, "resource"))
         draft.carry((*path, "resource", "text"))

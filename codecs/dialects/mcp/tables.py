@@ -71,6 +71,12 @@ ANSWERS: Final = (
     ("task", "inform", "reports the state of a task"),
     ("tasks", "inform", "lists its tasks"),
 )
+# What a user makes of a question: its act, and how a sentence says it.
+ACTIONS: Final = {
+    "accept": ("accept", "accepts"),
+    "decline": ("reject", "declines"),
+    "cancel": ("cancel", "gives no answer"),
+}
 # Answers that clients give.
 OF_CLIENT: Final = frozenset({"roots", "action", "model"})
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Final
 
-from .._carrier import RULES
 from .._draft import Draft
 from .._english import quote, say_name
 from .._failing import says_failure
-from .._inner import is_spoken
-from .._json import JsonError, load_whole, write
-from .._jsonrpc import list_values
+from .._json import write
+from .._jsonrpc import say_values
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
@@ -262,25 +260,9 @@ def _say_text(draft: Draft, text: Text, *, is_heard: bool, is_repeated: bool, is
         else:
             draft.carry(text.path, is_heard=is_heard)
             if is_given:
-                _say_values(draft, text.data, text.path, is_heard=is_heard)
+                say_values(draft, text.data, text.path, is_heard=is_heard)
     elif text.kind == "response":
         draft.say(" nothing")
-
-
-def _say_values(draft: Draft, given: Any, path: Path, *, is_heard: bool) -> None:
-    """Say which members of an object, or of a text that is one in JSON, speak a dialect, and what they say in it."""
-    written = given if isinstance(given, str) else write(given)
-    try:
-        held = load_whole(written, RULES).data if written.lstrip()[:1] == "{" else None
-    except JsonError:
-        return
-    if not isinstance(held, dict) or is_spoken(written):
-        return
-    for name, at, value in list_values(held, path):
-        if isinstance(value, str) and is_spoken(value):
-            if isinstance(given, str) and path not in draft.opened:
-                draft.open(path)
-            draft.say(f", where {name} is ", at).carry(at, is_heard=is_heard)
 
 
 def _note_ids(draft: Draft, span: Span) -> None:

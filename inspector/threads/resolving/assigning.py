@@ -227,7 +227,9 @@ class Assigner:
             better = self._find_latest(node) if is_answer else None
             node.link = events.TURN if better is None else events.LATEST
             return above if better is None else better
-        if is_linked and node.above is None and node.cited is not None and node.performative in events.ENDERS:
+        # A span lies within another, and is no answer to it.
+        is_answer = node.performative in events.ENDERS and (node.dialect, node.basis) != events.LIES_WITHIN
+        if is_linked and node.above is None and node.cited is not None and is_answer:
             state = self._tasks.make(make_key("cited", node.cited.hex()))
             if node.ghost is None:
                 state.asked_elsewhere = node.parent

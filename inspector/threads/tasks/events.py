@@ -172,6 +172,8 @@ RETRIED: Final = frozenset({"failure", "not-understood", "reject"})
 WITHDRAWN: Final[Mapping[str, str]] = {"cancel": "", "unsubscribe": "subscribe"}
 # The bases of a parent that was answered; what is adjacent only follows.
 LINKED: Final = frozenset({"explicit", "correlation", "turn"})
+# By dialect and basis, a link that only says where a message stands: the span around a span.
+LIES_WITHIN: Final = ("otel", "explicit")
 # What only an answer says: where the message answered is missing, there was a task all the same.
 ANSWERS: Final = frozenset(
     {"acknowledge", "progress", "done", "failure", "not-understood", "accept", "reject", "commit"}

@@ -205,6 +205,14 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
     assert re.search(r'title="oscar".*?title="radar".*?carry out the task', page, re.DOTALL)
 
 
+def test_what_a_span_did_is_said_by_its_verb() -> None:
+    """Its act says how it ended."""
+    sentence = "desk asks the model mason-1, for 1 second."
+    assert strip_names(sentence, senders=["desk"], receivers=["everyone"], is_span=True) == (
+        "asks the model mason-1, for 1 second."
+    )
+
+
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [

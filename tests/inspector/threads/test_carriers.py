@@ -135,6 +135,21 @@ def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *
 _INSIDE: Final = {"parentSpanId": "eee19b7ec3c10000"}
 
 
+def test_a_span_within_one_of_another_conversation_answers_nothing_by_that(cast: Cast) -> None:
+    """An agent whose tool fails and who goes on within a request of HTTP: nothing of it was asked, done or reversed."""
+    spans = (
+        {"name": "POST /book"},
+        write_span("invoke_agent", {"conversation.id": "trip"}) | _INSIDE,
+        write_span("execute_tool", {"conversation.id": "trip", "tool.name": "pay"}, fails=True)
+        | {"parentSpanId": "eee19b7ec3c10001"},
+    )
+    deliver(cast, trace(*spans).encode())
+    settle_all()
+    assert Message.objects.filter(parent_basis="explicit").count() == 2
+    assert not Task.objects.exists()
+    assert "end-taken-back" not in Finding.objects.filter(holds=True).values_list("rule", flat=True)
+
+
 def test_a_message_that_spans_repeat_conflicts_with_no_other(cast: Cast) -> None:
     """What a tool is given an agent around it was given, and both spans say so: it is the same message."""
     given = [write_span("invoke_agent", {"input.messages": CLOWL}), write_span("chat", {"input.messages": CLOWL})]
