@@ -1,4 +1,4 @@
-"""The codecs beside the reference implementations: P1 to P4, P6 and P7 of the goals."""
+"""The codecs beside the reference implementations: P1 to P7 of the goals."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import clowl
+import slipcore
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -27,6 +28,8 @@ P1 = Goal("P1", "CLowl decode and full validation v clowl 0.2.0", 1.5, 3)
 P2 = Goal("P2", "CLowl decode, validation and English v clowl 0.2.0", 1.5, 3)
 P3 = Goal("P3", "nSLIP decode v the original decode_message", 2, 4)
 P4 = Goal("P4", "Lambda decode, English and gloss v translate_to_english", 1, 3)
+P5 = Goal("P5", "SLIP v3 read and told v slipcore, its table of anchors shared", 1, 2)
+P5_DEFAULT = Goal("P5", "the same v slipcore as it is called by default", 20, 40)
 P6 = Goal("P6", "sealed agent-lingua, repeated key pair, v bare HKDF and AES-GCM", 3, 1.5, is_share=True)
 P6_TOLD = Goal("P6", "the same, read and told in full", 3, 1.5, is_share=True)
 WORDS = ["search", "report", "archive", "billing", "ledger", "invoice", "deploy", "rollback", "harbour", "lantern"]
@@ -39,6 +42,7 @@ def measure_codecs() -> Iterator[Row]:
     yield from measure_clowl()
     yield measure_nslip()
     yield measure_lambda()
+    yield from measure_slip()
     yield from measure_sealed()
     yield from measure_growth()
 
@@ -174,6 +178,30 @@ def measure_lambda() -> Row:
         return [(message.english, message.gloss) for message in told.messages]
 
     return compare(P4, tell, reference.translate_to_english, wires, remark="quality is measured apart")
+
+
+def measure_slip() -> Iterator[Row]:
+    """P5: the same lines, and the parties, the act and the payload that both read."""
+    codec = dialects.get_dialect("slip")
+    context, keys = dialects.Context(), dialects.NoKeys()
+    anchors = slipcore.create_base_ucr()
+    chance = random.Random(7)
+    wires = [
+        f"SLIP v3 {' '.join(chance.choices(WORDS, k=2))} {anchor.force} {anchor.obj} {chance.choice(WORDS)} {number}"
+        for number in range(5)
+        for anchor in anchors
+    ]
+
+    def tell(wire: str) -> object:
+        return [message.sentence for message in codec.tell(codec.read(wire, None), context, keys).messages]
+
+    def agree(wire: str) -> bool:
+        (ours,), theirs = codec.read(wire, None).messages, slipcore.parse_slip(wire)
+        held = (ours.sender, ours.receivers, ours.native_act, ours.content)
+        return held == (theirs.src, (theirs.dst,), f"{theirs.force} {theirs.obj}", " ".join(theirs.payload))
+
+    yield compare(P5, tell, lambda wire: slipcore.render_human(wire, anchors), wires, agree=agree)
+    yield compare(P5_DEFAULT, tell, slipcore.render_human, wires, agree=agree)
 
 
 def measure_sealed() -> Iterator[Row]:

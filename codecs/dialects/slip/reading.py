@@ -25,6 +25,7 @@ def read(wire: str, envelope: Envelope | None = None) -> Reading:
         tree=partial(grow_tree, wire),
         messages=messages,
         notes=record.notes,
+        parsed=record,
     )
 
 

@@ -15,7 +15,7 @@ from .tables import FORCES
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
     """The messages with their English, what the sentence leaves out, and the gloss. Never raises."""
     wire = reading.wire
-    record = parse_record(wire)
+    record = reading.parsed if isinstance(reading.parsed, Record) else parse_record(wire)
     if record.error:
         messages = tuple(_tell_malformed(message, record, wire) for message in reading.messages)
     else:
