@@ -44,7 +44,7 @@ def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
 
 def _advise(told: ToldMessage, lifecycle: Lifecycle) -> ToldMessage:
     """The message with what decides on its words, and with a note where a published state machine would refuse it."""
-    if told.native_act == "ACK" and lifecycle.answers_cancel(told):
+    if lifecycle.answers_cancel(told):
         told = told.answer_cancel()
     advice = lifecycle.follow(told)
     if advice is None:

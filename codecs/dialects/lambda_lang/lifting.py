@@ -46,7 +46,7 @@ def lift_keys(wire: str, part: Part, body: str, given: dict[str, Any], notes: li
             given["task_id"] = tasks[0]
     if "st=" in body and (found := _STATUS.search(body)):
         given["status"] = found[1]
-    if "#id:" in body and (answered := find_answered(body)):
+    if answered := find_answered(body):
         given["parent_id"] = answered
     if not body.endswith("}") or "{" not in body:
         return
