@@ -157,7 +157,7 @@ def _recall_one(
     *,
     is_before: bool = False,
 ) -> TranscriptLine:
-    text = unpack_text(vars(message).get("told") or b"")
+    text = unpack_text(vars(message).get("short_body") or b"")
     told = json.loads(text)["message"] if text else {}
     line = transcript.recall(
         read_told(message, told) if told else _read_columns(message),

@@ -39,12 +39,12 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return self.filter(models.Exists(HiddenRecord.objects.filter(record_id=models.OuterRef("record_id"))))
 
     def light(self) -> MessageQuerySet:
-        """Without their long columns. `told` is the packed body of one whose columns do not say what it answers, where
-        that is short, else empty."""
+        """Without their long columns. `short_body` is the packed body of one whose columns do not say what it answers,
+        where that is short, else empty."""
         is_unsaid = models.Q(parent=None) | models.Q(parent_basis__in=("turn", "adjacency"))
-        is_told = is_unsaid & models.Q(size__lte=MAX_LIGHT_BODY)
-        told = models.Case(models.When(is_told, "body"), default=models.Value(b""), output_field=models.BinaryField())
-        return self.defer(*LONG).annotate(size=Length("body")).annotate(told=told)
+        is_read = is_unsaid & models.Q(size__lte=MAX_LIGHT_BODY)
+        body = models.Case(models.When(is_read, "body"), default=models.Value(b""), output_field=models.BinaryField())
+        return self.defer(*LONG).annotate(size=Length("body")).annotate(short_body=body)
 
 
 class Message(models.Model):
