@@ -36,7 +36,7 @@ from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
 from inspector.threads.messages import mark_noted, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.models.messages import MessageQuerySet
+from inspector.threads.models.messages import MAX_SHORT_BODY, MessageQuerySet
 from inspector.threads.models.packed_text import unpack_text
 from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.placing.links import name_cited
@@ -157,7 +157,7 @@ def _recall_one(
     *,
     is_before: bool = False,
 ) -> TranscriptLine:
-    text = unpack_text(vars(message).get("short_body") or b"")
+    text = unpack_text(vars(message).get("short_body") or b"", max_bytes=MAX_SHORT_BODY)
     told = json.loads(text)["message"] if text else {}
     line = transcript.recall(
         read_told(message, told) if told else _read_columns(message),

@@ -23,8 +23,8 @@ from .packed_text import PackedTextField
 
 # What a list or a tree of messages need not read.
 LONG: Final = ("english", "body", "words", "atoms", "links", "established", "told_in")
-# In bytes, as the body is packed.
-MAX_LIGHT_BODY: Final = 8_000
+# In bytes. The body of a short message is no longer, neither packed nor unpacked.
+MAX_SHORT_BODY: Final = 20_000
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
@@ -40,9 +40,9 @@ class MessageQuerySet(models.QuerySet["Message"]):
 
     def light(self) -> MessageQuerySet:
         """Without their long columns. `short_body` is the packed body of one whose columns do not say what it answers,
-        where that is short, else empty."""
+        where that is short, else empty. It may unpack to any length, so whoever reads it gives `MAX_SHORT_BODY`."""
         is_unsaid = models.Q(parent=None) | models.Q(parent_basis__in=("turn", "adjacency"))
-        is_read = is_unsaid & models.Q(size__lte=MAX_LIGHT_BODY)
+        is_read = is_unsaid & models.Q(size__lte=MAX_SHORT_BODY)
         body = models.Case(models.When(is_read, "body"), default=models.Value(b""), output_field=models.BinaryField())
         return self.defer(*LONG).annotate(size=Length("body")).annotate(short_body=body)
 
