@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs examples manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom kube-check format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,11 @@ audit: venv-dev ## look for known weaknesses in what the product is built on, an
 
 sbom: venv-dev ## write the bill of materials, CycloneDX, of the locked packages and the vendored files into dist/
 	$(IN_VENV) .ci/sbom
+
+# Its schemas are more files than half of what is installed here: they are kept apart.
+kube-check: venv-dev ## compare deploy/kubernetes, as kubectl renders it, with the schemas of Kubernetes' own objects
+	@$(IN_VENV) -m uv pip install --quiet --no-deps --require-hashes --target build/kubernetes -r requirements/kubernetes.txt
+	@PYTHONPATH=build/kubernetes exec $(IN_VENV) -m pytest tests/test_kubernetes.py $(ARGS)
 
 format: venv-dev ## bring the code into the form that lint asks for
 	$(IN_VENV) -m ruff check --fix $(PATHS)
@@ -89,6 +94,7 @@ wycheproof: venv-dev ## Wycheproof's vectors through what encrypts and signs her
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt
 	$(IN_VENV) -m uv pip compile $(LOCKING) -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
+	$(IN_VENV) -m uv pip compile $(LOCKING) --no-deps requirements/kubernetes.in -o requirements/kubernetes.txt
 
 # Without header and annotation no address and no path of this machine gets into the files.
 LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
