@@ -18,6 +18,7 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponseBase
 
+from inspector.telemetry import describe_answer, step
 from inspector.tokens import hide_tokens
 
 _about: ContextVar[Mapping[str, str]] = ContextVar("about", default={})  # noqa: B039  # nobody changes it
@@ -52,8 +53,10 @@ class RequestIdMiddleware:
         """Answer the request."""
         given = request.headers.get("X-Request-Id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        with about(request=request_id):
+        with about(request=request_id), step("request", {"request": request_id}) as span:
             answer = self._get_response(request)
+            route = request.resolver_match.route if request.resolver_match else None
+            describe_answer(span, method=request.method, route=route, status=answer.status_code)
             # For the line of the access log, which is written when all is over.
             request.META[ABOUT] = _about.get()
         answer["X-Request-Id"] = request_id

@@ -46,6 +46,7 @@ from inspector.logs import about
 from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
+from inspector.telemetry import step
 from inspector.threads.resolving.writing import forget_announcements
 from inspector.upkeep import analyze_grown
 
@@ -99,10 +100,12 @@ def run_due(
 def run_job(job: Job) -> None:
     """Do one slice of a leased job; whatever goes wrong is noted on its row."""
     of = "delivery" if job.kind in OF_DELIVERIES else "subject"
-    with about(job=job.pk, kind=job.kind, **{of: job.subject}), jobs.working_on(job):
+    ids = {"job": job.pk, "kind": job.kind, of: job.subject}
+    with about(**ids), jobs.working_on(job):
         try:
             began = time.monotonic()
-            STEPS[job.kind](job)
+            with step(job.kind, {**ids, "jobs": 1 + len(job.companions)}):
+                STEPS[job.kind](job)
             logger.log(
                 logging.INFO if job.kind in OF_DELIVERIES else logging.DEBUG,
                 "a slice of %d jobs took %.0f ms",

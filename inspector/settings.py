@@ -419,6 +419,8 @@ ALERT_PRIVATE_ADDRESSES = env.bool("ALERT_PRIVATE_ADDRESSES", False)
 
 # Who may read /metrics: whoever brings this; while it is empty, only who asks from this machine itself.
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")
+# Who takes the traces of the product's own steps; none are made while it is empty.
+TRACES_ENDPOINT = env.str("TRACES_ENDPOINT", "")
 
 SILENCED_SYSTEM_CHECKS: list[str] = []
 TEST_RUNNER = "django.test.runner.DiscoverRunner"

@@ -59,6 +59,7 @@ BESIDE = {
     "schema",
     "secret",
     "starting",
+    "telemetry",
     "timestamps",
     "tokens",
     "upkeep",

@@ -1,8 +1,10 @@
 """The app's registration with Django."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.backends.signals import connection_created
 
+from inspector.telemetry import send_traces
 from inspector.timestamps import read_timestamps_directly
 
 
@@ -12,8 +14,11 @@ class IntakeConfig(AppConfig):
     name = "inspector.intake"
 
     def ready(self) -> None:
-        """Make this project's Celery application the one that wakes workers, and timestamps quick to read."""
+        """Make this project's Celery application the one that wakes workers, and timestamps quick to read; and send
+        traces, where somebody takes them."""
         from inspector.celery import app
 
         app.set_default()
         connection_created.connect(read_timestamps_directly)
+        if settings.TRACES_ENDPOINT:
+            send_traces(settings.TRACES_ENDPOINT)
