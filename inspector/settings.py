@@ -210,9 +210,12 @@ MFA_ADAPTER = "inspector.accounts.second_factors.FactorAdapter"
 # Recovery codes are made and shown by pages of our own, and asked for by the forms below.
 MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
 MFA_TOTP_ISSUER = "Inspector"
+# In every workspace, whatever its owners chose.
+REQUIRE_SECOND_FACTOR: bool = env.bool("REQUIRE_SECOND_FACTOR", False)
 MFA_FORMS = {
     "authenticate": "inspector.accounts.second_factors.CodeForm",
     "reauthenticate": "inspector.accounts.second_factors.ProofForm",
+    "activate_totp": "inspector.accounts.second_factors.AppForm",
 }
 # Single sign-on by OpenID Connect, where a provider is set.
 OIDC_SERVER_URL: str = env.str("OIDC_SERVER_URL", "")
