@@ -411,6 +411,9 @@ LIMITS = {
     "workspaces": env.int("LIMIT_WORKSPACES", 100),
 }
 
+# How many pages a person may ask one web process for.
+PAGES_PER_MINUTE = env.int("LIMIT_PAGES_PER_MINUTE", 1_200)
+
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as
 # another process serves it (inspector/asgi.py) under the same address; and how many listeners that process takes.
 LIVE_POLL_SECONDS = env.float("LIVE_POLL_SECONDS", 5)
