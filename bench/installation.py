@@ -127,7 +127,9 @@ class Installation:
     def environment(self) -> dict[str, str]:
         """What the processes see."""
         broker = {"CELERY_BROKER_URL": self.broker.url} if self.broker else {}
-        return {**programs.make_environment(self.state, self.cluster.url), **broker, **self.variables}
+        # One person asks for all the pages that are measured.
+        patient = {"LIMIT_PAGES_PER_MINUTE": "0", **self.variables}
+        return {**programs.make_environment(self.state, self.cluster.url), **broker, **patient}
 
     def start(self) -> None:
         """Start web server and worker, and wait until the web server answers.

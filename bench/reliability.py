@@ -1,4 +1,4 @@
-"""What must never happen, counted: P18, R5 to R7, R12, R14, R16, R18, R19, R27, R28. R1 to R3: the crash harness."""
+"""What must never happen, counted: P18, R5 to R7, R12, R14, R16, R18, R19, R23, R27, R28. R1 to R3: `bench.crash`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .installation import Installation
 from .large import measure_large
 from .measure import Row
+from .migrating import measure_migrating
 from .overlapping import measure_overlapping
 from .poison import measure_poison
 from .product import enter_product
@@ -16,7 +17,7 @@ from .roundtrip import measure_roundtrip
 from .slow import measure_slow
 
 HURT = {"R5", "R7", "R12", "R27", "R28"}
-GOALS = HURT | PROVED
+GOALS = HURT | PROVED | {"R23"}
 
 
 def measure_reliability(options: Namespace) -> Iterator[Row]:
@@ -24,6 +25,8 @@ def measure_reliability(options: Namespace) -> Iterator[Row]:
     wanted = set(options.only.split(",")) if options.only else GOALS
     if wanted & HURT:
         yield from _measure_hurt(wanted, shuffles=options.shuffles)
+    if "R23" in wanted:
+        yield from measure_migrating(options.messages)
     yield from measure_proofs(wanted, permutations=options.permutations)
 
 

@@ -71,6 +71,7 @@ def main() -> int:
     parser.add_argument("--load", choices=LOADS, action="append", help="ingest: growth with such logs only")
     parser.add_argument("--form", choices=FORMS, action="append", help="ingest: memory with this form of log only")
     parser.add_argument("--only", help="ingest, ledger, reliability: only these goals, as in P8,P24")
+    parser.add_argument("--messages", type=int, default=1_000_000, help="reliability: that R23 migrates (a million)")
     parser.add_argument("--shuffles", type=int, default=50, help="reliability: how often writers meet (default 50)")
     parser.add_argument(
         "--permutations", type=int, default=40, help="reliability: in how many orders R6 is tried (default 40)"

@@ -210,9 +210,12 @@ MFA_ADAPTER = "inspector.accounts.second_factors.FactorAdapter"
 # Recovery codes are made and shown by pages of our own, and asked for by the forms below.
 MFA_SUPPORTED_TYPES = ["totp", "webauthn"]
 MFA_TOTP_ISSUER = "Inspector"
+# In every workspace, whatever its owners chose.
+REQUIRE_SECOND_FACTOR: bool = env.bool("REQUIRE_SECOND_FACTOR", False)
 MFA_FORMS = {
     "authenticate": "inspector.accounts.second_factors.CodeForm",
     "reauthenticate": "inspector.accounts.second_factors.ProofForm",
+    "activate_totp": "inspector.accounts.second_factors.AppForm",
 }
 # Single sign-on by OpenID Connect, where a provider is set.
 OIDC_SERVER_URL: str = env.str("OIDC_SERVER_URL", "")
@@ -407,6 +410,9 @@ LIMITS = {
     "channels": env.int("LIMIT_CHANNELS", 1_000),
     "workspaces": env.int("LIMIT_WORKSPACES", 100),
 }
+
+# How many pages a person may ask one web process for.
+PAGES_PER_MINUTE = env.int("LIMIT_PAGES_PER_MINUTE", 1_200)
 
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as
 # another process serves it (inspector/asgi.py) under the same address; and how many listeners that process takes.

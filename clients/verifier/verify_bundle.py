@@ -448,7 +448,7 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
     waiting, unsigned, unsent = dict(entries.verdicts), 0, 0
     for binding, lines in itertools.groupby(bundle.lines("english.jsonl"), lambda each: each[0].get("binding")):
         names = waiting.pop(unhex(binding, "A binding in english.jsonl"), []) if binding else []
-        digest, number, before = hashlib.sha256(), 0, report.broken
+        digest, number, before, sent = hashlib.sha256(), 0, report.broken, unsent
         for line, where in lines:
             number += 1
             told = f"English: message {number:,} of {names[0] if names else 'no verdict'} (record {line.get('record')})"
@@ -464,7 +464,8 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
             digest.update(digests[0] + f"{decoder}\n".encode() + digests[1] + digests[2])
         is_good = digest.hexdigest() == binding and report.broken == before
         for name in names:
-            told = f"{name}: the bytes, decoder and English of {number:,} message{'s' * (number != 1)} are"
+            held = "the bytes" if unsent == sent else "by their digests the bytes"
+            told = f"{name}: {held}, decoder and English of {number:,} message{'s' * (number != 1)} are"
             report.judge(is_good, f"{told} what was signed.", f"{told} NOT what was signed.")
         unsigned += 0 if names else number
     for name in itertools.chain(*waiting.values()):

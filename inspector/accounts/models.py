@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 
 import uuid_utils
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -49,6 +50,11 @@ class Workspace(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def asks_second_factor(self) -> bool:
+        """Whether it requires one, or the installation does for all."""
+        return settings.REQUIRE_SECOND_FACTOR or self.requires_second_factor
 
 
 class Role(models.TextChoices):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import secrets
+import time
 from hashlib import sha256
 from io import BytesIO
 from typing import Any, Final
@@ -13,17 +14,20 @@ import segno
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.base.internal.flows import check_rate_limit
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authentication_failed
+from allauth.mfa.totp.forms import ActivateTOTPForm
 from axes.handlers.proxy import AxesProxyHandler
-from cryptography.fernet import Fernet, MultiFernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.conf import settings
 from django.contrib.auth.signals import user_login_failed
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import ValidationError
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils.encoding import force_bytes
@@ -37,6 +41,9 @@ from .signing_in import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
 # Recovery codes stand in for one of these, and are none by themselves.
 FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 _HASHED: Final = "sha256:"
+# What an app is added with, stored beside its secret. One without is from before, and makes codes by HMAC-SHA-1, the
+# only ones that allauth knows.
+ALGORITHM: Final = "SHA256"
 TRY_LATER: Final = "Too many tries: wait a minute and try again."
 
 
@@ -50,7 +57,7 @@ def lacks_second_factor(session: SessionBase, membership: Membership) -> bool:
 
     A session that began at the provider of single sign-on is the provider's to secure.
     """
-    if not membership.workspace.requires_second_factor:
+    if not membership.workspace.asks_second_factor:
         return False
     is_let_in = session.get(CAME_BY_PROVIDER) or session.get(CAME_BY_BREAK_GLASS)
     return not is_let_in and not has_second_factor(membership.user)
@@ -64,14 +71,24 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return _make_cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """What `encrypt` sealed, with this key or an earlier one; the hash of a recovery code as it is."""
+        """What `encrypt` sealed, with this key or an earlier one; the hash of a recovery code as it is.
+
+        Where no key opens it any more, a random secret, of which nobody has a code.
+        """
         if encrypted_text.startswith(_HASHED):
             return encrypted_text
-        return _make_cipher().decrypt(encrypted_text.encode()).decode()
+        try:
+            return _make_cipher().decrypt(encrypted_text.encode()).decode()
+        except InvalidToken:
+            return base64.b32encode(secrets.token_bytes(20)).decode()
 
     def generate_authenticator_name(self, user: User, type: str) -> str:  # noqa: A002 (as allauth calls it)
         """What a passkey is called where its owner gives no name."""
         return f"Passkey {Authenticator.objects.filter(user=user, type=type).count() + 1}"
+
+    def build_totp_url(self, user: User, secret: str) -> str:
+        """The address of a new secret, which asks for codes by SHA-256."""
+        return f"{super().build_totp_url(user, secret)}&algorithm={ALGORITHM}"
 
     def build_totp_svg(self, url: str) -> str:
         """The address of a new secret, to be scanned: dark on white in either theme."""
@@ -111,6 +128,12 @@ def _make_cipher() -> MultiFernet:
     return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
 
+def _is_code(secret: str, code: str) -> bool:
+    """Whether an app that was added with `ALGORITHM` shows this code now."""
+    shown = TOTP(base64.b32decode(secret), 6, SHA256(), 30).generate(time.time())
+    return secrets.compare_digest(shown, code.encode())
+
+
 class _Bounded:
     """A form for a code whose tries are counted for all processes together, and a code of which is taken once."""
 
@@ -131,12 +154,26 @@ class _Bounded:
             raise ValidationError(TRY_LATER)
         given = re.sub("[^0-9a-z]", "", self.cleaned_data["code"].lower())
         # What is no code of an app can be a recovery code, of which only the hash is compared.
-        self.cleaned_data["code"] = given if re.fullmatch("[0-9]{6}", given) else _hash(given)
-        code: str = super().clean_code()  # type: ignore[misc]
+        is_of_app = re.fullmatch("[0-9]{6}", given)
+        code = self.cleaned_data["code"] = given if is_of_app else _hash(given)
+        app = Authenticator.objects.filter(user=self.user, type=Authenticator.Type.TOTP).first() if is_of_app else None
+        if app and app.data.get("algorithm") == ALGORITHM:
+            self._check_app(app, code)
+        else:
+            super().clean_code()  # type: ignore[misc]
         # In the table of tries, as one that comes back after a minute: no code of an app lasts longer.
         if not reserve_sign_in(address=f"code {self.user.pk} {code}"[:45], most=1):
             raise ValidationError("This code was used: wait for the next one.")
         return code
+
+    def _check_app(self, app: Authenticator, code: str) -> None:
+        """As allauth does it with codes by HMAC-SHA-1."""
+        forget_tries = check_rate_limit(self.user)
+        if not _is_code(FactorAdapter().decrypt(app.data["secret"]), code):
+            self._emit_authentication_failed(app)
+            raise FactorAdapter().validation_error("incorrect_code")
+        forget_tries()
+        self.authenticator = app
 
 
 class CodeForm(_Bounded, AuthenticateForm):  # type: ignore[misc]
@@ -145,6 +182,28 @@ class CodeForm(_Bounded, AuthenticateForm):  # type: ignore[misc]
 
 class ProofForm(_Bounded, ReauthenticateForm):  # type: ignore[misc]
     """Proof of who it is, before a second factor is changed."""
+
+
+class AppForm(ActivateTOTPForm):  # type: ignore[misc]
+    """The first code of a new app, which shows that it makes codes by SHA-256 before its secret is kept."""
+
+    def clean_code(self) -> str:
+        """The code, where it is right.
+
+        Raises:
+            ValidationError: for a wrong one.
+        """
+        code = re.sub(r"\s", "", self.cleaned_data["code"])
+        if not _is_code(self.secret, code):
+            raise FactorAdapter().validation_error("incorrect_code")
+        return code
+
+
+@receiver(pre_save, sender=Authenticator, dispatch_uid="note the algorithm of a new app")
+def note_algorithm(instance: Authenticator, **_: object) -> None:
+    """Store it with the app."""
+    if instance._state.adding and instance.type == Authenticator.Type.TOTP:
+        instance.data["algorithm"] = ALGORITHM
 
 
 @receiver(authentication_failed, dispatch_uid="note a wrong code")

@@ -42,8 +42,10 @@ def make_backup(folder: Path, *, pg_dump: str) -> Manifest:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700, parents=True)
         manifest = _fill(partial, pg_dump)
-        for path in (partial / DUMP, partial / MANIFEST, partial):
+        for path in (partial / DUMP, partial / MANIFEST):
+            path.chmod(0o600)
             _flush(path)
+        _flush(partial)
         if folder.exists():
             folder.rmdir()
         partial.rename(folder)

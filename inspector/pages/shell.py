@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
-from inspector.accounts.sessions import recall_memberships
+from inspector.accounts.sessions import recall_memberships, reserve_page
 from inspector.lookups import or_404
 from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
@@ -31,7 +31,8 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
     """Give a view, which takes (request, membership, …), the reader's membership of the workspace in its address.
 
     Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist. A member
-    without the second factor that the workspace requires is led to where they add one. A cursor that no page of this
+    without the second factor that the workspace requires is led to where they add one, and one who asks for too many
+    pages gets 429. A cursor that no page of this
     workspace wrote is 404 too. Nothing of it is kept by a cache between the reader and us.
 
     Args:
@@ -48,6 +49,10 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
             # One statement says who this is, what they may enter, and the other workspaces that the frame offers.
             memberships = recall_memberships(request.user) if request.user.is_active else []
             membership = or_404(next((each for each in memberships if each.workspace.slug == slug), None))
+            if not reserve_page(membership.user):
+                refusal = render(request, "429.html", {"is_page": True}, status=429)
+                refusal["Retry-After"] = "5"
+                return refusal
             if lacks_second_factor(request.session, membership):
                 return redirect("mfa_index")
             vars(request)["memberships"] = memberships

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import time
 from hashlib import sha256
 from io import StringIO
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
-from allauth.mfa.totp.internal.auth import yield_hotp_counters_from_time as now
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from axes.models import AccessAttempt
+from cryptography.hazmat.primitives.hashes import SHA1, SHA256
+from cryptography.hazmat.primitives.twofactor import totp
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -45,8 +48,10 @@ def give_app(user: User) -> str:
     return secret
 
 
-def code_of(secret: str) -> str:
-    return format_hotp_value(hotp_value(secret, next(now())))
+def code_of(secret: str, *, step: int = 0, algorithm: SHA1 | SHA256 = SHA256()) -> str:  # noqa: B008 (has no state)
+    """What an app shows, some half minutes from now."""
+    app = totp.TOTP(base64.b32decode(secret), 6, algorithm, 30)
+    return app.generate(time.time() + 30 * step).decode()
 
 
 def wrong(secret: str) -> str:
@@ -104,8 +109,25 @@ def test_a_code_of_another_half_minute_is_refused(cast: Cast) -> None:
         SignInPace.objects.all().delete()
         cache.clear()
         client = give_password(cast.owner.user)
-        client.post(f"{FACTOR}sign-in/", {"code": format_hotp_value(hotp_value(secret, next(now()) + step))})
+        client.post(f"{FACTOR}sign-in/", {"code": code_of(secret, step=step)})
         assert not is_signed_in(client)
+
+
+@pytest.mark.parametrize("name", ["sha-256", "from before", "unreadable"])
+def test_an_app_signs_in_by_codes_of_the_algorithm_it_was_added_with(cast: Cast, name: str, settings: Any) -> None:
+    secret = give_app(cast.owner.user)
+    if name == "from before":
+        kept = Authenticator.objects.get().data
+        Authenticator.objects.update(data={"secret": kept["secret"]})
+    if name == "unreadable":
+        settings.SECRET_KEY = "another one, of which nothing was sealed"
+    told = enter(cast.owner).get(FACTOR).content.decode()
+    assert ("by SHA-1, which is outdated" in told) == (name == "from before")
+    for algorithm, works_with in ((SHA1(), "from before"), (SHA256(), "sha-256")):
+        SignInPace.objects.all().delete()
+        client = give_password(cast.owner.user)
+        client.post(f"{FACTOR}sign-in/", {"code": code_of(secret, algorithm=algorithm)})
+        assert is_signed_in(client) == (name == works_with), algorithm.name
 
 
 def test_a_link_asks_for_the_second_factor_too(cast: Cast) -> None:
@@ -159,6 +181,9 @@ def add_app(client: Client) -> tuple[str, str]:
     secret = re.search(r'<code class="hash">(\w+)</code>', page)
     assert secret is not None
     assert 'src="data:image/svg+xml;base64,' in page
+    # An app that ignores which algorithm is asked for is noticed before its secret is kept.
+    refused = client.post(f"{FACTOR}app/add/", {"code": code_of(secret[1], algorithm=SHA1())}).content.decode()
+    assert [each in refused for each in ("Incorrect code", secret[1], "use another app")] == [True, True, True]
     shown = client.post(f"{FACTOR}app/add/", {"code": code_of(secret[1])}, follow=True)
     return secret[1], shown.content.decode()
 
@@ -233,7 +258,7 @@ def test_nothing_is_changed_without_proof_and_nothing_of_somebody_else(cast: Cas
     assert forged.post(f"{FACTOR}app/remove/").status_code == 403
 
 
-def test_pages_of_a_workspace_that_requires_a_second_factor_open_to_who_has_one(cast: Cast) -> None:
+def test_pages_of_a_workspace_that_requires_a_second_factor_open_to_who_has_one(cast: Cast, settings: Any) -> None:
     owner, viewer = enter(cast.owner), enter(cast.viewer)
     change = reverse("pages:change-workspace", args=["acme"])
     refused = owner.post(change, {"action": "require-factor"}, follow=True).content.decode()
@@ -252,6 +277,8 @@ def test_pages_of_a_workspace_that_requires_a_second_factor_open_to_who_has_one(
     assert is_signed_in(owner)
     owner.post(change, {"action": "waive-factor"})
     assert (is_signed_in(viewer), _find_reader(ear) is None) == (True, False)
+    settings.REQUIRE_SECOND_FACTOR = True
+    assert (is_signed_in(owner), viewer.get(OVERVIEW)["Location"], _find_reader(ear)) == (True, FACTOR, None)
     assert {"workspace.second-factor-required", "workspace.second-factor-waived"} <= set(list_codes())
 
 

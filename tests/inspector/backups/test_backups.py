@@ -184,7 +184,7 @@ def test_secrets_go_to_a_file_of_their_own_and_back(cast: Cast, empty_database: 
     folder, secrets, fresh = tmp_path / "backup", tmp_path / "secrets", tmp_path / "state"
     with override_settings(STATE_DIR=state, KEYRING_KEY_FILE=state / "keyring_key", KEYRING_KEY=""):
         call_command("backup", str(folder), "--secrets", str(secrets))
-    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert {path.stat().st_mode & 0o777 for path in (secrets, *folder.iterdir())} == {0o600}
     assert not any(b"k" * 40 in path.read_bytes() or b"s" * 40 in path.read_bytes() for path in folder.iterdir())
     fresh.mkdir(mode=0o700)
     (fresh / "keyring_key").write_text("another key, that seals something here already")

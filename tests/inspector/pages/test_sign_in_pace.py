@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,6 +33,23 @@ def test_an_address_tries_so_many_names_a_minute_and_others_go_on(cast: Cast, se
     assert int(answers[-1]["Retry-After"]) > 0
     assert "wait" in answers[-1].content.decode()
     assert try_once(9, address="198.51.100.8").status_code == 422
+
+
+def test_a_person_asks_for_so_many_pages_a_minute_and_others_go_on(
+    cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PAGES_PER_MINUTE = 3
+    now = [100.0]
+    monkeypatch.setattr("inspector.accounts.sessions.time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked: list[int] = []
+    for member, after_s in (*[(cast.viewer, 0)] * 4, (cast.owner, 0), (cast.viewer, 20), (cast.viewer, 0)):
+        now[0] += after_s
+        client = Client()
+        client.force_login(member.user, backend=BACKEND)
+        answer = client.get("/w/acme/overview/")
+        asked.append(answer.status_code)
+    assert asked == [200, 200, 200, 429, 200, 200, 429]
+    assert (answer["Retry-After"], "too many pages" in answer.content.decode()) == ("5", True)
 
 
 def test_what_an_address_may_try_is_shared_by_all_processes(cast: Cast, settings: Any) -> None:
