@@ -69,6 +69,8 @@ class Campaign:
         visitor: who uploads, or None.
         pace: of the traffic.
         patience_s: how long a backlog may take to drain.
+        point_s: how long after everything was up a kill falls, at least and at most.
+        tail_s: how long the traffic goes on before all is counted.
         say: hears a line now and then.
     """
 
@@ -83,10 +85,12 @@ class Campaign:
         say: Callable[[str], None],
         pace: Pace = CALM,
         patience_s: float = DRAIN_S,
+        point_s: tuple[float, float] = POINT_S,
+        tail_s: float = 0.0,
     ) -> None:
         self._installation, self._kinds, self._channel, self._say = installation, kinds, channel, say
         self._seed, self._visitor, self._pace = seed, visitor, pace
-        self._patience_s = patience_s
+        self._patience_s, self._point_s, self._tail_s = patience_s, point_s, tail_s
         self._chance = random.Random(seed)
         self._result = Result()
         # Kills after which not everything has been told yet.
@@ -116,7 +120,7 @@ class Campaign:
         return result
 
     def _cycle(self) -> None:
-        self._look_after(self._chance.uniform(*POINT_S))
+        self._look_after(self._chance.uniform(*self._point_s))
         kind = self._chance.choice(self._kinds)
         ways = list_ways(self._installation, kind)
         tried = self._result.kills
@@ -137,6 +141,7 @@ class Campaign:
 
     def _settle(self, traffic: Traffic) -> None:
         """With no traffic the backlog has to be gone in time, and then everything has to be in its place."""
+        self._look_after(self._tail_s)
         if not traffic.pause(patience_s=self._patience_s):
             self._find(Findings(faults=[f"requests are still not answered after {self._patience_s:.0f} seconds"]))
         fault, driven = drain(self._connect, patience_s=self._patience_s, look_after=self._installation.bring_back)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import http.client
 import json
+import math
 import random
 import threading
 import time
@@ -34,12 +35,13 @@ LATER = (409, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a sender rests between two requests at most, how many records a POST has, and how many slow senders and
-    slow readers there are beside."""
+    """How long a sender rests between two requests at most, how many records a POST has, how many slow senders and
+    slow readers there are beside, and how many records a second are accepted of all senders together, at most."""
 
     rest_s: float
     post_records: tuple[int, int]
     slow_clients: int = 0
+    records_per_s: float = math.inf
 
 
 # About a hundred records a second: less than the product takes in, so that what waits is what a kill has delayed.
@@ -65,6 +67,7 @@ class Traffic:
     ) -> None:
         self._door, self._visitor, self._ledger, self._channel = door, visitor, ledger, channel
         self._pace = pace
+        self._started_at = time.monotonic()
         self._is_over = threading.Event()
         self._may_go = threading.Event()
         self._may_go.set()
@@ -119,6 +122,12 @@ class Traffic:
                 self._ledger.blame(f"a sender failed: {error!r}")
                 raise
             time.sleep(chance.uniform(0, self._pace.rest_s))
+            while self._is_ahead() and self._may_go.is_set() and not self._is_over.wait(PAUSE_S):
+                pass
+
+    def _is_ahead(self) -> bool:
+        elapsed_s = time.monotonic() - self._started_at
+        return self._ledger.counts["accepted"] > self._pace.records_per_s * elapsed_s
 
     def _post_with_ids(self, chance: random.Random, name: str) -> None:
         """Records with ids: sent again they are known, without any key."""
