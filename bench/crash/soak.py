@@ -59,8 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     choose_environment()
     with Installation() as installation:
         installation.start()
-        door = installation.door
-        visitor = Visitor(host=door.host, port=door.port, link=installation.link)
+        visitor = installation.visit()
         capacity = measure_capacity(installation, visitor, options)
         say(f"it carries {capacity:.0f} records a second of these")
         stretch_s = options.minutes * 60 / (options.kills + 1)
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             kinds=options.kill or tuple(KINDS),
             seed=options.seed,
             channel="soak",
-            visitor=visitor,
+            visitors=[visitor],
             say=say,
             pace=replace(FULL, records_per_s=capacity / 2),
             patience_s=options.patience,
@@ -78,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         with Watch(installation, visitor) as watch:
             result = campaign.run(options.kills, drain_every=options.kills)
+        # It is looked at too seldom here to say how long it took.
+        result.drain_seconds.clear()
         with installation.connect() as connection:
             row = connection.execute(
                 "SELECT count(*) FROM intake_record record JOIN accounts_channel channel "

@@ -58,15 +58,24 @@ class Traffic:
         visitor: the pages; None sends no uploads.
         ledger: what becomes of every request is written there.
         channel: where to.
+        label: what the names of its records begin with, after the channel.
         seed: of what is sent.
         pace: how much.
     """
 
     def __init__(
-        self, *, door: Door, visitor: Visitor | None, ledger: Ledger, channel: str, seed: int, pace: Pace = CALM
+        self,
+        *,
+        door: Door,
+        visitor: Visitor | None,
+        ledger: Ledger,
+        channel: str,
+        seed: int,
+        label: str = "",
+        pace: Pace = CALM,
     ) -> None:
         self._door, self._visitor, self._ledger, self._channel = door, visitor, ledger, channel
-        self._pace = pace
+        self._pace, self._label = pace, label
         self._started_at = time.monotonic()
         self._is_over = threading.Event()
         self._may_go = threading.Event()
@@ -81,7 +90,7 @@ class Traffic:
             senders["upload"] = self._upload
         self._idle = {name: threading.Event() for name in senders}
         self._threads = [
-            threading.Thread(target=self._run, args=(name, sender, random.Random(f"{seed} {name}")), daemon=True)
+            threading.Thread(target=self._run, args=(name, sender, random.Random(f"{seed} {label}{name}")), daemon=True)
             for name, sender in senders.items()
         ]
         for thread in self._threads:
@@ -117,7 +126,7 @@ class Traffic:
             idle.clear()
             number += 1
             try:
-                sender(chance, f"{self._channel}-{name}-{number}")
+                sender(chance, f"{self._channel}-{self._label}{name}-{number}")
             except Exception as error:
                 self._ledger.blame(f"a sender failed: {error!r}")
                 raise

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.crash.soak import find_slope
+from bench.hosts import find_obstacle
 from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import open_delivery, take_upload
 from inspector.threads.models import Conversation, Message
@@ -105,6 +106,17 @@ def test_the_crash_harness_finds_nothing_where_a_redis_server_is_the_broker() ->
     told = run_harness("--cycles=8", "--drain-every=8", "--variants=none", "--kill=broker", "--kill=worker")
     assert "broker the Redis server of" in told
     assert re.search(r"^kills .*broker, (emptied|garbage|silent|lines cut)$", told, re.MULTILINE)
+
+
+@pytest.mark.long(seconds=200, waits=True)
+def test_two_hosts_that_share_a_database_and_a_broker_lose_and_double_nothing() -> None:
+    obstacle = find_obstacle()
+    if obstacle:
+        pytest.skip(obstacle)
+    # Afterwards each has of the other what the harness asks for: an export, the news of a page, and no file.
+    told = run_harness("--hosts=2", "--cycles=3", "--drain-every=3")
+    assert "2 hosts, a Redis server of our own" in told
+    assert len(re.findall(r"^kills ", told, re.MULTILINE)) >= 2
 
 
 @pytest.mark.long(seconds=120, waits=True)
