@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs examples manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash failpoints fuzz fuzz-api wycheproof lint audit sbom kube-check format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash soak failpoints fuzz fuzz-api wycheproof lint audit sbom kube-check format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ reader: venv-dev ## what somebody understands who sees the English alone; make r
 
 crash: venv-dev ## kill everything under load, again and again, and count; make crash ARGS='--cycles 300 --kill worker --seed 1'
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash $(ARGS)
+
+soak: venv-dev ## an hour at half of capacity with kills, slow clients and readers; make soak ARGS='--minutes 10' is shorter
+	PYTHONPATH=codecs:. $(IN_VENV) -m bench.crash.soak $(ARGS)
 
 failpoints: venv-dev ## let every statement of the way in fail in every way; `make test-long` tries a part of the ways
 	@FAILPOINTS=all exec $(IN_VENV) -m pytest -n auto tests/inspector/intake/test_failpoints.py $(ARGS)

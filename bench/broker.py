@@ -96,8 +96,8 @@ def _make_garbage(chance: random.Random) -> list[bytes]:
     return [chance.choice((*NO_MESSAGES, secrets.token_bytes(200))) for _ in range(chance.randint(1, 3))]
 
 
-def open_broker(choice: str, state: StateFolder) -> Broker | None:
-    """The broker that is asked for: `none`, `redis` for a server of our own, or the URL of one.
+def open_broker(choice: str, state: StateFolder, *, host: str = HOST) -> Broker | None:
+    """The broker that is asked for: `none`, `redis` for a server of our own at `host`, or the URL of one.
 
     Raises:
         EmbeddedError: where there is no such server.
@@ -109,17 +109,17 @@ def open_broker(choice: str, state: StateFolder) -> Broker | None:
     server = shutil.which(SERVER)
     if server is None:
         raise EmbeddedError(f"{SERVER} is not installed: install it, or give the URL of a server")
-    port = _find_port()
-    return Broker(f"redis://{HOST}:{port}/0", _make_server(Path(server), port, state))
+    port = _find_port(host)
+    return Broker(f"redis://{host}:{port}/0", _make_server(Path(server), host, port, state))
 
 
-def _make_server(server: Path, port: int, state: StateFolder) -> Program:
+def _make_server(server: Path, host: str, port: int, state: StateFolder) -> Program:
     """A server that keeps nothing: what it holds when it dies is lost, as it may be."""
     return Program(
         name=NAME,
         command=(
-            *(str(server), "--bind", HOST, "--port", str(port), "--dir", str(state.temporary)),
-            *("--save", "", "--appendonly", "no", "--daemonize", "no"),
+            *(str(server), "--bind", host, "--port", str(port), "--dir", str(state.temporary)),
+            *("--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no"),
         ),
         environment={},
         folder=PROJECT,
@@ -129,7 +129,7 @@ def _make_server(server: Path, port: int, state: StateFolder) -> Program:
     )
 
 
-def _find_port() -> int:
+def _find_port(host: str) -> int:
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -10,11 +10,12 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from inspector.embedded.state import PROJECT, StateFolder, open_state
 
 from .broker import NAME as BROKER
 from .broker import NONE, Broker, open_broker
+from .visitor import Visitor
 
 FRONT, WEB, POSTING, WORKER = programs.FRONT, programs.WEB, programs.POSTING, programs.WORKER
 BEAT = "beat"
@@ -54,7 +56,15 @@ class Installation:
     Args:
         variables: added to the environment of web server and worker.
         broker: as `open_broker` takes it.
+
+    Attributes:
+        address: where its web server listens.
+        enter: what its programs' commands begin with.
+        hosts: on what its web servers and workers run: on itself.
     """
+
+    address = HOST
+    enter: tuple[str, ...] = ()
 
     def __init__(self, *, variables: Mapping[str, str] | None = None, broker: str = NONE) -> None:
         self.variables = dict(variables or {})
@@ -69,6 +79,7 @@ class Installation:
         self.broker: Broker | None
         self.door: Door
         self.link: str
+        self.hosts: Sequence[Installation] = (self,)
 
     def __enter__(self) -> Installation:
         try:
@@ -88,27 +99,41 @@ class Installation:
         self._stack.callback(shutil.rmtree, root, ignore_errors=True)
         self.state = open_state(root)
         self._stack.callback(self.state.release)
-        self.listener = open_listener(0)
+        self.listener = self._listen()
         self._stack.callback(self.listener.close)
         self.supervisor = self._stack.enter_context(Supervisor(say=_say_nothing, held=(self.state.lock,)))
         self.supervisor.throw_away(root)
-        self.cluster = make_cluster(self.state)
+        self.sockets = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inspector-")))
+        self._start_services()
+        self._stack.callback(self.stop)
+        self.renew()
+
+    def _listen(self) -> socket.socket:
+        return open_listener(0)
+
+    def _make_cluster(self) -> Cluster:
+        return make_cluster(self.state)
+
+    def _start_services(self) -> None:
+        """PostgreSQL, and the broker where there is one."""
+        self.cluster = self._make_cluster()
         self.cluster.start(self.supervisor)
         self._stack.callback(self.cluster.stop, self.supervisor)
-        self._sockets = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="inspector-")))
-        self.broker = open_broker(self._choice, self.state)
+        self.broker = open_broker(self._choice, self.state, host=self.address)
         if self.broker:
             self._stack.callback(self.broker.leave)
             if self.broker.program:
                 self.supervisor.start(self.broker.program)
-        self._stack.callback(self.stop)
-        self.renew()
 
     def renew(self) -> None:
         """Take the first steps, again if need be: a key lasts for two hours."""
         first = self._take_first_steps()
         self.link = first["link"]
-        self.door = Door(host=HOST, port=self.listener.getsockname()[1], token=first["token"])
+        self.door = Door(host=self.address, port=self.listener.getsockname()[1], token=first["token"])
+
+    def visit(self) -> Visitor:
+        """Somebody who signs in; the link of the first steps does so once."""
+        return Visitor(host=self.door.host, port=self.door.port, link=self.link)
 
     def _take_first_steps(self) -> dict[str, str]:
         done = subprocess.run(
@@ -139,11 +164,12 @@ class Installation:
         """
         environment = self.environment()
         for program in (
-            *programs.make_web(self.state, environment, self.listener, self._sockets),
+            *programs.make_web(self.state, environment, self.listener, self.sockets),
             *self._make_workers(environment),
         ):
-            self._programs[program.name] = program
-            self.supervisor.start(program)
+            entered = replace(program, command=(*self.enter, *program.command))
+            self._programs[program.name] = entered
+            self.supervisor.start(entered)
         if not self.supervisor.wait_until(self.door.is_open, seconds=PATIENCE_S, needs=WEB):
             raise EmbeddedError(f"the web server does not answer: {self.read_log(WEB)}")
 
@@ -172,7 +198,10 @@ class Installation:
         if not self.supervisor.is_running(POSTGRES):
             self._restart_cluster()
         brokers = {BROKER: self.broker.program} if self.broker and self.broker.program else {}
-        for name, program in (brokers | self._programs).items():
+        self._bring_back(brokers | self._programs)
+
+    def _bring_back(self, programs: Mapping[str, Program]) -> None:
+        for name, program in programs.items():
             if not self.supervisor.is_running(name) and time.monotonic() >= self._away.get(name, 0.0):
                 self.supervisor.stop(name)
                 self.supervisor.start(program)

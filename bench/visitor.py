@@ -38,6 +38,10 @@ class Visitor:
             raise VisitorError(f"signing in led nowhere: {status} {headers.get('Location')}")
         self.workspace = "/".join(headers["Location"].split("/")[:3])
 
+    def go_to(self, host: str, port: int) -> None:
+        """Go on at another server of the same installation, with the same cookies: as behind a proxy."""
+        self._address = (host, port)
+
     def open(self, path: str) -> bytes:
         """A page of the workspace.
 

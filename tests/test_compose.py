@@ -230,10 +230,16 @@ def test_volumes_and_networks_that_are_named_exist() -> None:
         assert all((PROJECT / source).exists() for source in sources if source.startswith("./"))
 
 
+BILL = "dist/sbom.cdx.json"
+
+
 def test_what_the_image_copies_is_let_through_and_nothing_private_is() -> None:
     allowed = [line[1:] for line in (PROJECT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     assert "*" in (PROJECT / ".dockerignore").read_text().splitlines()
-    for path in allowed:
+    # What `make sbom` writes is in the image wherever it was made before.
+    assert BILL in allowed
+    assert f'ROOT / "{BILL}"' in (PROJECT / ".ci" / "sbom").read_text()
+    for path in {*allowed} - {BILL}:
         assert (PROJECT / path).exists(), path
     for private in (".state", ".git", ".env", ".venv"):
         assert private not in allowed

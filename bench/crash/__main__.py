@@ -10,11 +10,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bench.broker import NONE
+from bench.hosts import Shared, enter_namespace, find_obstacle
 from bench.installation import FRONT, POSTGRES, POSTING, WEB, WORKER, Installation, choose_environment
-from bench.visitor import Visitor
 
+from .across import check_across
 from .campaign import DRAIN_S, Campaign, Result
 from .checks import drop_key
 from .kills import CHOICES, list_kinds
@@ -22,6 +24,7 @@ from .traffic import BUSY, CALM
 from .variants import CHOICE, PRODUCT, VARIANTS, Variant
 
 LOG_LINES, LOG_WIDTH = 25, 300
+SKIPPED = 75
 VARIANT_CYCLES = 40
 VARIANT_DRAIN_EVERY = 4
 
@@ -45,8 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=os.environ.get("REDIS_URL", NONE),
         help="none, the product's default; redis, a server of our own; or the URL of a server (default: REDIS_URL)",
     )
+    parser.add_argument("--hosts", type=int, choices=[1, 2], default=1, help="2: each with a network and folders apart")
     options = parser.parse_args(arguments)
     choose_environment()
+    if options.hosts > 1:
+        return run_hosts(options)
     print(f"seed {options.seed}, broker {tell_broker(options.broker)}", flush=True)
     variables = {"DJANGO_SETTINGS_MODULE": "bench.crash.settings"}
     with Installation(variables=variables, broker=options.broker) as installation:
@@ -70,17 +76,37 @@ def tell_broker(choice: str) -> str:
     return "a Redis server of our own" if choice == "redis" else "the Redis server of REDIS_URL or --broker"
 
 
+def run_hosts(options: argparse.Namespace) -> int:
+    """The campaign against several hosts; then what one made is had of the other."""
+    obstacle = find_obstacle()
+    if obstacle:
+        print(f"SKIPPED, nothing was run: {obstacle}")
+        return SKIPPED
+    enter_namespace("bench.crash", sys.argv[1:])
+    print(f"seed {options.seed}, {options.hosts} hosts, a Redis server of our own", flush=True)
+    with Shared(hosts=options.hosts, variables={"DJANGO_SETTINGS_MODULE": "bench.crash.settings"}) as installation:
+        result = run_product(installation, options)
+        if not result.has_failed:
+            result.findings.faults += check_across(installation)
+        print(write_result(result), flush=True)
+        if result.has_failed:
+            print_logs(installation)
+    return int(result.has_failed)
+
+
 def run_product(installation: Installation, options: argparse.Namespace) -> Result:
-    """The campaign against the product as it is."""
+    """The campaign against the product as it is; several hosts, which have the same cores here, share the traffic."""
     installation.start()
-    door = installation.door
+    count = len(installation.hosts)
+    pace = replace(CALM, rest_s=CALM.rest_s * count, slow_clients=CALM.slow_clients // count)
     campaign = Campaign(
         installation=installation,
         kinds=options.kill or list_kinds(installation),
         seed=options.seed,
         channel="crash",
-        visitor=Visitor(host=door.host, port=door.port, link=installation.link),
+        visitors=[host.visit() for host in installation.hosts],
         say=say,
+        pace=pace,
         patience_s=options.patience,
     )
     return campaign.run(options.cycles, drain_every=options.drain_every)
@@ -100,7 +126,6 @@ def is_caught(installation: Installation, variant: Variant, seed: int) -> bool:
         kinds=variant.kinds,
         seed=seed,
         channel=variant.name,
-        visitor=None,
         say=say,
         pace=BUSY if variant.is_busy else CALM,
     )
@@ -141,9 +166,10 @@ def print_logs(installation: Installation) -> None:
             "FROM intake_job WHERE state <> 'done' ORDER BY due_at LIMIT 20"
         ):
             print(*row)
-    for name in (FRONT, WEB, POSTING, WORKER, POSTGRES):
-        lines = installation.read_log(name, LOG_LINES).splitlines()
-        print(f"\n--- the log of {name} ends:", *(line[:LOG_WIDTH] for line in lines), sep="\n")
+    for host in {installation, *installation.hosts}:
+        for name in (FRONT, WEB, POSTING, WORKER, POSTGRES):
+            lines = host.read_log(name, LOG_LINES).splitlines()
+            print(f"\n--- the log of {name} at {host.address} ends:", *(line[:LOG_WIDTH] for line in lines), sep="\n")
 
 
 def say(words: str) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 from statistics import median
 
 from bench.installation import Installation
@@ -66,9 +67,11 @@ class Campaign:
         kinds: what is killed, of `CHOICES`.
         seed: of the kills and of the traffic.
         channel: a name of its own; other campaigns' records do not count.
-        visitor: who uploads, or None.
+        visitors: who uploads, one for each host, or nobody.
         pace: of the traffic.
         patience_s: how long a backlog may take to drain.
+        point_s: how long after everything was up a kill falls, at least and at most.
+        tail_s: how long the traffic goes on before all is counted.
         say: hears a line now and then.
     """
 
@@ -79,14 +82,16 @@ class Campaign:
         kinds: Sequence[str],
         seed: int,
         channel: str,
-        visitor: Visitor | None,
+        visitors: Sequence[Visitor] = (),
         say: Callable[[str], None],
         pace: Pace = CALM,
         patience_s: float = DRAIN_S,
+        point_s: tuple[float, float] = POINT_S,
+        tail_s: float = 0.0,
     ) -> None:
         self._installation, self._kinds, self._channel, self._say = installation, kinds, channel, say
-        self._seed, self._visitor, self._pace = seed, visitor, pace
-        self._patience_s = patience_s
+        self._seed, self._visitors, self._pace = seed, visitors, pace
+        self._patience_s, self._point_s, self._tail_s = patience_s, point_s, tail_s
         self._chance = random.Random(seed)
         self._result = Result()
         # Kills after which not everything has been told yet.
@@ -95,14 +100,18 @@ class Campaign:
     def run(self, cycles: int, *, drain_every: int = DRAIN_EVERY) -> Result:
         """So many cycles, or fewer if something is found."""
         result, started = self._result, time.monotonic()
-        traffic = Traffic(
-            door=self._installation.door,
-            visitor=self._visitor,
-            ledger=result.ledger,
-            channel=self._channel,
-            seed=self._seed,
-            pace=self._pace,
-        )
+        traffic = [
+            Traffic(
+                door=host.door,
+                visitor=visitor,
+                ledger=result.ledger,
+                channel=self._channel,
+                label=f"at {number}-",
+                seed=self._seed,
+                pace=self._pace,
+            )
+            for number, (host, visitor) in enumerate(zip_longest(self._installation.hosts, self._visitors))
+        ]
         try:
             while result.cycles < cycles and not result.has_failed:
                 self._cycle()
@@ -111,14 +120,15 @@ class Campaign:
                     self._settle(traffic)
                     self._say(f"{result.cycles} cycles: {result.ledger.counts['accepted']:,} records accepted")
         finally:
-            traffic.stop()
+            for each in traffic:
+                each.stop()
             result.seconds = time.monotonic() - started
         return result
 
     def _cycle(self) -> None:
-        self._look_after(self._chance.uniform(*POINT_S))
+        self._look_after(self._chance.uniform(*self._point_s))
         kind = self._chance.choice(self._kinds)
-        ways = list_ways(self._installation, kind)
+        ways = list_ways(self._installation, kind, self._chance)
         tried = self._result.kills
         # The way that was tried least goes first, so that a campaign tries all of them alike; where it finds nothing to
         # kill (a pool that is just starting, say), another may.
@@ -135,9 +145,11 @@ class Campaign:
             self._find(check_durable(connection, self._result.ledger, claim, self._channel))
             self._note_drained(connection)
 
-    def _settle(self, traffic: Traffic) -> None:
+    def _settle(self, traffic: Sequence[Traffic]) -> None:
         """With no traffic the backlog has to be gone in time, and then everything has to be in its place."""
-        if not traffic.pause(patience_s=self._patience_s):
+        self._look_after(self._tail_s)
+        answered = [each.pause(patience_s=self._patience_s) for each in traffic]
+        if not all(answered):
             self._find(Findings(faults=[f"requests are still not answered after {self._patience_s:.0f} seconds"]))
         fault, driven = drain(self._connect, patience_s=self._patience_s, look_after=self._installation.bring_back)
         self._result.driven_again += driven
@@ -149,7 +161,8 @@ class Campaign:
                 self._find(check_settled(connection, claim, self._channel))
                 self._note_drained(connection)
             self._find(check_durable(connection, self._result.ledger, claim, self._channel))
-        traffic.resume()
+        for each in traffic:
+            each.resume()
 
     def _find(self, findings: Findings) -> None:
         self._result.findings.add(findings)
@@ -178,7 +191,7 @@ class Campaign:
         while True:
             self._installation.bring_back()
             # Its socket is ours: it waits in there for a server that is started again, and is refused by none.
-            if self._installation.door.is_open() and self._installation.door.takes_messages():
+            if all(host.door.is_open() and host.door.takes_messages() for host in self._installation.hosts):
                 return
             if time.monotonic() > deadline:
                 raise EmbeddedError(f"the web server does not answer {self._patience_s:.0f} seconds after a kill")

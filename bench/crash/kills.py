@@ -13,7 +13,8 @@ import psycopg
 import redis
 
 from bench.broker import NAME as BROKER_PROGRAM
-from bench.installation import FRONT, POSTGRES, POSTING, WEB, WORKER, Installation
+from bench.hosts import Host
+from bench.installation import BEAT, FRONT, POSTGRES, POSTING, WEB, WORKER, Installation
 
 DEATH_S = 10.0
 
@@ -34,6 +35,12 @@ def kill_all_processes(installation: Installation, program: str, chance: random.
     # Until the system has taken them away, they look alive to whoever would start others.
     psutil.wait_procs(family, timeout=DEATH_S)
     return True
+
+
+def kill_everything(installation: Installation, program: str, chance: random.Random) -> bool:
+    """kill -9 of all that runs on a host, as when its current fails."""
+    killed = [kill_all_processes(installation, each, chance) for each in (FRONT, WEB, POSTING, WORKER, BEAT)]
+    return any(killed)
 
 
 def kill_backend(installation: Installation, program: str, chance: random.Random) -> bool:
@@ -70,19 +77,28 @@ KINDS: Mapping[str, tuple[str, Mapping[str, Death]]] = {
     "worker": (WORKER, {"one process": kill_one_process, "all": kill_all_processes}),
     "postgres": (POSTGRES, {"one backend": kill_backend, "postmaster": kill_postmaster}),
 }
-BROKER = "broker"
-CHOICES = (*KINDS, BROKER)
+BROKER, HOST = "broker", "host"
+CHOICES = (*KINDS, BROKER, HOST)
+# What there is once, however many hosts there are.
+SHARED = ("postgres", BROKER)
 
 
 def list_kinds(installation: Installation) -> tuple[str, ...]:
     """What can be hurt in an installation."""
-    return CHOICES if installation.broker else tuple(KINDS)
+    return (*KINDS, *[BROKER] * bool(installation.broker), *[HOST] * (len(installation.hosts) > 1))
 
 
-def list_ways(installation: Installation, kind: str) -> Mapping[str, Callable[[random.Random], bool]]:
-    """The ways to hurt what this kind names, by name; each says whether it found something to hurt."""
+def list_ways(
+    installation: Installation, kind: str, chance: random.Random
+) -> Mapping[str, Callable[[random.Random], bool]]:
+    """The ways to hurt what this kind names, on one of the hosts; each says whether it found something to hurt."""
     if kind == BROKER and installation.broker:
         return {name: partial(_break_broker, installation, way) for name, way in installation.broker.ways.items()}
+    if kind not in SHARED:
+        installation = chance.choice(installation.hosts)
+    if kind == HOST:
+        cut_off = {"cut off": installation.cut_off} if isinstance(installation, Host) else {}
+        return {"all at once": partial(kill_everything, installation, ""), **cut_off}
     program, ways = KINDS[kind]
     return {name: partial(way, installation, program) for name, way in ways.items()}
 

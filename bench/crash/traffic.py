@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import http.client
 import json
+import math
 import random
 import threading
 import time
@@ -34,12 +35,13 @@ LATER = (409, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a sender rests between two requests at most, how many records a POST has, and how many slow senders and
-    slow readers there are beside."""
+    """How long a sender rests between two requests at most, how many records a POST has, how many slow senders and
+    slow readers there are beside, and how many records a second are accepted of all senders together, at most."""
 
     rest_s: float
     post_records: tuple[int, int]
     slow_clients: int = 0
+    records_per_s: float = math.inf
 
 
 # About a hundred records a second: less than the product takes in, so that what waits is what a kill has delayed.
@@ -56,15 +58,25 @@ class Traffic:
         visitor: the pages; None sends no uploads.
         ledger: what becomes of every request is written there.
         channel: where to.
+        label: what the names of its records begin with, after the channel.
         seed: of what is sent.
         pace: how much.
     """
 
     def __init__(
-        self, *, door: Door, visitor: Visitor | None, ledger: Ledger, channel: str, seed: int, pace: Pace = CALM
+        self,
+        *,
+        door: Door,
+        visitor: Visitor | None,
+        ledger: Ledger,
+        channel: str,
+        seed: int,
+        label: str = "",
+        pace: Pace = CALM,
     ) -> None:
         self._door, self._visitor, self._ledger, self._channel = door, visitor, ledger, channel
-        self._pace = pace
+        self._pace, self._label = pace, label
+        self._started_at = time.monotonic()
         self._is_over = threading.Event()
         self._may_go = threading.Event()
         self._may_go.set()
@@ -78,7 +90,7 @@ class Traffic:
             senders["upload"] = self._upload
         self._idle = {name: threading.Event() for name in senders}
         self._threads = [
-            threading.Thread(target=self._run, args=(name, sender, random.Random(f"{seed} {name}")), daemon=True)
+            threading.Thread(target=self._run, args=(name, sender, random.Random(f"{seed} {label}{name}")), daemon=True)
             for name, sender in senders.items()
         ]
         for thread in self._threads:
@@ -114,11 +126,17 @@ class Traffic:
             idle.clear()
             number += 1
             try:
-                sender(chance, f"{self._channel}-{name}-{number}")
+                sender(chance, f"{self._channel}-{self._label}{name}-{number}")
             except Exception as error:
                 self._ledger.blame(f"a sender failed: {error!r}")
                 raise
             time.sleep(chance.uniform(0, self._pace.rest_s))
+            while self._is_ahead() and self._may_go.is_set() and not self._is_over.wait(PAUSE_S):
+                pass
+
+    def _is_ahead(self) -> bool:
+        elapsed_s = time.monotonic() - self._started_at
+        return self._ledger.counts["accepted"] > self._pace.records_per_s * elapsed_s
 
     def _post_with_ids(self, chance: random.Random, name: str) -> None:
         """Records with ids: sent again they are known, without any key."""

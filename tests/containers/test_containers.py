@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from .stack import Stack, find_obstacle
+from .stack import PROJECT, Stack, find_obstacle
 
 OBSTACLE = find_obstacle()
 pytestmark = [pytest.mark.long(seconds=900, waits=True), pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE)]
@@ -34,6 +35,7 @@ BATCHES, BATCH = 200, 10
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     one = Stack(tmp_path_factory.mktemp("stack"))
+    subprocess.run([sys.executable, ".ci/sbom"], cwd=PROJECT, check=True)
     try:
         # Every service of the product has the same image.
         one.run("build", "web")
@@ -86,10 +88,12 @@ def test_web_and_worker_can_leave_and_database_and_broker_cannot(stack: Stack) -
         assert can_leave == (service in ("web", "worker", "proxy")), service
 
 
-def test_the_image_reads_dialects_and_makes_backups(stack: Stack) -> None:
+def test_the_image_reads_dialects_makes_backups_and_has_its_bill_of_materials(stack: Stack) -> None:
     assert "Read and write" in stack.run("exec", "-T", "worker", "python", "-m", "dialects", "--help")
     made = stack.run("run", "--rm", "-T", "migrate", "python", "manage.py", "backup", "/tmp/one")
     assert "/tmp/one" in made
+    bill = json.loads(stack.run("exec", "-T", "worker", "cat", "/app/dist/sbom.cdx.json"))
+    assert "django" in {each["name"] for each in bill["components"]}
 
 
 def test_a_log_is_posted_read_and_signed_off(stack: Stack, token: str) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.crash.soak import find_slope
+from bench.hosts import find_obstacle
 from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import open_delivery, take_upload
 from inspector.threads.models import Conversation, Message
@@ -78,10 +80,10 @@ def is_settled() -> bool:
     return not Job.objects.exclude(state=Job.State.DONE).exists()
 
 
-def run_harness(*options: str) -> str:
+def run_harness(*options: str, module: str = "bench.crash") -> str:
     """The harness's table, once it has found nothing."""
     environment = os.environ | {"PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}"}
-    command = [sys.executable, "-m", "bench.crash", "--patience=300", *options]
+    command = [sys.executable, "-m", module, "--patience=300", *options]
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-3000:]
     # Not only its exit status: the counts have to be there, and of enough to mean something.
@@ -104,3 +106,38 @@ def test_the_crash_harness_finds_nothing_where_a_redis_server_is_the_broker() ->
     told = run_harness("--cycles=8", "--drain-every=8", "--variants=none", "--kill=broker", "--kill=worker")
     assert "broker the Redis server of" in told
     assert re.search(r"^kills .*broker, (emptied|garbage|silent|lines cut)$", told, re.MULTILINE)
+
+
+@pytest.mark.long(seconds=200, waits=True)
+def test_two_hosts_that_share_a_database_and_a_broker_lose_and_double_nothing() -> None:
+    obstacle = find_obstacle()
+    if obstacle:
+        pytest.skip(obstacle)
+    # Afterwards each has of the other what the harness asks for: an export, the news of a page, and no file.
+    told = run_harness("--hosts=2", "--cycles=3", "--drain-every=3")
+    assert "2 hosts, a Redis server of our own" in told
+    assert len(re.findall(r"^kills ", told, re.MULTILINE)) >= 2
+
+
+@pytest.mark.long(seconds=120, waits=True)
+def test_a_soak_measures_memory_and_pages_and_loses_nothing() -> None:
+    told = run_harness("--minutes=0.5", "--kills=1", "--kill=worker", module="bench.crash.soak")
+    # Half a minute says nothing of an hour: that there are figures is all that is asked for.
+    assert re.search(
+        r"^memory +[+-]\d+\.\d % an hour, (met|missed) \(at most 1\); \d+ MB at the end, ", told, re.MULTILINE
+    )
+    assert re.search(r"^pages +p95 [+-]\d+ %, (met|missed) \(at most 10\); ", told, re.MULTILINE)
+    assert re.search(r"^kills +1  worker, ", told, re.MULTILINE)
+    accepted, stored = (re.search(rf"^{name} +([\d,]+) records", told, re.MULTILINE) for name in ("accepted", "stored"))
+    assert accepted
+    assert stored
+    assert int(stored[1].replace(",", "")) >= int(accepted[1].replace(",", ""))
+
+
+def test_the_slope_of_memory_leaves_out_how_a_process_warms_up() -> None:
+    steady = [(float(second), 100.0) for second in range(100)]
+    rising = [(float(second), 1000.0 if second < 50 else 100.0 + second / 36) for second in range(100)]
+    assert find_slope([steady], 50) == pytest.approx(0)
+    # A hundred bytes and something an hour of a hundred, and none of as many.
+    assert find_slope([rising], 50) == pytest.approx(98, abs=2)
+    assert find_slope([rising, steady], 50) == pytest.approx(49, abs=2)
