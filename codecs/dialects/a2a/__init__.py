@@ -24,8 +24,8 @@ from .spots import Spot
 from .tables import ERRORS, GLOSSARY, LABELS, METHODS, SPECIFICATION, VERSIONS
 
 _HINT = re.compile(
-    r'"(?:jsonrpc|parts|context_?[iI]d|task_?[iI]d|sessionId|skills|statusUpdate|artifactUpdate|supportedInterfaces)"'
-    r'|"TASK_STATE_|"a2a-protocol\.org"'
+    r'"(?:jsonrpc|parts|context_?[iI]d|task_?[iI]d|sessionId|skills|statusUpdate|artifactUpdate|supportedInterfaces'
+    r'|nextPageToken)"|"TASK_STATE_|"(?:https://)?a2a-protocol\.org["/]'
 )
 
 ID_MISSING = NoteKind(

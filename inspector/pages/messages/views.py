@@ -53,9 +53,9 @@ MAX_FINDINGS = 50
 
 ORDERS = {
     "wire": "",
-    "envelope": "no time in the message: that of its envelope",
-    "start": "no time in the message: ordered by the declared start",
-    "receipt": "no time in the message: ordered by receipt",
+    "envelope": "the message does not say when it was sent: the time of its envelope",
+    "start": "the message does not say when it was sent: ordered by the declared start",
+    "receipt": "the message does not say when it was sent: ordered by receipt",
 }
 
 

@@ -57,6 +57,23 @@ def test_a_task_is_asked_for_worked_on_and_completed(cast: Cast) -> None:
     ]
 
 
+def test_a_log_without_times_keeps_its_order_whatever_times_its_tasks_have(cast: Cast) -> None:
+    """The time of a state is the task's: one that is asked for later may have reached it long before."""
+    tasks = [
+        answer("task", id=f"t{at}", status={"state": "completed", "timestamp": f"2023-10-{27 - at}T10:00:00Z"})
+        for at in (1, 2)
+    ]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t1"}}
+    lines = [asked, tasks[0], asked | {"params": {"id": "t2"}}, tasks[1]]
+    deliver(cast, "\n".join(map(json.dumps, lines)).encode())
+    settle_all(is_examined=False)
+    assert Message.objects.filter(order_basis="receipt").count() == 4
+    said = Message.objects.filter(native_act="task").order_by("order_time", "order_index").values_list("english", flat=True)
+    assert [each.partition(", that ")[2] for each in said] == [
+        f"the task t{at} is completed (as of {27 - at} October 2023, 10:00:00 UTC)." for at in (1, 2)
+    ]
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversation(
     cast: Cast, *, is_late: bool
