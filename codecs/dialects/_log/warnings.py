@@ -44,7 +44,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "put the text that an agent sent under `raw`, or send that text itself",
     ),
     "answer": (
-        "an answer of JSON-RPC, as any program may give it: where its conversation speaks A2A or MCP it is read as that",
+        "an answer of JSON-RPC, as any program may give it: read as A2A or MCP where its conversation speaks that",
         "send it with the request that it answers",
     ),
     "twice-encoded": ("the text is JSON in a JSON string: it was encoded twice", "encode the object once"),

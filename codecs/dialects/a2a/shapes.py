@@ -55,7 +55,8 @@ def find_shape(spot: Spot) -> str | None:
 
 def is_error(spot: Spot) -> bool:
     """Whether an error names A2A as whose it is, as version 1.0 has them in JSON-RPC and in the bodies of HTTP."""
-    return is_problem(spot.at("data")) or any(item.at("domain").value == _DOMAIN for name in ("details", "data") for item in spot.at(name).items)
+    details = (item for name in ("details", "data") for item in spot.at(name).items)
+    return is_problem(spot.at("data")) or any(item.at("domain").value == _DOMAIN for item in details)
 
 
 def is_problem(spot: Spot) -> bool:

@@ -68,7 +68,11 @@ def test_a_log_without_times_keeps_its_order_whatever_times_its_tasks_have(cast:
     deliver(cast, "\n".join(map(json.dumps, lines)).encode())
     settle_all(is_examined=False)
     assert Message.objects.filter(order_basis="receipt").count() == 4
-    said = Message.objects.filter(native_act="task").order_by("order_time", "order_index").values_list("english", flat=True)
+    said = (
+        Message.objects.filter(native_act="task")
+        .order_by("order_time", "order_index")
+        .values_list("english", flat=True)
+    )
     assert [each.partition(", that ")[2] for each in said] == [
         f"the task t{at} is completed (as of {27 - at} October 2023, 10:00:00 UTC)." for at in (1, 2)
     ]
