@@ -126,8 +126,8 @@ def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, l
     """The message that this one answers, where it was received, and those that answer it, in whichever conversation, by
     time; with numbers."""
     is_answer = Q(conversation_id=message.conversation_id) & ~Q(parent_basis="adjacency")
-    if message.id_key:
-        is_answer |= Q(channel_id=message.channel_id, parent_key=message.id_key)
+    if keys := [key for key in (message.id_key, message.call_key) if key]:
+        is_answer |= Q(channel_id=message.channel_id, parent_key__in=keys)
     is_answer &= Q(parent=message.pk)
     answers = Message.objects.shown().filter(is_answer).order_by("place")[:limit]
     wanted = Q(pk__in=answers.values("pk")) | Q(pk=message.parent)
