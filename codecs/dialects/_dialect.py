@@ -13,6 +13,7 @@ from ._value import Value
 Whom = Literal[
     "message-id",  # the message whose id is `value`, in the conversation, else the trace, else the channel
     "correlation-id",  # the statement whose correlation id, object id or message id is `value`
+    "request-elsewhere",  # the request of that correlation id, of the same source, that names no conversation
     "latest-to-me",  # the latest earlier turn whose receiver is this sender and which shares the task
     "latest-of-other",  # the latest message of another sender, said to this one or to nobody by name
     "latest-unanswered-of-other",  # the latest such statement in the same dialect that nothing has answered yet

@@ -83,9 +83,9 @@ def _say_code(code: str) -> str:
 
 
 def find_replies(message: Message) -> Sequence[Reply]:
-    """An answer bears the id of its request; anything else only follows."""
+    """An answer bears the id of its request, a report of progress its token; anything else only follows."""
     if message.parent_id is not None:
-        why = "it bears the id of that request"
+        why = "it names that request"
         return (Reply(whom="correlation-id", basis="correlation", why=why, value=message.parent_id),)
     return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
 

@@ -43,6 +43,7 @@ from inspector.threads.placing.links import name_cited
 from inspector.threads.placing.nodes import SAID_TIMES
 from inspector.threads.rendering.rule_flags import RuleFlag
 from inspector.threads.timeline import Start, load_places, number_messages, read_timeline
+from inspector.threads.trees.traces import find_carrying
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500
@@ -68,9 +69,12 @@ def tell_lines(
     are made. `rekeyed` are their changed keys, where they are found already."""
     here = {message.pk: message for message in messages}
     outside = {message.parent for message in messages if message.parent} - here.keys()
+    # A page shows this beside the line.
+    carrying = find_carrying(messages) if known is None else {}
     parents = dict(known or {})
-    if outside and known is None:
-        parents = Message.objects.shown().filter(workspace=workspace).in_bulk(list(outside))
+    if (outside or carrying) and known is None:
+        rows = Message.objects.shown().filter(workspace=workspace)
+        parents = rows.in_bulk([*outside, *carrying.values()])
         number_messages(parents.values())
     transcript, lines = Transcript(), dict[uuid.UUID, TranscriptLine]()
     wires, reused = _find_likeness(messages), find_reused(messages)
@@ -99,6 +103,10 @@ def tell_lines(
         if reuse and not any("used before" in place for place in line.places):
             line.places += (reuse,)
         line.places += keys.get(message.pk, ())
+        if (outer := parents.get(carrying.get(message.pk))) is not None:
+            line.places += (
+                f"Within {name_message(outer.number, outer, dialect=outer.dialect)} of another conversation.",
+            )
     return lines
 
 

@@ -123,8 +123,12 @@ def list_around(*, message: Message, each_side: int = 3) -> list[Message]:
 
 
 def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, list[Message]]:
-    """The message that this one answers, where it was received, and those that answer it, in order; with numbers."""
-    is_answer = Q(conversation_id=message.conversation_id, parent=message.pk) & ~Q(parent_basis="adjacency")
+    """The message that this one answers, where it was received, and those that answer it, in whichever conversation, by
+    time; with numbers."""
+    is_answer = Q(conversation_id=message.conversation_id) & ~Q(parent_basis="adjacency")
+    if keys := [key for key in (message.id_key, message.call_key) if key]:
+        is_answer |= Q(channel_id=message.channel_id, parent_key__in=keys)
+    is_answer &= Q(parent=message.pk)
     answers = Message.objects.shown().filter(is_answer).order_by("place")[:limit]
     wanted = Q(pk__in=answers.values("pk")) | Q(pk=message.parent)
     rows = Message.objects.filter(workspace_id=message.workspace_id).filter(wanted).defer("words", "atoms", "body")

@@ -43,6 +43,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "JSON of an unknown kind: no dialect reads it, and its quotations are not read either",
         "put the text that an agent sent under `raw`, or send that text itself",
     ),
+    "answer": (
+        "an answer of JSON-RPC, as any program may give it: read as A2A or MCP where its conversation speaks that",
+        "send it with the request that it answers",
+    ),
     "twice-encoded": ("the text is JSON in a JSON string: it was encoded twice", "encode the object once"),
     "single-quotes": (
         "the object has single quotes, as Python prints it, and is no JSON",
@@ -236,6 +240,8 @@ def _of_object(found: dict[str, Any]) -> Iterator[LogWarning]:
     """What is wrong with a whole object that is neither an envelope nor a message."""
     if isinstance(found, Repeating):
         yield _warn("repeated-name")
+    elif found.get("jsonrpc") == "2.0" and "method" not in found and not found.keys().isdisjoint(("result", "error")):
+        yield _warn("answer")
     elif "raw" in found:
         yield _warn("twice-encoded" if isinstance(found["raw"], str) else "raw-not-text")
     elif wrapper := next((name for name, value in found.items() if isinstance(value, list) and _is_list(name)), None):

@@ -24,8 +24,8 @@ from .spots import Spot
 from .tables import ERRORS, GLOSSARY, LABELS, METHODS, SPECIFICATION, VERSIONS
 
 _HINT = re.compile(
-    r'"(?:jsonrpc|parts|context_?[iI]d|task_?[iI]d|sessionId|skills|statusUpdate|artifactUpdate|supportedInterfaces)"'
-    r'|"TASK_STATE_|"a2a-protocol\.org"'
+    r'"(?:jsonrpc|parts|context_?[iI]d|task_?[iI]d|sessionId|skills|statusUpdate|artifactUpdate|supportedInterfaces'
+    r'|nextPageToken)"|"TASK_STATE_|"(?:https://)?a2a-protocol\.org["/]'
 )
 
 ID_MISSING = NoteKind(
@@ -100,11 +100,12 @@ def _find_version(data: Any) -> str | None:
 
 
 def _reply(message: Message) -> Sequence[Reply]:
-    """As all of JSON-RPC; where that request is not here, the message that a task repeats: a client that knows no
-    conversation yet, or that asks for a task, names none, so that its request stands elsewhere."""
+    """As all of JSON-RPC; where that request is not here, the message that a task repeats, else the request where it
+    stands: a client that knows no conversation yet, or that asks for a task, names none."""
     by_id, repeated = find_replies(message), message.attributes.get("repeats")
     if repeated is None:
-        return by_id
+        is_alone = message.parent_id is None or message.conversation_id is None
+        return by_id if is_alone else (*by_id, by_id[0].replace(whom="request-elsewhere"))
     return (
         *by_id[: message.parent_id is not None],
         Reply(whom="message-id", basis="explicit", why=_REPEATS, value=repeated),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from .._draft import Draft
-from .._english import join_words, quote, say_name
+from .._english import join_words, quote, say_instant, say_name
 from .._json import write
 from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
-from .._record import NoteKind
+from .._record import Failure, NoteKind
+from .._time import instant_of_text
 from .calls import draft_message
-from .parts import read_columns, read_content, read_time, say_parts, say_references
-from .shapes import ROLES, find_shape, is_config, unwrap
+from .parts import read_columns, read_content, say_parts, say_references
+from .shapes import PROBLEMS_AT, ROLES, find_shape, is_config, is_problem, unwrap
 from .spots import Spot
-from .tables import ERRORS, STATES, State, read_state
+from .tables import ERRORS, PROBLEMS, STATES, State, read_state
 
 STATE_UNKNOWN: Final = NoteKind(
     code="a2a.state-unknown",
@@ -58,6 +60,8 @@ def draft_object(spot: Spot, call: Call | None = None) -> Draft:
         return _draft_config(spot, call)
     if shape == "error":
         return _draft_error(spot, Call(spot.path, spot.members, "error", None))
+    if shape == "problem":
+        return _draft_problem(spot, call)
     return _draft_list(spot, shape, call)
 
 
@@ -110,11 +114,13 @@ def _draft_task(spot: Spot, shape: str, call: Call | None) -> Draft:
         status=word,
         content=content,
         attributes=_find_repeated(spot),
-        **read_time(status),
     )
     _begin(draft, spot, call).say(", that ")
     draft.say(f"the task {say_name(task.text)} " if task.text else "the task ", task.path)
     draft.say(state.says, status.at("state").path)
+    # When it reached the state, which may be long before this is said: no time of the message.
+    if instant := instant_of_text(status.at("timestamp").text or ""):
+        draft.say(f" (as of {say_instant(datetime.fromisoformat(instant))})", status.at("timestamp").path)
     if message.at("parts").value is not None:
         say_parts(draft.say(": "), message.at("parts"))
         say_references(draft, message)
@@ -211,7 +217,7 @@ def _draft_list(spot: Spot, shape: str | None, call: Call | None) -> Draft:
     draft = Draft(act, shape or "result", content=spot.value)
     _begin(draft, spot, call)
     if shape == "tasks":
-        draft.say(": ")
+        draft.say(": " if spot.at("tasks").value else ", that there are no such tasks", spot.at("tasks").path)
         for index, item in enumerate(spot.at("tasks").items):
             state = str(item.at("status", "state").text)
             says = STATES.get(read_state(state), State("", "")).says
@@ -236,7 +242,21 @@ def _draft_error(at: Spot, call: Call) -> Draft:
     _begin(draft, error, call).say(f", with {say_failure(failure)}", error.at("code").path)
     if error.at("message").text:
         draft.say(": ").carry(error.at("message").path)
-    for name in ("data", "details"):
-        if error.at(name).value is not None:
-            draft.say(", with ").carry(error.at(name).path)
+    for held in (error.at("data"), error.at("details")):
+        # The same error once more, as HTTP has it: its detail alone is new.
+        more = held.at("detail") if is_problem(held) else held
+        if more.value is not None:
+            draft.say(", with ").carry(more.path)
+    return draft.say(".")
+
+
+def _draft_problem(spot: Spot, call: Call | None) -> Draft:
+    """An error as HTTP carries it, whose type says which one."""
+    status, kind = spot.at("status"), str(spot.at("type").value).removeprefix(PROBLEMS_AT)
+    code = write(status.value) if type(status.value) is int else None
+    failure = Failure(code=code, message=spot.find("detail", "title"), cause=ERRORS.get(PROBLEMS.get(kind, 0)))
+    draft = Draft("failure", "error", error=failure, content=spot.value)
+    _begin(draft, spot, call).say(f", with {say_failure(failure)}", spot.at("type").path)
+    if failure.message is not None:
+        draft.say(": ").carry(spot.at("detail" if spot.find("detail") else "title").path)
     return draft.say(".")

@@ -7,7 +7,6 @@ from typing import Any
 from .._draft import Draft
 from .._english import join_words, quote, say_name
 from .._jsonrpc import say_values
-from .._time import instant_of_text
 from .spots import Spot
 
 
@@ -61,9 +60,3 @@ def say_references(draft: Draft, spot: Spot) -> None:
     if names:
         word = "task" if len(names) == 1 else "tasks"
         draft.say(f"; it refers to the {word} {join_words(names)}", spot.at("referenceTaskIds").path)
-
-
-def read_time(spot: Spot) -> dict[str, Any]:
-    """When a state was reached, as columns."""
-    written = spot.at("timestamp").text
-    return {"sent_at": instant_of_text(written), "sent_at_raw": written} if written else {}

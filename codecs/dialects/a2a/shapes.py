@@ -9,6 +9,8 @@ from .tables import STATES, read_state
 
 ROLES: Final = {"user": "user", "agent": "agent", "ROLE_USER": "user", "ROLE_AGENT": "agent"}
 _DOMAIN: Final = "a2a-protocol.org"
+# What the types of errors begin with where HTTP carries them as RFC 9457 has it.
+PROBLEMS_AT: Final = f"https://{_DOMAIN}/errors/"
 # What version 1.0 puts around an answer or an event, by the one member that it has.
 WRAPPERS: Final = {
     "task": "task",
@@ -19,7 +21,8 @@ WRAPPERS: Final = {
 
 
 def find_shape(spot: Spot) -> str | None:
-    """The kind of an object as version 0.3 names it, also card, config, configs, tasks or error; None for any other."""
+    """The kind of an object as version 0.3 names it, also card, config, configs, tasks, error or problem; None for any
+    other."""
     held = spot.members
     if not held:
         # Version 0.3 answers with a bare list of them.
@@ -29,6 +32,8 @@ def find_shape(spot: Spot) -> str | None:
         return "message"
     if held.keys() == {"error"} and is_error(spot.at("error")):
         return "error"
+    if is_problem(spot):
+        return "problem"
     if isinstance(spot.at("artifact", "parts").value, list) and spot.find("taskId", "id"):
         return "artifact-update"
     if has_state(spot):
@@ -45,12 +50,24 @@ def find_shape(spot: Spot) -> str | None:
         items = list(spot.at(name).items)
         if items and all(find_shape(item) == inner for item in items):
             return name
-    return None
+    return "tasks" if spot.at("tasks").value == [] and _is_page(spot) else None
 
 
 def is_error(spot: Spot) -> bool:
     """Whether an error names A2A as whose it is, as version 1.0 has them in JSON-RPC and in the bodies of HTTP."""
-    return any(item.at("domain").value == _DOMAIN for name in ("details", "data") for item in spot.at(name).items)
+    details = (item for name in ("details", "data") for item in spot.at(name).items)
+    return is_problem(spot.at("data")) or any(item.at("domain").value == _DOMAIN for item in details)
+
+
+def is_problem(spot: Spot) -> bool:
+    """Whether it is an error of HTTP (RFC 9457) whose type is A2A's."""
+    return str(spot.at("type").value).startswith(PROBLEMS_AT)
+
+
+def _is_page(spot: Spot) -> bool:
+    """Whether it says which page of a list it is, with all that version 1.0 demands for that."""
+    sizes = (spot.at(name).value for name in ("pageSize", "totalSize"))
+    return isinstance(spot.at("nextPageToken").value, str) and all(type(size) is int for size in sizes)
 
 
 def is_config(spot: Spot) -> bool:

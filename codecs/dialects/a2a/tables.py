@@ -93,6 +93,18 @@ ERRORS: Final[dict[int, str]] = {
     -32008: "the agent needs an extension that the client does not support",
     -32009: "the agent does not speak this version of A2A",
 }
+# The same errors by what the types of HTTP's errors end with (section 11.6 of earlier drafts of 1.0).
+PROBLEMS: Final[dict[str, int]] = {
+    "task-not-found": -32001,
+    "task-not-cancelable": -32002,
+    "push-notification-not-supported": -32003,
+    "unsupported-operation": -32004,
+    "content-type-not-supported": -32005,
+    "invalid-agent-response": -32006,
+    "extended-agent-card-not-configured": -32007,
+    "extension-support-required": -32008,
+    "version-not-supported": -32009,
+}
 
 
 def read_state(written: str) -> str:

@@ -11,7 +11,7 @@ from .._jsonrpc import NOT_UNDERSTOOD, Call, list_values, read_failure, say_fail
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .calls import name_request, say_content, say_input_request, say_role
-from .tables import ACTIONS, ANSWERS, OF_CLIENT
+from .tables import ACTIONS, ANSWERS, OF_CLIENT, STATES
 
 ANSWERED: Final = NoteKind(
     code="mcp.tool-failed",
@@ -46,6 +46,9 @@ def find_answer(result: Any) -> str | None:
         return "action"
     if result.get("resultType") == "input_required":
         return "inputRequests"
+    # What asks for a task is answered by the task itself.
+    if {"taskId", "createdAt", "ttl"} <= result.keys() and result.get("status") in list(STATES):
+        return "taskId"
     # A language server answers with a single object of contents.
     held = {**result, "contents": None} if isinstance(result.get("contents"), dict) else result
     return next((key for key, _, _ in ANSWERS if isinstance(held.get(key), (dict, list))), None)
@@ -92,7 +95,10 @@ def draft_answer(call: Call) -> Draft:
     elif key == "serverInfo":
         _say_session(draft, result, at)
     elif key is not None:
-        _say_names(draft, result[key], (*at, key))
+        if key == "taskId":
+            draft.say(f": {say_name(str(result[key]))}", (*at, key)).say(f", {result['status']}", (*at, "status"))
+        else:
+            _say_names(draft, result[key], (*at, key))
         if key == "tools" and isinstance(result[key], list):
             names = [each.get("name") for each in result[key] if isinstance(each, dict)]
             offered = [name for name in names if isinstance(name, str)]

@@ -103,11 +103,20 @@ def _read_columns(call: Call, caller: str) -> dict[str, Any]:
     }
     if call.method == "notifications/cancelled" and isinstance(params.get("requestId"), (str, int)):
         columns["parent_id"] = name_request(caller, str(params["requestId"]))
+    if isinstance(token := _find(params, "_meta", "progressToken"), (str, int)) and call.kind == "request":
+        columns["object_id"] = _name_progress(token)
     if call.method == "tools/call":
         columns["attributes"] = {"tool": name} if isinstance(name, str) else {}
     if call.method == "notifications/progress":
         columns["progress"] = _read_progress(params)
+        if isinstance(params.get("progressToken"), (str, int)):
+            columns["parent_id"] = _name_progress(params["progressToken"])
     return columns
+
+
+def _name_progress(token: str | int) -> str:
+    """The progress of a request, by the token that its reports bear."""
+    return f"progress:{token}"
 
 
 def _read_progress(params: dict[str, Any]) -> float | None:

@@ -70,6 +70,7 @@ ANSWERS: Final = (
     ("roots", "inform", "lists the folders"),
     ("task", "inform", "reports the state of a task"),
     ("tasks", "inform", "lists its tasks"),
+    ("taskId", "inform", "reports the state of a task"),
 )
 # What a user makes of a question: its act, and how a sentence says it.
 ACTIONS: Final = {
@@ -80,7 +81,7 @@ ACTIONS: Final = {
 # Answers that clients give.
 OF_CLIENT: Final = frozenset({"roots", "action", "model"})
 
-STATES: Final = {"working": "progress", "input_required": "query", "completed": "done", "failed": "failure"}
+STATES: Final = frozenset({"working", "input_required", "completed", "failed", "cancelled"})
 
 LABELS: Final[dict[str, tuple[str, str | None]]] = {
     "jsonrpc": ("version of JSON-RPC", None),

@@ -27,6 +27,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
+from inspector.threads.trees.traces import find_carrying
 
 from ..agents.marks import Cast
 from ..agents.rows import write_term
@@ -243,7 +244,9 @@ class _Builder:
         self._cast = cast
         self._has_several_dialects = len(conversation.dialects) > 1
         self._here = {row.message.pk: row.message for row in rows if row.message}
-        parents = {message.parent for message in self._here.values() if message.parent} - self._here.keys()
+        self._carrying = find_carrying(self._here.values())
+        parents = {message.parent for message in self._here.values() if message.parent} | {*self._carrying.values()}
+        parents -= self._here.keys()
         self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
         self._left_out = load_records(
             messages=list(self._here.values()), max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES
@@ -312,6 +315,7 @@ class _Builder:
             "is_withheld": message.pk in self._disclosed.withheld,
             "opened_with": self._disclosed.name_keys(message),
             "reply": reply,
+            "within": describe_carrying(self._parents.get(self._carrying.get(message.pk)), self._workspace.slug),
             "segments": read_segments(english) or _not_told(message),
             "also": read_segments(also, are_apart=True),
             "also_count": len(also),
@@ -410,6 +414,15 @@ def find_verb(message: Message, parent: Message | None, *, is_unclear: bool = Fa
         return "follows"
     by_turn = "may answer" if is_unclear else "probably answers"
     return {"turn": by_turn, "adjacency": "only follows"}.get(message.parent_basis, "answers")
+
+
+def describe_carrying(carrying: Message | None, slug: str) -> dict[str, Any] | None:
+    """The message of another conversation within which one stands, as a reply is described."""
+    if carrying is None:
+        return None
+    url = reverse("pages:message", args=[slug, carrying.pk])
+    name, why = name_message(carrying), "it is in another conversation"
+    return {"basis": "explicit", "verb": "within", "anchor": url, "name": name, "why": why, "is_missing": False}
 
 
 def _fold_notes(notes: Sequence[NoteLine]) -> dict[str, Any] | None:

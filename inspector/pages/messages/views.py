@@ -18,13 +18,22 @@ from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_do
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
-from inspector.threads.messages import find_message, find_neighbours, list_beside, mark_noted, read_body, unfold
+from inspector.threads.messages import (
+    find_message,
+    find_messages_by_ids,
+    find_neighbours,
+    list_beside,
+    mark_noted,
+    read_body,
+    unfold,
+)
 from inspector.threads.models import Message
 from inspector.threads.placing.citations import count_bearers
 from inspector.threads.placing.links import name_cited
+from inspector.threads.trees.traces import find_carrying
 
 from ..agents.marks import cast_conversation
-from ..conversations.transcript import Disclosed, find_verb, name_message, open_for
+from ..conversations.transcript import Disclosed, describe_carrying, find_verb, name_message, open_for
 from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
@@ -53,9 +62,9 @@ MAX_FINDINGS = 50
 
 ORDERS = {
     "wire": "",
-    "envelope": "no time in the message: that of its envelope",
-    "start": "no time in the message: ordered by the declared start",
-    "receipt": "no time in the message: ordered by receipt",
+    "envelope": "the message does not say when it was sent: the time of its envelope",
+    "start": "the message does not say when it was sent: ordered by the declared start",
+    "receipt": "the message does not say when it was sent: ordered by receipt",
 }
 
 
@@ -237,7 +246,9 @@ def _make_around(message: Message, body: Any, membership: Membership, *, is_uncl
     slug = membership.workspace.slug
     parent, answers = list_beside(message=message, limit=MAX_ANSWERS + 1)
     said = mark_sentences([*answers, *([parent] if parent else [])])
+    carrying = find_messages_by_ids(workspace=membership.workspace, message_ids=[*find_carrying([message]).values()])
     return {
+        "within": describe_carrying(next(iter(carrying.values()), None), slug),
         "parent": _describe_parent(message, parent, said, body, slug, is_unclear=is_unclear),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,

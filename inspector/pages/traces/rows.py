@@ -16,6 +16,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from dialects import title_of
 from inspector.audit.findings.selectors import OpenRule
 from inspector.hidden_characters import HIDDEN, spell_hidden
 from inspector.threads.messages import mark_noted, split_mark
@@ -207,7 +208,7 @@ class Painter:
         return severity(rules[0].severity, rules[0].title + more)
 
     def _write_link(self, row: WindowRow, said: Message, above: uuid.UUID | None) -> str:
-        """How it hangs where it hangs: inferred, out of this tree, or from another conversation."""
+        """How it hangs where it hangs: inferred, out of this tree, carried by, or from another conversation."""
         words = ""
         if said.parent_basis == "turn":
             why = escape_text(spell_hidden(said.parent_why))
@@ -219,6 +220,9 @@ class Painter:
             url = self._link("message", said.parent)
             name = write_text(shorten(answered.native_id, 40)) or "a message"
             words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
+        if said.id in self.contents.carrying:
+            url = self._link("message", self.contents.carrying[said.id])
+            words += f'<a class="basis" href="{url}">carried by {title_of(said.carrier)}</a>'
         if isinstance(self.owner, Trace) and above is not None and said.conversation_id != above:
             conversation = self.contents.conversations.get(said.conversation_id)
             if conversation is not None:

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from dialects import Message, Reading
+from dialects import Message, Reading, get_dialect
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows, write_array
 from inspector.intake.facts import read_with_facts
@@ -22,7 +22,15 @@ from inspector.intake.text import make_storable
 from ..models import Conversation, MaskedWire
 from ..models import Message as MessageRow
 from ..models.packed_text import pack_text
-from ..placing.keys import find_trace_basis, key_of_conversation, key_of_id, key_of_trace
+from ..placing.keys import (
+    ANSWERED,
+    ASKED,
+    find_trace_basis,
+    key_of_call,
+    key_of_conversation,
+    key_of_id,
+    key_of_trace,
+)
 from ..placing.links import Guess, Links, guess_of, links_of, write_links
 from ..placing.places import slot_of
 from ..rendering.rule_flags import decide_established, decide_flags
@@ -39,7 +47,7 @@ OWN: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part"),
     *("order_time", "order_basis", "order_source", "order_index"),
     *("dialect", "carrier", "performative", "native_act", "topic", "sender", "receivers", "is_broadcast"),
-    *("native_id", "id_key"),
+    *("native_id", "id_key", "call_key"),
     *("trace_id", "trace_key", "trace_basis", "task_id", "turn", "status", "links"),
 )
 PLACED: Final = ("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task")
@@ -83,7 +91,8 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
     record, reading, size = arrival.record, arrival.reading, max(1, len(arrival.record.source))
     for message, conversation_id in zip(reading.messages, conversation_ids, strict=True):
         dialect = message.dialect or reading.dialect
-        links = links_of(message, dialect=dialect, wire=reading.wire, guess=guess, size_bytes=size)
+        call_key = _find_call(record, message, dialect)
+        links = links_of(message, dialect=dialect, wire=reading.wire, guess=guess, size_bytes=size, call_key=call_key)
         own = (
             *(make_id(), record.workspace_id, record.channel_id, conversation_id, record.pk, message.part),
             *order_of(record),
@@ -97,6 +106,7 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
             message.broadcast,
             make_storable(message.message_id or ""),
             links.key,
+            call_key,
             make_storable(message.trace_id or ""),
             key_of_trace(message.trace_id) if message.trace_id else None,
             find_trace_basis(message, reading),
@@ -107,6 +117,14 @@ def make_new(arrival: Arrival, conversation_ids: Sequence[uuid.UUID], guess: Gue
         )
         found.append(NewMessage(arrival, message, links, conversation_id, dict(zip(OWN, own, strict=True))))
     return found
+
+
+def _find_call(record: Record, message: Message, dialect: str) -> bytes | None:
+    """The key of a call, where the answer may be the first to name the conversation."""
+    if not get_dialect(dialect).names_conversations_late:
+        return None
+    unnamed, source = message.replace(conversation_id=None), bytes(record.order_source)
+    return key_of_call(message, key_of_conversation(unnamed, source=source, is_from_file=record.is_from_file)[0])
 
 
 def make_unplaced(
@@ -203,9 +221,13 @@ def take_out(rows: QuerySet[MessageRow], workspace_id: uuid.UUID) -> Mapping[uui
 
 def find_keys(conversation: Conversation, arrival: Arrival) -> set[bytes]:
     """The keys of the ids that a record's messages bear in a conversation, and of those they bear as read now."""
-    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record, id_key__isnull=False)
-    borne = {bytes(key) for key in old.values_list("id_key", flat=True) if key}
-    return borne | {key_of_id(message.message_id) for message in arrival.reading.messages if message.message_id}
+    old = MessageRow.objects.filter(conversation=conversation, record=arrival.record)
+    borne = {bytes(key) for keys in old.values_list("id_key", "call_key") for key in keys if key}
+    for message in arrival.reading.messages:
+        call_key = _find_call(arrival.record, message, message.dialect or arrival.reading.dialect)
+        borne |= {call_key} if call_key else set()
+        borne |= {key_of_id(message.message_id)} if message.message_id else set()
+    return borne
 
 
 def insert_conversations(conversations: Iterable[Conversation]) -> bool:
@@ -224,9 +246,12 @@ def find_citing(
     found: dict[uuid.UUID, set[bytes]] = {}
     rows = MessageRow.objects.filter(workspace_id=workspace_id)
     for channel_id, arrived in borne.items():
-        citing = rows.filter(channel_id=channel_id, parent_key__in=list(arrived))
-        columns = ("conversation_id", "parent_key", "order_time", "order_source", "order_index")
-        for conversation_id, key, at, source, index in citing.values_list(*columns):
-            if arrived[bytes(key or b"")] != {conversation_id}:
+        # An answer that found no request is known by its call.
+        calls = {ANSWERED + key[1:]: key for key in arrived if key[:1] == ASKED and len(key) == 33}
+        citing = rows.filter(Q(parent_key__in=list(arrived)) | Q(call_key__in=list(calls)), channel_id=channel_id)
+        columns = ("conversation_id", "parent_key", "call_key", "order_time", "order_source", "order_index")
+        for conversation_id, key, call_key, at, source, index in citing.values_list(*columns):
+            cited = calls.get(bytes(call_key or b""), bytes(key or b""))
+            if arrived[cited] != {conversation_id}:
                 found.setdefault(conversation_id, set()).add(slot_of(at, bytes(source), index))
     return found

@@ -83,6 +83,8 @@ class Message(models.Model):
     native_id = models.TextField(blank=True)
     # Digest of the message id within its channel: ids of any length can be looked up.
     id_key = models.BinaryField(max_length=32, null=True)
+    # By which a request and its answer find each other where the answer names their conversation: see `key_of_call`.
+    call_key = models.BinaryField(max_length=33, null=True)
     trace_id = models.TextField(blank=True)
     # Digest of the trace id, and how far it joins: see `placing.keys`.
     trace_key = models.BinaryField(max_length=32, null=True)
@@ -145,6 +147,10 @@ class Message(models.Model):
                 fields=["channel", "id_key", "conversation"],
                 name="message_by_its_id",
                 condition=models.Q(id_key__isnull=False),
+            ),
+            # Serves the same for what a request without a conversation, and its answer, bear.
+            models.Index(
+                fields=["channel", "call_key"], name="message_by_its_call", condition=models.Q(call_key__isnull=False)
             ),
             # Serves finding who cites an arriving message: ghosts that it fills, and parents that are no longer alone.
             models.Index(

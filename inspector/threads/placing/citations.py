@@ -80,7 +80,8 @@ CROSS JOIN LATERAL (
     SELECT message.id, record.identity, message.part
     FROM threads_message AS message
     JOIN intake_record AS record ON record.id = message.record_id
-    WHERE message.workspace_id = %s AND message.channel_id = %s AND message.id_key = asked.key
+    WHERE message.workspace_id = %s AND message.channel_id = %s
+        AND (message.id_key = asked.key OR message.call_key = asked.key)
         AND (asked.trace = '' OR message.trace_id = asked.trace)
         AND NOT EXISTS (SELECT FROM intake_hiddenrecord AS hidden WHERE hidden.record_id = message.record_id)
     LIMIT %s

@@ -23,6 +23,17 @@ def _find_key(native_id: str) -> bytes:
     return digest_texts("message", native_id)
 
 
+# What the key of a call begins with where a request bears it, and where the answer does.
+ASKED, ANSWERED = b"?", b"!"
+
+
+def key_of_call(message: Message, home: bytes) -> bytes | None:
+    """By what a request that names no conversation, and an answer that is the first to name theirs, find each other:
+    the correlation id of the request within `home`, the conversation of what names none; 33 bytes."""
+    name, begin = (message.parent_id, ANSWERED) if message.conversation_id else (message.correlation_id, ASKED)
+    return begin + digest_parts(home, key_of_id(name)) if name else None
+
+
 # How far a trace id joins: what only the wire says stays within its channel; what the envelope says, or what is random
 # by form, is one trace across channels (architecture, decision 10).
 WIRE: Final = "wire"

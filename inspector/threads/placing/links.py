@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dialects import Context, Dialect, Entry, Message, Reading, choose_dialect, get_dialect, write_content
+from dialects import Context, Dialect, Entry, Message, Reading, Reply, choose_dialect, get_dialect, write_content
 from inspector.intake.identity import digest_texts
 from inspector.intake.text import make_storable
 
-from .keys import key_of_id
+from .keys import ASKED, key_of_id
 
 MAX_DECLARED, MAX_DECLARED_LENGTH = 100, 300
 # What a message may say of its work: its names, and how much of a text is kept here; the message has it in full.
@@ -83,17 +83,23 @@ class Links(NamedTuple):
 
 
 def links_of(
-    message: Message, *, dialect: str, wire: str = "", guess: Guess | None = None, size_bytes: int = 0
+    message: Message,
+    *,
+    dialect: str,
+    wire: str = "",
+    guess: Guess | None = None,
+    size_bytes: int = 0,
+    call_key: bytes | None = None,
 ) -> Links:
     """The links of a message as read, its envelope applied; `guess` is its record's, where the dialect may be decided
-    otherwise."""
+    otherwise, `call_key` as `key_of_call` gives it."""
     spoken = get_dialect(dialect)
     said = (message.correlation_id, message.object_id, message.message_id)
     return Links(
         key=key_of_id(message.message_id) if message.message_id else None,
         correlation=tuple(dict.fromkeys(key_of_id(name) for name in said if name)),
         ways=tuple(
-            Way(each.whom, each.basis, make_storable(each.why), key_of_id(each.value) if each.value else None)
+            Way(each.whom, each.basis, make_storable(each.why), _find_key(each, call_key))
             for each in spoken.replies(message)
         ),
         is_retryable=message.error.retryable if message.error else None,
@@ -103,6 +109,12 @@ def links_of(
         said=_digest_said(message, spoken, wire),
         work=_read_work(message),
     )
+
+
+def _find_key(reply: Reply, call_key: bytes | None) -> bytes | None:
+    if reply.whom == "request-elsewhere":
+        return ASKED + call_key[1:] if call_key else None
+    return key_of_id(reply.value) if reply.value else None
 
 
 def _digest_said(message: Message, spoken: Dialect, wire: str) -> bytes:

@@ -124,8 +124,8 @@ def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepa
         ids = [conversations[channel_id, key].pk for key, _ in arrival.places]
         prepared.messages[arrival.record.pk] = made = inserts.make_new(arrival, ids)
         for each in made:
-            if each.links.key:
-                prepared.borne[channel_id][each.links.key].add(each.conversation_id)
+            for key in filter(None, (each.links.key, each.own["call_key"])):
+                prepared.borne[channel_id][key].add(each.conversation_id)
     return prepared
 
 
@@ -239,17 +239,19 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     record with another place or other facts is read again, for it may belong to another conversation now."""
     rows = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=weighing.turned)
     order = ("order_time", "order_source", "order_index")
-    turned = list(rows.values_list("conversation_id", "channel_id", "id_key", "links", *order))
+    turned = list(rows.values_list("conversation_id", "channel_id", "id_key", "call_key", "links", *order))
     hold_channels({channel_id for _, channel_id, *_ in turned}, is_shared=True)
     borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = defaultdict(lambda: defaultdict(set))
     slots: dict[uuid.UUID, set[bytes]] = defaultdict(set)
     names: set[tuple[uuid.UUID, bytes]] = set()
-    for conversation_id, channel_id, key, links, at, source, index in turned:
+    for conversation_id, channel_id, key, call_key, links, at, source, index in turned:
         slots[conversation_id].add(slot_of(at, bytes(source), index))
         names |= {(conversation_id, name) for name in (read_links(links).correlation if links else ())}
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)
+        if call_key is not None:
+            borne[channel_id][bytes(call_key)].add(conversation_id)
     # What they answer in other conversations is answered no longer, or again.
     elsewhere = rows.filter(parent__isnull=False, parent_key__isnull=False).values("parent")
     for pk, at, source, index in MessageRow.objects.filter(pk__in=elsewhere).values_list("conversation_id", *order):

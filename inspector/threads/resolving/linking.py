@@ -179,6 +179,9 @@ class Linker:
     def _follow(self, node: StoredNode, ref: Ref, way: Way) -> bool:
         if way.whom == "message-id":
             return self._cite(node, way)
+        if way.whom == "request-elsewhere":
+            # Where it is not known, nothing is missed: it may stand in another log.
+            return self._cite_elsewhere(node, way)
         if way.whom == "correlation-id" and way.key is not None:
             meant = self._find_correlated(node, way.key)
             if len(meant) > 1:
@@ -233,15 +236,21 @@ class Linker:
             node.why = f"{way.why}, but {len(bearers)} messages of this conversation bear that id"
         elif bearers:
             self._attach(node, way, self._find_ref(bearers[0]))
+        elif not self._cite_elsewhere(node, way):
+            node.basis, node.why, node.cited, node.ghost = way.basis, way.why, key, key
+        return True
+
+    def _cite_elsewhere(self, node: StoredNode, way: Way) -> bool:
+        """Cite what bears the id in other conversations, if anything does."""
+        elsewhere = self._elsewhere.get(Citation(way.key, node.trace)) if way.key else None
+        if elsewhere is None:
+            return False
+        node.basis, node.cited = way.basis, way.key
+        if elsewhere.id is not None:
+            node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
+            node.why = f"{way.why}; it is in another conversation"
         else:
-            node.basis, node.why, node.cited = way.basis, way.why, key
-            elsewhere = self._elsewhere.get(Citation(key, node.trace))
-            if elsewhere is not None and elsewhere.id is not None:
-                node.parent, node.parent_elsewhere = elsewhere.id, elsewhere.content
-                node.why = f"{way.why}; it is in another conversation"
-            else:
-                node.ghost = key
-                node.why = say_several(way.why, elsewhere.count) if elsewhere is not None else way.why
+            node.ghost, node.why = way.key, say_several(way.why, elsewhere.count)
         return True
 
     def _find(self, node: StoredNode, ref: Ref, way: Way) -> Ref | None:

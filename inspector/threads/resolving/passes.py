@@ -104,7 +104,7 @@ def list_citations(nodes: Sequence[StoredNode], borne: set[bytes]) -> set[Citati
         Citation(way.key, node.trace)
         for node in nodes
         for way in node.ways
-        if way.whom == "message-id" and way.key is not None and way.key not in borne
+        if way.whom in ("message-id", "request-elsewhere") and way.key is not None and way.key not in borne
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -123,10 +124,11 @@ class Contents(NamedTuple):
     ghosts: dict[uuid.UUID, Ghost]
     # What tops of the tree answer: it stands elsewhere, or was cut off because answers go round in a circle.
     answered: dict[uuid.UUID, Answered]
+    carrying: dict[uuid.UUID, uuid.UUID]
 
 
 def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> Contents:
-    """What the rows of a window stand for, in four statements at most, whatever their number."""
+    """What the rows of a window stand for, in five statements at most, whatever their number."""
     messages = Message.objects.shown().filter(
         IsAny("id", [row.line.id for row in rows if row.line.kind is Kind.MESSAGE])
     )
@@ -138,7 +140,25 @@ def load_contents(*, owner: Conversation | Trace, rows: Sequence[WindowRow]) -> 
     fields = ("id", "native_id", "title", "subject", "message_count")
     own = {owner.pk: owner} if isinstance(owner, Conversation) else {}
     conversations = own | Conversation.objects.only(*fields).in_bulk(list(conversation_ids - own.keys()))
-    return Contents(said, conversations, read_ghosts(rows), _find_answered(owner, rows, said))
+    answered = _find_answered(owner, rows, said)
+    return Contents(said, conversations, read_ghosts(rows), answered, find_carrying(said.values()))
+
+
+def find_carrying(messages: Iterable[Message]) -> dict[uuid.UUID, uuid.UUID]:
+    """The messages of another conversation within which these stand, by the ids of these; one statement, and none where
+    no message is carried."""
+    carried = [each for each in messages if each.carrier]
+    rows = Message.objects.filter(IsAny("record_id", {each.record_id for each in carried}), carrier="")
+    parts: dict[uuid.UUID, list[tuple[int, uuid.UUID, uuid.UUID]]] = defaultdict(list)
+    for record_id, *part in rows.values_list("record_id", "part", "pk", "conversation_id") if carried else ():
+        parts[record_id].append((part[0], part[1], part[2]))
+    found = {}
+    for each in carried:
+        # What a message carries stands behind it, before the next that nothing carries.
+        outer = max((part for part in parts[each.record_id] if part[0] < each.part), default=None)
+        if outer is not None and outer[2] != each.conversation_id:
+            found[each.pk] = outer[1]
+    return found
 
 
 def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:

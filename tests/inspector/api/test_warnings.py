@@ -58,6 +58,7 @@ WARNED: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "an object that was encoded twice": (json.dumps('{"raw": "hi"}'), [("twice-encoded", "once")]),
     "a wrapper under another name": ('{"mesages": [{"raw": "a"}]}', [("wrapper", "`messages` instead of `mesages`")]),
     "JSON of an unknown kind": (json.dumps({"resourceSpans": [{"value": TAG}]}), [("unknown-json", "under `raw`")]),
+    "an answer of any program": ('{"jsonrpc": "2.0", "id": 1, "result": {}}', [("answer", "the request")]),
     "a time that is none": ('{"raw": "hi", "at": "half past nine"}', [("time-not-read", "2026-11-21T09:00:00Z")]),
     "a time without a zone": ('{"raw": "hi", "at": "2026-11-21 09:00:00"}', [("time-without-zone", "+01:00")]),
     "a time in milliseconds": ('{"raw": "hi", "at": 1700000000000}', [("time-unit", "seconds")]),
@@ -70,6 +71,7 @@ SILENT = (
     json.dumps({"raw": f"{TAG} and more", "at": 1700000000, "run": 7, "metadata": {"sender": "a"}}),
     json.dumps({"raw": "!st{ta:kiln,pr:80%}", "at": "Sat, 21 Nov 2026 09:00:00 +0100", "level": "info"}),
     json.dumps("👽73|@1|$aGk=\n--👽lingua/0.4@agent-lingua"),
+    json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}),
     json.dumps({"raw": "it's {fine", "inspected": {"sender": "a"}}),
 )
 

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.audit.models import Finding
 from inspector.audit.rules.rule import clowl
+from inspector.intake.models import Door
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message, Task
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -57,6 +58,27 @@ def test_a_task_is_asked_for_worked_on_and_completed(cast: Cast) -> None:
     ]
 
 
+def test_a_log_without_times_keeps_its_order_whatever_times_its_tasks_have(cast: Cast) -> None:
+    """The time of a state is the task's: one that is asked for later may have reached it long before."""
+    tasks = [
+        answer("task", id=f"t{at}", status={"state": "completed", "timestamp": f"2023-10-{27 - at}T10:00:00Z"})
+        for at in (1, 2)
+    ]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t1"}}
+    lines = [asked, tasks[0], asked | {"params": {"id": "t2"}}, tasks[1]]
+    deliver(cast, "\n".join(map(json.dumps, lines)).encode())
+    settle_all(is_examined=False)
+    assert Message.objects.filter(order_basis="receipt").count() == 4
+    said = (
+        Message.objects.filter(native_act="task")
+        .order_by("order_time", "order_index")
+        .values_list("english", flat=True)
+    )
+    assert [each.partition(", that ")[2] for each in said] == [
+        f"the task t{at} is completed (as of {27 - at} October 2023, 10:00:00 UTC)." for at in (1, 2)
+    ]
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversation(
     cast: Cast, *, is_late: bool
@@ -73,6 +95,40 @@ def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversa
     assert request.conversation_id != result.conversation_id
     assert (result.parent, result.parent_basis) == (request.pk, "explicit")
     assert result.parent_why == "its task repeats that message; it is in another conversation"
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]], ids=str)
+def test_an_answer_that_names_the_conversation_first_meets_its_request_by_the_call(
+    cast: Cast, order: Sequence[int]
+) -> None:
+    """Within the log that both are in: in another the same id is another call's."""
+    first = {name: value for name, value in say("Count", "user", "m1").items() if name != "contextId"}
+    asked = _rpc(1, "planner", "counter", id=7, method="message/send", params={"message": first})
+    lines = [asked, _rpc(2, "counter", "planner", id=7, result=say("41", "agent", "m2"))]
+    lines.append(_rpc(3, "clerk", "planner", id=7, result=say("Who asks?", "agent", "m3")))
+    deliveries = {}
+    for at in order:
+        deliveries[at] = deliver(cast, lines[at].encode(), door=Door.API)
+        settle_all(is_examined=False)
+
+    def see() -> list[Any]:
+        request, result, other = Message.objects.order_by("order_time")
+        assert (other.parent, other.parent_key, other.parent_basis) == (None, None, "")
+        return [request.pk, result.parent, result.parent_basis, result.parent_why]
+
+    pk, *linked = see()
+    assert linked == [pk, "correlation", "it names that request; it is in another conversation"]
+    withdraw_delivery(delivery=deliveries[0], membership=cast.owner, reason="a mistake")
+    settle_all(is_examined=False)
+    assert see()[1:] == [None, "", ""]
+    # Another request under the same id: nobody can tell which of the two is meant.
+    for text in ("Count", "Weigh"):
+        wire = asked.replace("m1", text).replace("Count", text)
+        deliver(cast, wire.encode(), door=Door.API)
+    settle_all(is_examined=False)
+    result = Message.objects.get(native_id="m2")
+    assert (result.parent, result.parent_basis) == (None, "correlation")
+    assert result.parent_why == "it names that request; 2 messages bear that id"
 
 
 def _rpc(at: int, sender: str, receiver: str, envelope: str = "", **said: Any) -> str:

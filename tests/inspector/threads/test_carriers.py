@@ -10,6 +10,7 @@ from django.test import Client
 
 from inspector.audit.models import Finding
 from inspector.audit.rules.tools import ask_model, stream_turn, trace, write_span
+from inspector.browsing.transcripts import write_text
 from inspector.search.facets import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message, Task
@@ -55,6 +56,22 @@ def test_each_stands_in_the_tree_by_the_rules_of_its_own_dialect(log: Cast) -> N
     answers = [each for each in messages if each.native_act == "result"]
     assert [(each.parent, each.parent_basis) for each in answers] == [(each.pk, "correlation") for each in calls[:2]]
     assert [each.performative for each in answers] == ["done", "failure"]
+
+
+def test_one_that_names_a_conversation_of_its_own_says_within_which_message_it_stands(
+    log: Cast, client: Client
+) -> None:
+    client.force_login(log.viewer.user, backend="django.contrib.auth.backends.ModelBackend")
+    inner = Message.objects.get(dialect="clowl")
+    outer = Message.objects.get(record=inner.record_id, part=1)
+    assert inner.conversation_id != outer.conversation_id
+    link, conversation = f'href="/w/acme/messages/{outer.pk}/"', f"/w/acme/conversations/{inner.conversation_id}/"
+    for address in (f"/w/acme/messages/{inner.pk}/", conversation):
+        assert f"within <a {link}>message 5 (the request “send”)</a>" in client.get(address).content.decode()
+    assert f"{link}>carried by MCP</a>" in client.get(f"{conversation}tree/").content.decode()
+    assert "Within message 5 (the request “send”) of another conversation." in write_text(
+        conversation=inner.conversation
+    )
 
 
 @pytest.mark.parametrize("is_spoken", [False, True])
