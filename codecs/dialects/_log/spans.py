@@ -1,4 +1,4 @@
-"""Exports of OpenTelemetry, `{"resourceSpans": [...]}`, span by span, or logs alike: each a record with its exact bytes.
+"""Exports of OpenTelemetry, `{"resourceSpans": [...]}`, span by span, or logs alike: each a record of its bytes.
 
 What stands around spans is scaffold. Of a resource the name of its service becomes the envelope of the spans after
 it, which is where exporters write it; an agent that a span names is not contradicted by that.

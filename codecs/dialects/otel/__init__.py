@@ -3,9 +3,9 @@
 Specification: OTLP 1.x (opentelemetry-proto), the semantic conventions for GenAI as they are and as they were up to
 1.36, and OpenInference. A span is one message, of who did what, for how long and how it ended; its id, its trace and
 its parent are those of the record. A span that has nothing of GenAI is context and told in a few words. A record of a
-log is a message below the span that it was logged in; an event of GenAI tells of an operation or is a message to or from
-a model. What the record cannot hold: links, trace state, flags, and the attributes that no sentence tells, which stay in
-the text.
+log is a message below the span that it was logged in; an event of GenAI tells of an operation, or is a message to or
+from a model. What the record cannot hold: links, trace state, flags, and the attributes that no sentence tells, which
+stay in the text.
 """
 
 from __future__ import annotations
