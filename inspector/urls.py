@@ -4,7 +4,7 @@ from django.conf import settings
 from django.urls import include, path
 
 from inspector.api import probes
-from inspector.api.spans import SpansView
+from inspector.api.spans import LogsView, SpansView
 
 urlpatterns = [
     path("healthz", probes.show_health, name="healthz"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("metrics", probes.show_metrics, name="metrics"),
     # Where an exporter of OpenTelemetry sends to that is told the address of the server and no more.
     path("v1/traces", SpansView.as_view(schema=None), name="spans"),
+    path("v1/logs", LogsView.as_view(schema=None), name="logs"),
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
     path("", include("inspector.pages.settings.identity_urls")),

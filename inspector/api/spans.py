@@ -1,8 +1,9 @@
-"""POST /v1/traces: OTLP over HTTP. Spans come as Protobuf or JSON, and are stored as messages are.
+"""POST /v1/traces and /v1/logs: OTLP over HTTP. Spans and records of logs come as Protobuf or JSON, and are stored as
+messages are.
 
 The protocol is OTLP/HTTP 1.x (opentelemetry-proto, docs/specification.md). A body of JSON is stored as it came. One of
-Protobuf is stored as OTLP's own JSON, a span a line with its resource and scope beside it; the delivery has the digest
-of the body as it was received.
+Protobuf is stored as OTLP's own JSON, a span or record a line with its resource and scope beside it; the delivery has
+the digest of the body as it was received.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -41,11 +42,47 @@ PROTOBUF: Final = "application/x-protobuf"
 MAX_PROTOBUF_BYTES: Final = 16 * 1024 * 1024
 # What stands around spans is written with each of them, so that little could become much.
 MAX_AROUND_BYTES: Final = 64 * 1024 * 1024
+_IDS: Final = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId"}
+
+
+class Signal(NamedTuple):
+    """What is exported: the messages of the protocol, and how its lists and the count of what is refused are called."""
+
+    request: Any
+    response: Any
+    resources: str
+    scopes: str
+    items: str
+    rejected: str
+
+
+SPANS: Final = Signal(
+    ExportTraceServiceRequest, ExportTraceServiceResponse, "resource_spans", "scope_spans", "spans", "rejected_spans"
+)
+LOGS: Final = Signal(
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+    "resource_logs",
+    "scope_logs",
+    "log_records",
+    "rejected_log_records",
+)
+
+
+def _describe(operation_id: str, rejected: str) -> Any:
+    said = {rejected: {"type": "string"}, "errorMessage": {"type": "string"}}
+    answer = {"type": "object", "properties": {"partialSuccess": {"type": "object", "properties": said}}}
+    return extend_schema(
+        operation_id=operation_id,
+        request={JSON: {"type": "object"}, PROTOBUF: {"type": "string", "format": "binary"}},
+        responses={(200, JSON): answer},
+    )
 
 
 class SpansView(Endpoint):
     """The door for exporters of OpenTelemetry."""
 
+    signal: ClassVar = SPANS
     authentication_classes = (ExporterAuthentication,)
     scopes: ClassVar = {"POST": "ingest"}
     refusals: ClassVar = {"POST": (408, 409, 413, 415, 422)}
@@ -64,23 +101,9 @@ class SpansView(Endpoint):
         self.media_type = find_type(request)  # type: ignore[misc]  # of this one request
         super().initial(request, *args, **names)
 
-    @extend_schema(
-        operation_id="export_spans",
-        request={JSON: {"type": "object"}, PROTOBUF: {"type": "string", "format": "binary"}},
-        responses={
-            (200, JSON): {
-                "type": "object",
-                "properties": {
-                    "partialSuccess": {
-                        "type": "object",
-                        "properties": {"rejectedSpans": {"type": "string"}, "errorMessage": {"type": "string"}},
-                    }
-                },
-            }
-        },
-    )
+    @_describe("export_spans", "rejectedSpans")
     def post(self, request: Request) -> HttpResponse | Response:
-        """Take spans in, by OTLP over HTTP. The answer comes after they are durable."""
+        """Take what is exported in, by OTLP over HTTP. The answer comes after it is durable."""
         key = self.key
         refuse_crowd(request, key)
         kind = find_type(request)
@@ -94,14 +117,21 @@ class SpansView(Endpoint):
                 delivery = take_body(request, key, channel, None, token, look_at_beginning(body, None))
             else:
                 arrival = Arrival(body)
-                exported = parse_export(b"".join(bound_body(arrival)))
-                lines = write_spans(exported)
+                exported = parse_export(b"".join(bound_body(arrival)), self.signal)
+                lines = write_items(exported, self.signal)
                 first = next(lines, None)
                 if first is None:
-                    return answer_export(None, kind)
+                    return answer_export(None, kind, self.signal)
                 whole, kept = itertools.chain([first], lines), Kept(arrival)
                 delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=kept)
-        return answer_export(delivery, kind)
+        return answer_export(delivery, kind, self.signal)
+
+
+@extend_schema_view(post=_describe("export_logs", "rejectedLogRecords"))
+class LogsView(SpansView):
+    """The door for exporters of logs."""
+
+    signal: ClassVar = LOGS
 
 
 class Kept(Arrival):
@@ -129,52 +159,50 @@ def bound_body(arrival: Arrival) -> Iterator[bytes]:
         yield piece
 
 
-def parse_export(body: bytes) -> ExportTraceServiceRequest:
+def parse_export(body: bytes, signal: Signal) -> Any:
     """The export that a body of Protobuf is.
 
     Raises:
         ProblemError: 400 for bytes that are none, 413 where the resources, written with each span, are too long.
     """
     try:
-        exported = ExportTraceServiceRequest.FromString(body)
+        exported = signal.request.FromString(body)
     except DecodeError as error:
-        raise ProblemError(400, f"the body is no ExportTraceServiceRequest: {error}") from error
+        raise ProblemError(400, f"the body is no {signal.request.__name__}: {error}") from error
     around = sum(
-        len(scope.spans) * (each.resource.ByteSize() + scope.scope.ByteSize())
-        for each in exported.resource_spans
-        for scope in each.scope_spans
+        len(getattr(scope, signal.items)) * (each.resource.ByteSize() + scope.scope.ByteSize())
+        for each, scope in _list_scopes(exported, signal)
     )
     if around > MAX_AROUND_BYTES:
-        raise ProblemError(413, f"resources have at most {MAX_AROUND_BYTES} bytes for all spans: send fewer at once")
+        raise ProblemError(413, f"resources have at most {MAX_AROUND_BYTES} bytes for all of it: send fewer at once")
     return exported
 
 
-def write_spans(exported: ExportTraceServiceRequest) -> Iterator[bytes]:
-    """The spans of an export as JSON by OTLP, one a line, each with its resource and its scope."""
-    for each in exported.resource_spans:
-        yield from _write_resource(each)
+def _list_scopes(exported: Any, signal: Signal) -> Iterator[tuple[Any, Any]]:
+    for each in getattr(exported, signal.resources):
+        for scope in getattr(each, signal.scopes):
+            yield each, scope
 
 
-def _write_resource(each: ResourceSpans) -> Iterator[bytes]:
-    for scope in each.scope_spans:
+def write_items(exported: Any, signal: Signal) -> Iterator[bytes]:
+    """What an export holds as JSON by OTLP, one a line, each with its resource and its scope."""
+    for each, scope in _list_scopes(exported, signal):
         around = {"resource": _write(each.resource), "scope": _write(scope.scope)}
-        for span in scope.spans:
-            said = _write_span(span) | {name: value for name, value in around.items() if value}
+        for item in getattr(scope, signal.items):
+            said = _write_item(item) | {name: value for name, value in around.items() if value}
             yield json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _write_span(span: Span) -> dict[str, Any]:
-    said = _write(span) | _write_ids(span)
-    if span.parent_span_id:
-        said["parentSpanId"] = span.parent_span_id.hex()
-    for link, written in zip(span.links, said.get("links", ()), strict=False):
+def _write_item(item: Any) -> dict[str, Any]:
+    said = _write(item) | _write_ids(item)
+    for link, written in zip(getattr(item, "links", ()), said.get("links", ()), strict=False):
         written.update(_write_ids(link))
     return said
 
 
 def _write_ids(held: Any) -> dict[str, str]:
     """OTLP writes ids as hexadecimal digits where Protobuf's own JSON has Base64."""
-    return {"traceId": held.trace_id.hex(), "spanId": held.span_id.hex()}
+    return {name: value.hex() for key, name in _IDS.items() if (value := getattr(held, key, b""))}
 
 
 def _write(message: Any) -> dict[str, Any]:
@@ -203,14 +231,14 @@ def _write_message(message: str) -> bytes:
     return b"\x12" + bytes([*size, length]) + text
 
 
-def answer_export(delivery: Delivery | None, kind: str) -> HttpResponse:
-    """What the protocol answers with, in the type of the request: how many spans could not become text, and why.
+def answer_export(delivery: Delivery | None, kind: str, signal: Signal) -> HttpResponse:
+    """What the protocol answers with, in the type of the request: how much could not become text, and why.
 
-    An export without spans is taken, and leaves no delivery.
+    An export of nothing is taken, and leaves no delivery.
     """
-    answer = ExportTraceServiceResponse()
+    answer = signal.response()
     if delivery and delivery.quarantined:
-        answer.partial_success.rejected_spans = delivery.quarantined
+        setattr(answer.partial_success, signal.rejected, delivery.quarantined)
         answer.partial_success.error_message = f"kept and not read: see /api/v1/deliveries/{delivery.pk}"
     written = answer.SerializeToString() if kind == PROTOBUF else json.dumps(_write(answer)).encode()
     return HttpResponse(written, content_type=kind)

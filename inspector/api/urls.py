@@ -51,6 +51,7 @@ urlpatterns = [
         name="conversation-waterfall",
     ),
     path("v1/otlp/v1/traces", spans.SpansView.as_view(), name="spans"),
+    path("v1/otlp/v1/logs", spans.LogsView.as_view(), name="logs"),
     path("v1/traces", traces.TracesView.as_view(), name="traces"),
     path("v1/traces/<uuid:trace_id>", traces.TraceView.as_view(), name="trace"),
     path("v1/traces/<uuid:trace_id>/tree", traces.TraceTreeView.as_view(), name="trace-tree"),

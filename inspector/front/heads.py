@@ -9,7 +9,8 @@ from typing import Final
 MAX_BYTES: Final = 1024 * 1024
 _LINE: Final = re.compile(rb"([A-Z]{1,20}) (/[^ ]*|\*) HTTP/1\.[01]\Z")
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-_DOORS: Final = frozenset((b"/api/v1/messages", b"/api/v1/otlp/v1/traces", b"/v1/traces"))
+_EXPORTS: Final = (b"/v1/traces", b"/v1/logs")
+_DOORS: Final = frozenset((b"/api/v1/messages", *_EXPORTS, *(b"/api/v1/otlp" + path for path in _EXPORTS)))
 _UPLOAD: Final = re.compile(rb"/w/[^/]+/upload/\Z")
 # Each connection carries one request; and what the front says of it nobody else may say.
 _DROPPED: Final = {b"connection", b"keep-alive", b"proxy-connection", b"upgrade", b"http2-settings", b"expect"}

@@ -34,6 +34,15 @@ def test_the_service_speaks_for_a_span_that_names_no_agent() -> None:
     assert said == [("desk", {"service": "desk"}), (None, {"service": "desk"}), ("shop", {"service": "shop"})]
 
 
+def test_records_of_logs_are_cut_as_spans_are() -> None:
+    logged = [{"timeUnixNano": "1", "body": {"stringValue": text}} for text in ("ready", "done")]
+    export = make_export("desk")
+    (resource,) = export.pop("resourceSpans")
+    export["resourceLogs"] = [{"resource": resource["resource"], "scopeLogs": [{"logRecords": logged}]}]
+    said = [(json.loads(record.wire or ""), record.envelope and record.envelope.sender) for record in frame(export)]
+    assert said == [(each, "desk") for each in logged]
+
+
 def test_a_program_that_nobody_named_does_not_speak() -> None:
     assert [record.envelope for record in frame(make_export("unknown_service:python", make_span(1)))] == [None]
 

@@ -107,8 +107,10 @@ def test_what_a_history_repeats_is_quoted_and_no_message_anew() -> None:
     "logged",
     [
         {"level": "info", "message": "started", "trace_id": "5b8efff7", "span_id": "eee19b7e"},
-        {"timeUnixNano": "1795118400000000000", "traceId": "5b8efff7", "spanId": "eee19b7e", "body": {}},
+        {"timeUnixNano": "1795118400000000000", "startTimeUnixNano": "1795118400000000000", "asInt": "4"},
+        {"timestamp": "2026-11-19T20:00:00Z", "severity": "INFO", "body": "started", "trace_id": "5b8efff7"},
         {"resourceSpans": []},
+        {"resourceLogs": []},
         {"traceId": "5b8efff7", "spanId": "eee19b7e", "name": None, "startTimeUnixNano": "1"},
     ],
 )

@@ -28,8 +28,8 @@ _RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
 _INSTRUCTIONS = frozenset((b"system", b"instructions"))
 _TURN = re.compile(rb'\[\s*\{\s*"role"\s*:')
 
-# The key of an export of spans.
-_EXPORT_KEYS = frozenset((b"resourceSpans", b"resource_spans"))
+# The keys of an export of spans, and of one of logs.
+_EXPORT_KEYS = frozenset((b"resourceSpans", b"resource_spans", b"resourceLogs", b"resource_logs"))
 
 
 class Form(Protocol):

@@ -1,4 +1,4 @@
-"""Exports of OpenTelemetry, `{"resourceSpans": [...]}`, span by span: each a record with its exact bytes.
+"""Exports of OpenTelemetry, `{"resourceSpans": [...]}`, span by span, or logs alike: each a record of its bytes.
 
 What stands around spans is scaffold. Of a resource the name of its service becomes the envelope of the spans after
 it, which is where exporters write it; an agent that a span names is not contradicted by that.
@@ -16,11 +16,11 @@ from .blocks import Brackets
 from .elements import ArrayForm
 from .tape import Tape
 
-# The lists that lead to spans, by how many brackets are open around their key.
+# The lists that lead to spans and to records of logs, by how many brackets are open around their key.
 _LISTS: Final = {
-    1: (b"resourceSpans", b"resource_spans"),
-    3: (b"scopeSpans", b"scope_spans", b"instrumentationLibrarySpans"),
-    5: (b"spans",),
+    1: (b"resourceSpans", b"resource_spans", b"resourceLogs", b"resource_logs"),
+    3: (b"scopeSpans", b"scope_spans", b"instrumentationLibrarySpans", b"scopeLogs", b"scope_logs"),
+    5: (b"spans", b"logRecords", b"log_records"),
 }
 _IN_SPANS: Final = 6
 # A longer resource names no service here; a longer key is none that leads to spans.

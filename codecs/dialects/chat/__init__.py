@@ -76,18 +76,19 @@ def _draft_entry(item: dict[str, Any], path: Path) -> list[Draft]:
 
 
 def _reply(message: Message) -> Sequence[Reply]:
+    # The span around that of an agent says where it ran, and a handoff before it why.
+    taken = Reply(whom="latest-to-me", basis="turn", why="its agent works after it was handed over to it")
+    over = (taken,) if message.native_act == "agent" and message.sender is not None else ()
     if message.parent_id is None:
-        return (Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"),)
+        return (*over, Reply(whom="previous", basis="adjacency", why="it follows in the same conversation"))
     why = "it bears the id of that call"
     # A result within a span names its call beside that span.
     called = message.correlation_id or message.parent_id
     by_call = Reply(whom="correlation-id", basis="correlation", why=why, value=called)
     by_id = Reply(whom="message-id", basis="explicit", why="it names its parent", value=message.parent_id)
-    return (
-        (by_call,)
-        if message.performative in ("accept", "reject")
-        else ((by_call, by_id) if message.performative in ("done", "failure") else (by_id,))
-    )
+    if message.performative in ("accept", "reject"):
+        return (by_call,)
+    return (by_call, by_id) if message.performative in ("done", "failure") else (*over, by_id)
 
 
 DIALECT = make_dialect(

@@ -174,11 +174,13 @@ def score_response(data: dict[str, Any]) -> tuple[float, str] | None:
     """How likely an object is a request or a response of the Responses API, and why."""
     if data.get("object") == "response" and isinstance(data.get("output"), list):
         return 0.95, "a response of the Responses API"
-    given = data.get("input")
-    if isinstance(given, list) and given and "model" in data and all(map(score_item, given)):
-        return 0.9, "a request to the Responses API"
-    is_more = "model" in data and not {"instructions", "previous_response_id"}.isdisjoint(data)
-    return (0.9, "a request to the Responses API") if isinstance(given, str) and given and is_more else None
+    given, goes_on = data.get("input"), read_text(data.get("previous_response_id")) is not None
+    if isinstance(given, list):
+        is_request = (goes_on or ("model" in data and bool(given))) and all(map(score_item, given))
+    else:
+        is_text = isinstance(given, str) and bool(given) and "model" in data and "instructions" in data
+        is_request = is_text or (goes_on and (given is None or isinstance(given, str)))
+    return (0.9, "a request to the Responses API") if is_request else None
 
 
 def draft_response(data: dict[str, Any]) -> list[Draft]:
@@ -206,6 +208,8 @@ def draft_response(data: dict[str, Any]) -> list[Draft]:
         )
         failed.say(f" answers with the error {say_name(code or 'without a code')}", ("error", "code"))
         drafts.append(failed.say(": ").carry(("error", "message")) if message else failed)
+    if not drafts and "output" not in data and "object" not in data:
+        drafts.append(Turn(USER, (), around).begin("inform", "user").say(" asks a model to go on"))
     if not drafts:
         drafts.append(Turn(ASSISTANT, (), around).begin("inform", "response").say(" answers nothing"))
     say_stop(drafts[-1], find_value(data, "incomplete_details", "reason"), ("incomplete_details", "reason"))

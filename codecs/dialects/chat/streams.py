@@ -52,6 +52,7 @@ _ENDS: Final = {
     "response.in_progress": "is in progress",
     "response.queued": "is queued",
 }
+_LAST: Final = ("response.completed", "response.incomplete")
 
 
 def score_stream(data: dict[str, Any]) -> tuple[float, str] | None:
@@ -286,6 +287,9 @@ def _end_response(data: dict[str, Any], columns: dict[str, Any]) -> Draft:
     draft = Turn(_PROGRAM, (), columns).begin(
         "failure" if is_failure else "progress", data["type"], object_id=own, error=failure
     )
+    if data["type"] in _LAST:
+        # The request after it names the response by this.
+        draft.columns |= {"message_id": own} if own else {}
     draft.say(" says that the response ").say(f"{say_name(own)} " if own else "", (*at, "id"))
     draft.say(_ENDS[data["type"]], ("type",))
     say_stop(draft, find_value(response, "incomplete_details", "reason"), (*at, "incomplete_details", "reason"))

@@ -30,12 +30,19 @@ def draft_trace(data: dict[str, Any], path: Path = ()) -> list[Draft]:
     columns = read_columns(data)
     if data["object"] == "trace":
         columns["trace_id"] = columns.get("message_id")
+    # A span does not say to which group its trace belongs: one trace is one conversation.
+    columns["conversation_id"] = columns.get("trace_id")
+    if data["object"] == "trace":
+        columns["attributes"] = {"group": data["group_id"]} if read_text(data.get("group_id")) else {}
         draft = Turn(_PROGRAM, path, columns).begin("control", "trace", topic=data["workflow_name"])
         return [draft.say(f" runs the workflow {say_name(data['workflow_name'])}", (*path, "workflow_name"))]
     span, at = data["span_data"], (*path, "span_data")
     turn = Turn(_PROGRAM, path, columns)
     _DRAFT.get(span["type"], _draft_other)(turn, span, at)
     error = data.get("error")
+    if span["type"] == "agent" and not error and read_text(data.get("ended_at")) and "parent_id" not in columns:
+        # What was handed over to it is done; of a span within another that one says so.
+        turn.drafts[-1].columns["status"] = "completed"
     if error and span["type"] != "function":
         _fail(turn.drafts[-1], error, (*path, "error"))
     elif span["type"] == "function":

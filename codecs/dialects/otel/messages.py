@@ -33,7 +33,7 @@ def draft_messages(span: Span, texts: Texts) -> Iterator[Draft]:
     offered, start = list_offered(span), span.start.text
     columns = {
         "message_id": None,
-        "parent_id": read_id(span.id, 16),
+        "parent_id": read_id(span.place, 16),
         "trace_id": read_id(span.trace, 32),
         "conversation_id": span.find(*CONVERSATION).text,
         "sent_at": instant_of_log(start) if start else None,

@@ -1,4 +1,4 @@
-"""Spans in a JSON value, in each of the forms that they are written in, with the paths of what is said of them."""
+"""Spans and records of logs in a JSON value, in each of their forms, with the paths of what is said of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._draft import Draft
 from .._json import write
 from .._positions import Path
 from .._time import instant_of_log
-from .tables import KINDS, OF_GENAI
+from .tables import KINDS, MESSAGE_EVENTS, OF_GENAI
 
 # Attributes that are objects are looked into this deep.
 MAX_DEPTH: Final = 6
@@ -29,6 +29,17 @@ _SPAN: Final = ("spanId", "span_id")
 _PARENT: Final = ("parentSpanId", "parent_span_id", "parent_id")
 _START: Final = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
 _END: Final = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
+_LOGGED: Final = ("timeUnixNano", "time_unix_nano", "timestamp")
+_OBSERVED: Final = ("observedTimeUnixNano", "observed_time_unix_nano", "observed_timestamp")
+_SEVERITY: Final = ("severityNumber", "severity_number")
+_EVENT: Final = ("eventName", "event_name")
+# The lists that lead to spans and to records of logs.
+_EXPORTS: Final = (
+    ("resourceSpans", ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",)),
+    ("resource_spans", ("scope_spans", "scopeSpans"), ("spans",)),
+    ("resourceLogs", ("scopeLogs", "scope_logs"), ("logRecords", "log_records")),
+    ("resource_logs", ("scope_logs", "scopeLogs"), ("log_records", "logRecords")),
+)
 _FAILED: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error", "StatusCode.ERROR")
 
 
@@ -64,6 +75,8 @@ class Event(NamedTuple):
 class Span:
     """One span: what it says of itself, and of the program that it ran in."""
 
+    is_record = False
+
     def __init__(self, data: dict[str, Any], path: Path, resource: Found) -> None:
         context = data.get("context")
         places = [Found(data, path), *([Found(context, (*path, "context"))] if isinstance(context, dict) else [])]
@@ -97,6 +110,11 @@ class Span:
     def _wrapped(self) -> dict[Path, Found]:
         held = chain(self.attributes.values(), *(event.attributes.values() for event in self.events))
         return {found.path: found for found in held if found.inside is not None}
+
+    @property
+    def place(self) -> Found:
+        """The id of the span that the messages within it stand below."""
+        return self.id
 
     @property
     def is_whole(self) -> bool:
@@ -167,24 +185,88 @@ class Span:
         return (apart.days * 86400 + apart.seconds) * 1_000_000 + apart.microseconds
 
 
+class Record(Span):
+    """A record of a log: what a program noted, maybe within a span. An event of GenAI is one that has a name."""
+
+    is_record = True
+
+    def __init__(self, data: dict[str, Any], path: Path, resource: Found) -> None:
+        super().__init__(data, path, resource)
+        place = [Found(data, path)]
+        self.parent, self.id, self.end = self.id, NOTHING, NOTHING
+        times = (pick(place, _LOGGED), pick(place, _OBSERVED))
+        self.start = next((time for time in times if time.text not in (None, "0")), NOTHING)
+        self._own = read_attributes(data.get("attributes"), (*path, "attributes"))
+        named = pick(place, _EVENT)
+        self.name = named if named.text else self._own.get("event.name", NOTHING)
+        self.body = _unwrap(Found(data["body"], (*path, "body"))) if "body" in data else NOTHING
+        self.severity = pick(place, ("severityText", "severity_text"))
+        self.status = Found({}, self.name.path or path)
+
+    @cached_property
+    def attributes(self) -> dict[str, Found]:
+        """What it says of itself, by name; an event of GenAI says some of it in its body."""
+        if not self.is_event or not isinstance(self.body.data, dict):
+            return {**self._own, "body": self.body}
+        below = {name: Found(value, (*self.body.path, name)) for name, value in self.body.data.items()}
+        return {**below, **(self.body.inside or {}), **self._own}  # type: ignore[dict-item]  # of an object: texts
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The message that it is, if it is one."""
+        return [Event(str(self.name.data), self.attributes)] if self.is_message else []
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it is an event of GenAI."""
+        return str(self.name.data).startswith("gen_ai.")
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is one message to or from a model, as the conventions had it up to 1.36."""
+        return self.name.data in MESSAGE_EVENTS
+
+    @property
+    def place(self) -> Found:
+        """The id of the span that it was logged in."""
+        return self.parent
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has what makes a record: a time or a severity by their names, and a body or a name."""
+        place = [Found(self._data, self.path)]
+        return any(pick(place, names) is not NOTHING for names in (_LOGGED[:2], _OBSERVED, _SEVERITY)) and (
+            "body" in self._data or self.name.text is not None
+        )
+
+    @cached_property
+    def is_of_genai(self) -> bool:
+        """Whether anything in it is of GenAI."""
+        return self.is_event or super().is_of_genai
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is an event of GenAI that tells of an error."""
+        return self.is_event and self.find("error.type", "exception.type").text is not None
+
+
 def list_spans(data: Any) -> list[Span]:
-    """The spans of a JSON value: one, or all of an export; none where it is anything else."""
+    """The spans or the records of a JSON value: one, or all of an export; none where it is anything else."""
     if not isinstance(data, dict):
         return []
-    exported = data.get("resourceSpans", data.get("resource_spans"))
-    if exported is None:
-        span = Span(data, (), NOTHING)
-        return [span] if span.is_whole else []
-    key = "resourceSpans" if "resourceSpans" in data else "resource_spans"
-    return [span for span in _list_exported(exported, (key,)) if span.is_whole]
+    export = next((export for export in _EXPORTS if export[0] in data), None)
+    if export is not None:
+        return [span for span in _list_exported(data, *export) if span.is_whole]
+    return [span for span in (Span(data, (), NOTHING), Record(data, (), NOTHING)) if span.is_whole][:1]
 
 
-def _list_exported(listed: Any, path: Path) -> Iterator[Span]:
-    for resource in _items(Found(listed, path)):
+def _list_exported(data: Any, key: str, scopes: Sequence[str], names: Sequence[str]) -> Iterator[Span]:
+    kind = Span if names == ("spans",) else Record
+    for resource in _members(Found(data, ()), (key,)):
         own = Found(resource.data.get("resource"), (*resource.path, "resource"))
-        for scope in _members(resource, ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
-            for span in _members(scope, ("spans",)):
-                yield Span(span.data, span.path, own)
+        for scope in _members(resource, scopes):
+            for span in _members(scope, names):
+                yield kind(span.data, span.path, own)
 
 
 def _members(found: Found, keys: Sequence[str]) -> Iterator[Found]:

@@ -39,6 +39,15 @@ OPERATIONS: Final[dict[str, Operation]] = {
 # Whose texts are messages to and from a model.
 TALKS: Final = frozenset({"chat", "generate_content", "text_completion"})
 
+# Events that are one message each: of which role, and whether the model says it.
+MESSAGE_EVENTS: Final = {
+    "gen_ai.system.message": ("system", False),
+    "gen_ai.user.message": ("user", False),
+    "gen_ai.assistant.message": ("assistant", False),
+    "gen_ai.tool.message": ("tool", False),
+    "gen_ai.choice": ("assistant", True),
+}
+
 # What others call the same, in `openinference.span.kind` and `traceloop.span.kind`.
 KINDS: Final = {
     "AGENT": "invoke_agent",
@@ -81,6 +90,12 @@ LABELS: Final[dict[str, tuple[str, str | None]]] = {
     "kind": ("kind of span", None),
     "startTimeUnixNano": ("start", "nanoseconds since 1970"),
     "endTimeUnixNano": ("end", "nanoseconds since 1970"),
+    "timeUnixNano": ("time", "nanoseconds since 1970"),
+    "observedTimeUnixNano": ("time at which it was collected", "nanoseconds since 1970"),
+    "severityNumber": ("severity", "1 to 24, an error from 17 on"),
+    "severityText": ("severity", None),
+    "body": ("body", "what is logged"),
+    "eventName": ("name of the event", None),
     "start_time": ("start", None),
     "end_time": ("end", None),
     "attributes": ("attributes", None),

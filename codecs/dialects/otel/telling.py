@@ -1,4 +1,4 @@
-"""A span as a draft: who did what, for how long, how it ended, and what was said within it."""
+"""A span or a record of a log as a draft: who did what, for how long, how it ended, and what was said within it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._record import Failure, NoteKind
 from .._time import instant_of_log
 from .._turns.turns import say_call
 from .messages import draft_messages, note_not_offered
-from .spans import NOTHING, Found, Span, read_id
+from .spans import NOTHING, Found, Record, Span, read_id
 from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TALKS, TOOL_CALL
 from .texts import BACK, MAX_TEXTS, NO_TEXTS, Text, Texts, gather_texts, list_offered
 
@@ -56,10 +56,13 @@ def draft_span(span: Span) -> list[Draft]:
     texts = gather_texts(span) if span.is_of_genai else NO_TEXTS
     before, new = texts.part()
     # What is said to a model, and by it, messages of their own tell.
-    told = NO_TEXTS if operation in TALKS else texts
-    draft = Draft(_find_act(span), operation or "span", **_read_columns(span, told))
+    is_talk = operation in TALKS or (isinstance(span, Record) and span.is_message)
+    told = NO_TEXTS if is_talk else texts
+    draft = Draft(_find_act(span), operation or ("log" if span.is_record else "span"), **_read_columns(span, told))
     draft.say_sender("An agent" if span.is_of_genai else "A program", _find_sender(span).path or None)
-    if known is None:
+    if isinstance(span, Record) and known is None:
+        _say_logged(draft, span)
+    elif known is None:
         words = f" does {say_name(operation)}, in the span " if operation else " reports the span "
         draft.say(words).say(quote(str(span.name.data)), span.name.path)
     else:
@@ -79,7 +82,7 @@ def draft_span(span: Span) -> list[Draft]:
     _nest_texts(draft, span, told)
     _say_texts(draft, span, before, is_before=True)
     messages: list[Draft] = []
-    if operation in TALKS:
+    if is_talk:
         new = Texts(*(_take_last(draft, span, held) for held in new))
         draft.opened.extend(dict.fromkeys(text.opens for text in chain(*new) if text.opens))
         messages = [*draft_messages(span, new)]
@@ -91,12 +94,24 @@ def draft_span(span: Span) -> list[Draft]:
     return [draft.say("."), *messages]
 
 
+def _say_logged(draft: Draft, record: Record) -> None:
+    """Of a record that tells of no operation: its event, its level and its body."""
+    if record.name.text is not None:
+        draft.say(" reports the event ").say(quote(record.name.text), record.name.path)
+    else:
+        draft.say(" logs")
+        if record.severity.text is not None:
+            draft.say(f" at the level {say_name(record.severity.text)}", record.severity.path)
+    if not record.is_event and record.body.data not in (None, ""):
+        draft.say(": ").carry(record.body.path)
+
+
 def _find_act(span: Span) -> str:
     if span.has_failed or _find_failure(span) is not None:
         return "failure"
     if not span.is_of_genai or span.operation is None:
         return "observe"
-    return "done" if span.end.text is not None else "progress"
+    return "done" if span.end.text is not None or span.is_record else "progress"
 
 
 def _is_of_tool(span: Span) -> bool:
@@ -175,7 +190,7 @@ def _find_reason(span: Span) -> Found:
 def _say_length(draft: Draft, span: Span) -> None:
     taken = span.microseconds
     if taken is None:
-        if span.end.text is None:
+        if span.end.text is None and not span.is_record:
             draft.say(", which has not ended")
     elif taken < 0:
         draft.note(BACKWARDS, "it ends before it starts", span.end.path)
@@ -272,7 +287,7 @@ def _note_ids(draft: Draft, span: Span) -> None:
         (span.parent, 16, "the span around it"),
     ):
         own = read_id(found, size)
-        # A parent of zeros is how some say that there is none.
-        is_absent = found.text is None or (own is None and found is span.parent)
+        # Zeros are how some say that there is no parent, and of a record no span.
+        is_absent = found.text is None or (own is None and (found is span.parent or span.is_record))
         if not is_absent and (own is None or len(own) != size or not set(own) <= set("0123456789abcdef")):
             draft.note(ODD_ID, f"the id of {what} is not {size} hexadecimal digits that are not all zero", found.path)

@@ -13,6 +13,7 @@ from .._json import JsonError, load_whole
 from .._positions import Path
 from .._turns.tables import ASSISTANT, OTHER_ROLES
 from .spans import NOTHING, Event, Found, Span
+from .tables import MESSAGE_EVENTS
 
 # So many texts of a span are told; of a long history the last.
 MAX_TEXTS: Final = 100
@@ -37,14 +38,6 @@ _GIVEN: Final = ("gen_ai.tool.call.arguments", "gen_ai.input.messages", "gen_ai.
 _BACK: Final = ("gen_ai.tool.call.result", "gen_ai.output.messages", "gen_ai.completion")
 _GIVEN_OTHERWISE: Final = ("input.value", "traceloop.entity.input")
 _BACK_OTHERWISE: Final = ("output.value", "traceloop.entity.output")
-_EVENTS: Final = {
-    "gen_ai.system.message": ("system", False),
-    "gen_ai.user.message": ("user", False),
-    "gen_ai.assistant.message": ("assistant", False),
-    "gen_ai.tool.message": ("tool", False),
-    "gen_ai.choice": ("assistant", True),
-}
-
 
 # What came back, by any name.
 BACK: Final = (*_BACK, *_BACK_OTHERWISE)
@@ -159,9 +152,12 @@ def _read_event(event: Event) -> Texts:
     """The texts of an event: in its attributes, as those of a span, or as the one message that it is."""
     whole, numbered = _read_attributes(event.attributes)
     texts = Texts(*map(add, whole, numbered))
-    role, is_output = _EVENTS.get(event.name, ("", False))
+    role, is_output = MESSAGE_EVENTS.get(event.name, ("", False))
     called = event.attributes.get("id", NOTHING)
     said = event.attributes.get("content") or event.attributes.get("message")
+    if said and isinstance(said.data, dict) and not {"content", "tool_calls"}.isdisjoint(said.data):
+        # The role of the event's name is left out where it is the message's own.
+        said = said._replace(data={"role": role, **said.data})
     for found in filter(None, (said, event.attributes.get("tool_calls")) if role else ()):
         for each in _read_messages(found):
             own = called if role == "tool" and each.id.data is None else each.id

@@ -72,7 +72,11 @@ _SHOWN: Final = 80
 _MAX_CLAIM: Final = 2000
 # So many values that results state are compared with claims in one conversation, the first ones.
 _MAX_COMPARED: Final = 2000
-_NUMBER: Final = r"(?:[$€£]\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,12})?)(?![\w%]|\s?°|[.,:/-]\d)"
+# A number that is told in pieces, as in `1 299` or `1 hour and 30 minutes`, is none; what counts it is told with it.
+_NUMBER: Final = (
+    r"(?:[$€£]\s?)?(?P<number>-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,12})?)(?![\w%]|\s?°|[.,:/-]\d|\s\d"
+    r"|\s(?:day|hour|minute)s?\b[^.]{0,6}\d)(?:\s(?:thousand|million|billion)\b)?"
+)
 _IS: Final = (
     r"(?:\s{0,3}(?:[:=]|\bis\b|\bwas\b|\bare\b|\bwere\b|\bequals\b|\bstands\s+at\b|\bcomes\s+to\b)){1,2}\s{0,3}"
 )
@@ -99,7 +103,11 @@ _NOT_COUNTED: Final = frozenset(
     )
 )
 # What makes a number of another one: rounding, another unit, a share, a part.
-_UNITS: Final = (60, 100, 1000, 1024, 3600, 86_400, 1_000_000, 1_048_576, 1_000_000_000, 12, 7, 24, 30, 365)
+_UNITS: Final = (
+    *(60, 100, 1000, 1024, 3600, 86_400, 1_000_000, 1_048_576, 1_000_000_000, 12, 7, 24, 30, 365),
+    # Miles, pounds, feet.
+    *(1.609, 2.205, 3.281),
+)
 _TOLERANCE: Final = 0.05
 # Where a sentence has one of these, it does not simply state how things stand.
 _HEDGES: Final = re.compile(
@@ -148,7 +156,8 @@ def _look_for_number(stated: float, key: str, text: str) -> tuple[int, int] | No
         return None
     named = r"[\s_-]{1,3}".join(map(re.escape, words))
     pattern = (
-        rf"(?i)(?:\A|[.!?:;,(*\n“\"]\s{{0,3}}|\b(?:the|its|your|a|and)\s){_MARKS}{named}{_MARKS}{_IS}{_MARKS}{_NUMBER}"
+        rf"(?i)(?:\A|[.!?:;,(*\n“\"]\s{{0,3}}|\b(?:the|its|your|a|and)\s(?:current\s)?)"
+        rf"{_MARKS}{named}{_MARKS}{_IS}{_MARKS}{_NUMBER}"
     )
     counted = words[:-1] if words[-1] in ("count", "total") else words
     if counted and counted[-1].endswith("s") and len(" ".join(counted)) >= 4:
@@ -169,12 +178,14 @@ def _agree(stated: float, claimed: float) -> bool:
         return second < 1 - _TOLERANCE
     ratio = second / first
     is_multiple = 2 <= round(ratio) < 10 and abs(ratio / round(ratio) - 1) <= _TOLERANCE / 50
-    return ratio <= 1 + _TOLERANCE or is_multiple or any(abs(ratio / unit - 1) <= _TOLERANCE for unit in _UNITS)
+    is_in_units = any(abs(ratio / unit - 1) <= _TOLERANCE for unit in _UNITS)
+    is_degrees = any(abs(one * 1.8 + 32 - other) <= 1 for one, other in ((stated, claimed), (claimed, stated)))
+    return ratio <= 1 + _TOLERANCE or is_multiple or is_in_units or is_degrees
 
 
 def _look_for_opposite(key: str, text: str, *, is_so: bool) -> tuple[int, int] | None:
     """A quality that a result has and a claim denies, or the other way round: `available`, `booked`."""
-    if not re.fullmatch(r"[a-z]{5,24}", key) or not key.endswith(("ed", "able", "ible", "ful", "active", "valid")):
+    if not re.fullmatch(r"[a-z]{3,22}(?:ed|able|ible|ful|active|valid)|in [a-z]{3,12}", key):
         return None
     if is_so:
         pattern = rf"(?i)\b(?:is|are|was|were)(?:n['’]t|\s(?:not|no\s+longer))\s(?:been\s)?{key}\b"
@@ -185,7 +196,7 @@ def _look_for_opposite(key: str, text: str, *, is_so: bool) -> tuple[int, int] |
 
 _STANDINGS: Final = DONE_WORDS | FAILED_WORDS | OPEN_WORDS
 _SAYS_DONE: Final = (
-    r"(?i)\b(?:successfully\s\w{2,24}ed|(?:was|were|is|are|has\sbeen|have\sbeen)\s(?:successfully\s\w{2,24}|successful"
+    r"(?i)\b(?:successfully\s\w{2,24}ed|\w{2,24}ed\ssuccessfully|(?:was|were|is|are|has\sbeen|have\sbeen)\s(?:successfully\s\w{2,24}|successful"
     r"|completed?|finished|delivered|paid|approved)|succeeded)\b"
 )
 
@@ -198,7 +209,9 @@ def _look_for_end(statement: Statement, key: str, text: str) -> tuple[int, int] 
         sorted((re.escape(word) for kind in kinds if kind is not own for word in kind), key=len, reverse=True)
     )
     found = _search_plainly(rf"(?i)\b{key}{_MARKS}{_IS}{_MARKS}(?:{others})\b", text)
-    if found is None and own is not DONE_WORDS and not re.search(_ANY_STANDING[own is OPEN_WORDS], text):
+    # Who says how it stands, in either spelling of "cancelled", has said so.
+    is_said = own is DONE_WORDS or statement.value[:5] in text.lower()
+    if found is None and not is_said and not re.search(_ANY_STANDING[own is OPEN_WORDS], text):
         found = _search_plainly(_SAYS_DONE, text)
     return found
 
@@ -255,6 +268,11 @@ RULES: Final = (
             _state({"free_rooms": 2}, "There are 5 free rooms."),
             _state({"booked": False, "room": 7}, "Room 7 is booked."),
             _state({"available": True}, "Room 7 is not available."),
+            _state({"in_stock": False}, "Yes, it is in stock."),
+            _state({"balance": 250}, "Your current balance is $520."),
+            _state({"revenue": 4_500_000}, "The revenue was $9.1 million."),
+            _state({"status": "failed"}, "The deployment completed successfully."),
+            _state({"status": "rejected"}, "The refund was approved, and the order cancelled."),
             _state({"id": "x", "status": "failed"}, "Room 7 was successfully booked."),
             _state({"status": "pending"}, "The status is **completed**."),
             _state("room: 7\nbalance: 120.50\n", "Your balance is $1,205.50."),
@@ -269,6 +287,11 @@ RULES: Final = (
             talk('{"price": 30}') + stream_turn("The price ", "is 30."),
             _state({"price": 29.97}, "The price is $30."),
             _state({"ratio": 0.25}, "The ratio is 25."),
+            _state({"price": 1299.5}, "The price is 1 299.50 EUR."),
+            _state({"duration": 5400}, "The duration is 1 hour and 30 minutes."),
+            _state({"distance": 10}, "The distance is 6.2 miles."),
+            _state({"temperature": 70}, "The temperature is 21 degrees."),
+            _state({"status": "canceled"}, "The booking was successfully cancelled."),
             _state({"size": 2048}, "The size is 2 KB."),
             _state({"price": 30, "vat": 6}, "The price is 36 with VAT: 30 and 6."),
             _state({"price": 30}, "The total price is 60 for two nights."),

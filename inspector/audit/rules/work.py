@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -166,9 +167,9 @@ def _say_moment(moment: datetime) -> str:
 
 
 def _find_delegation_circles(scene: Scene) -> Iterator[Hit]:
-    """Work that comes back to an agent who had handed it on."""
+    """Work that comes back to an agent who had handed it on, and that nobody has done since."""
     for task, before in find_rounds(scene.tasks):
-        if task.request and before.request:
+        if task.request and before.request and before.state in STANDING:
             yield Hit(
                 message=task.request,
                 text=f"{task.requester or 'Somebody'} hands it back to {task.performer}, who had handed it on.",
@@ -243,6 +244,30 @@ def _find_cascades(scene: Scene) -> Iterator[Hit]:
             )
 
 
+def hand_over(*agents: str, takes_over: bool = True) -> str:
+    """A trace of the Agents SDK in which each of these hands the conversation over to the next, and hours pass."""
+    said: list[tuple[int, dict[str, object]]] = []
+    for at, name in enumerate(agents):
+        if at == 0 or takes_over:
+            said.append((2 * at, {"type": "agent", "name": name}))
+        if at + 1 < len(agents):
+            said.append((2 * at + 1, {"type": "handoff", "from_agent": name, "to_agent": agents[at + 1]}))
+    said.append((180, {"type": "custom", "name": "closed", "data": {}}))
+    spans = (
+        {
+            "object": "trace.span",
+            "id": f"span_{minute}",
+            "trace_id": "trace_1",
+            "parent_id": None,
+            "started_at": f"2026-11-16T{9 + minute // 60:02d}:{minute % 60:02d}:00Z",
+            "ended_at": f"2026-11-16T{9 + minute // 60:02d}:{minute % 60:02d}:30Z",
+            "span_data": data,
+        }
+        for minute, data in said
+    )
+    return "".join(json.dumps(span) + "\n" for span in spans)
+
+
 RULES: Final = (
     Rule(
         code=UNANSWERED,
@@ -271,6 +296,7 @@ RULES: Final = (
         triggers=(
             clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
             + clowl("m2", "INF", "eve", "oscar", minute=180),
+            hand_over("Triage", "Billing", takes_over=False),
         ),
         passes=(
             clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
@@ -278,6 +304,7 @@ RULES: Final = (
             clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
             + clowl("m2", "ACK", "radar", "oscar", minute=3, pid="m1")
             + clowl("m3", "INF", "eve", "oscar", minute=180),
+            hand_over("Triage", "Billing"),
         ),
     ),
     Rule(
@@ -311,6 +338,7 @@ RULES: Final = (
             clowl("m1", "DLGT", "oscar", "radar", delegation_mode="transfer")
             + clowl("m2", "DLGT", "radar", "eve", minute=1, pid="m1", delegation_mode="transfer")
             + clowl("m3", "DONE", "eve", "radar", minute=2, pid="m2"),
+            hand_over("Triage", "Billing", "Triage"),
         ),
     ),
     Rule(

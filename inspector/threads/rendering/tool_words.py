@@ -45,7 +45,7 @@ _VERBS: Final = (
 _ORDER: Final = re.compile(
     r"(?i)\b(?:(?P<override>(?:ignore|disregard|forget|override)\s[^.!?]{0,40}?"
     r"\b(?:instructions?|prompts?|rules?|directions?|guidelines?|directives?)\b)"
-    r"|(?P<duty>(?:you|agent|assistant|model|ai)\s+(?:must|should|shall|need\s+to|have\s+to|are\s+(?:required|instructed)\s+to)"
+    r"|(?P<duty>(?:you|(?:agent|assistant|model|ai)s?)\s+(?:must|should|shall|need\s+to|have\s+to|are\s+(?:required|instructed)\s+to)"
     rf"\s+(?:(?:now|first|next|then|also|always|immediately)\s+)?{_VERBS})|(?P<order>{_VERBS}))"
 )
 # What stands before an order that begins a sentence, or goes on with one.

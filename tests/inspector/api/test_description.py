@@ -72,7 +72,9 @@ pytestmark = pytest.mark.django_db
 
 # Where a protocol has refusals in a form of its own: by operation, and by path.
 OTLP: Final = ["application/json", "application/x-protobuf"]
-PROTOCOLS: Final = {"export_spans": OTLP, "/api/v1/otlp/v1/traces": OTLP}
+PROTOCOLS: Final = dict.fromkeys(
+    ("export_spans", "export_logs", "/api/v1/otlp/v1/traces", "/api/v1/otlp/v1/logs"), OTLP
+)
 LONG: Final = int(os.environ.get("API_REQUESTS", "0"))
 LOG: Final = [
     b'{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"c1",'

@@ -1,9 +1,12 @@
-"""The exporter of OpenTelemetry's own SDK, told the address and the key by its variables alone."""
+"""The exporters of OpenTelemetry's own SDK, told the address and the key by its variables alone."""
 
 from __future__ import annotations
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
@@ -40,15 +43,22 @@ def test_what_it_exports_is_told_and_stands_in_one_tree(
     exporter.results = []
     provider = TracerProvider(resource=Resource({"service.name": "desk"}))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracer = provider.get_tracer("agents")
+    logs = LoggerProvider(resource=Resource({"service.name": "desk"}))
+    logs.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter()))
+    tracer, logger = provider.get_tracer("agents"), logs.get_logger("agents")
     with tracer.start_as_current_span("invoke_agent planner") as agent:
         agent.set_attributes({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "planner"})
         with tracer.start_as_current_span("execute_tool ask") as tool:
             tool.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "ask"})
             tool.set_attribute("gen_ai.tool.call.result", '@a3|f0|c1|S0|d1|T1|g1|k1|q2|t"refactor_auth"#')
+            logger.emit(body="asked once", severity_text="WARN")
+            said = [{"role": "user", "parts": [{"type": "text", "content": "Where is the train?"}]}]
+            details = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": said}
+            logger.emit(event_name="gen_ai.client.inference.operation.details", attributes=details)
         with tracer.start_as_current_span("GET /trains"):
             pass
     provider.shutdown()
+    logs.shutdown()
     assert exporter.results == [SpanExportResult.SUCCESS] * 3
     settle_all()
     told = {message.topic: message for message in Message.objects.filter(part=1)}
@@ -56,6 +66,10 @@ def test_what_it_exports_is_told_and_stands_in_one_tree(
     assert whole.english.startswith("planner works as an agent, for ")
     assert told["execute_tool ask"].english.startswith("desk runs the tool ask, for ")
     assert told["GET /trains"].english.startswith("desk reports the span “GET /trains”, for ")
-    assert {message.parent for topic, message in told.items() if message is not whole} == {whole.pk}
-    assert {message.dialect for message in Message.objects.all()} == {"otel", "nslip"}
+    tool_pk, line = told["execute_tool ask"].pk, told[""]
+    assert (line.english, line.parent) == ("desk logs at the level WARN: “asked once”.", tool_pk)
+    said_to = Message.objects.get(dialect="chat")
+    assert (said_to.english, said_to.parent) == ("The user says: “Where is the train?”.", tool_pk)
+    assert [told[topic].parent for topic in ("execute_tool ask", "GET /trains")] == [whole.pk] * 2
+    assert {message.dialect for message in Message.objects.all()} == {"otel", "nslip", "chat"}
     assert Trace.objects.filter(native_id=f"{agent.get_span_context().trace_id:032x}").count() == 1

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -64,6 +65,32 @@ def test_spans_in_protobuf_become_messages_with_their_parent(token: str, address
     assert [(each.dialect, each.sender, each.trace_id) for each in (first, second)] == [("otel", "desk", TRACE)] * 2
     assert (first.parent, second.parent) == (None, first.pk)
     assert second.english == "desk asks a model, which it does not name, for 1 second."
+
+
+@pytest.mark.parametrize("address", ["/v1/logs", "/api/v1/otlp/v1/logs"])
+def test_records_of_logs_stand_below_their_span_in_any_order(token: str, address: str) -> None:
+    exported = ExportLogsServiceRequest()
+    records = exported.resource_logs.add().scope_logs.add().log_records
+    ids = {"trace_id": bytes.fromhex(TRACE), "span_id": (1).to_bytes(8)}
+    records.add(time_unix_nano=1795118400_500000000, **ids).body.string_value = "asked once"
+    records.add(observed_time_unix_nano=1795118400_600000000).body.string_value = "of no span"
+    body = exported.SerializeToString()
+    for _ in range(2):
+        answer = post(body, token, address)
+        assert not ExportLogsServiceResponse.FromString(answer.content).HasField("partial_success")
+    assert [(each.stored, bytes(each.sha256 or b"")) for each in Delivery.objects.order_by("-stored")] == [
+        (2, hashlib.sha256(body).digest()),
+        (0, hashlib.sha256(body).digest()),
+    ]
+    assert post(make_export(1).SerializeToString(), token).status_code == 200
+    settle_all()
+    told = {message.english: message for message in Message.objects.all()}
+    span = Message.objects.get(native_id=f"{1:016x}")
+    assert told["A program logs: “asked once”."].parent == span.pk
+    assert (told["A program logs: “of no span”."].parent, told["A program logs: “of no span”."].trace_id) == (None, "")
+    # What no text can be made of is counted by the name that the protocol has for it.
+    answer = post(b"\xff\xfe no text", token, address, kind="application/json")
+    assert answer.json()["partialSuccess"]["rejectedLogRecords"] == "1"
 
 
 def test_spans_in_json_are_stored_as_they_came(token: str) -> None:
