@@ -219,12 +219,12 @@ class Record(Span):
     @property
     def is_event(self) -> bool:
         """Whether it is an event of GenAI."""
-        return str(self.name.data).startswith("gen_ai.")
+        return str(self.name.text).startswith("gen_ai.")
 
     @property
     def is_message(self) -> bool:
         """Whether it is one message to or from a model, as the conventions had it up to 1.36."""
-        return self.name.data in MESSAGE_EVENTS
+        return self.name.text in MESSAGE_EVENTS
 
     @property
     def place(self) -> Found:

@@ -154,7 +154,7 @@ def _read_columns(span: Span, texts: Texts) -> dict[str, Any]:
         if found.path in told or (isinstance(found.data, list) and found.path in lists)
     }
     return {
-        "topic": span.name.data,
+        "topic": span.name.text,
         "content": content,
         "attributes": kept,
         "sender": _find_sender(span).data,
