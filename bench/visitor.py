@@ -95,7 +95,7 @@ class Visitor:
             raise VisitorError(f"loading led elsewhere: {answer!r}")
         return status, answer
 
-    def send(self, form: Form, **pressed: str) -> tuple[int, bytes]:
+    def send(self, form: Form, /, **pressed: str) -> tuple[int, bytes]:
         """Send a form as it stands, by the button that was pressed; the status, and the answer or where it leads."""
         body = urlencode([*form.values, *pressed.items()]).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": self._refer(form.action)}
