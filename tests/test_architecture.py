@@ -62,6 +62,7 @@ BESIDE = {
     "telemetry",
     "timestamps",
     "tokens",
+    "tool_words",
     "upkeep",
     "__init__",
 }

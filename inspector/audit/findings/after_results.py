@@ -14,7 +14,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from dialects import all_dialects
 from inspector.lookups import IsAny
 from inspector.threads.models import Message
-from inspector.threads.rendering.tool_words import PIECE, VALUE, find_orders, is_result
+from inspector.tool_words import PIECE, VALUE, find_orders, is_result
 
 from .scene import AfterResult, Said, Scene, Span
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from inspector.threads.rendering.tool_words import (
+from inspector.tool_words import (
     DONE_WORDS,
     FAILED_WORDS,
     OPEN_WORDS,

@@ -18,9 +18,9 @@ from django.db.models import Q
 from dialects import Message
 from inspector.hidden_characters import has_deceptive, has_unseen
 from inspector.intake.models import Record
+from inspector.tool_words import find_orders, is_result, may_state
 
 from . import terms
-from .tool_words import find_orders, is_result, may_state
 
 # A clock may be off by so much before an auditor wants to know.
 CLOCK_SKEW: Final = timedelta(minutes=5)

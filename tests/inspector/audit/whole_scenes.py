@@ -49,8 +49,8 @@ from inspector.threads.models import Conversation, Declaration, Message, Task
 from inspector.threads.placing.citations import find_reuse
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.tool_words import PIECE, VALUE, is_result
 from inspector.threads.tasks.rows import read_steps
+from inspector.tool_words import PIECE, VALUE, is_result
 
 
 class Marked(Func):
