@@ -103,7 +103,7 @@ def tell_lines(
         if reuse and not any("used before" in place for place in line.places):
             line.places += (reuse,)
         line.places += keys.get(message.pk, ())
-        if (outer := parents.get(carrying.get(message.pk))) is not None:
+        if message.pk in carrying and (outer := parents.get(carrying[message.pk])) is not None:
             line.places += (
                 f"Within {name_message(outer.number, outer, dialect=outer.dialect)} of another conversation.",
             )

@@ -315,7 +315,7 @@ class _Builder:
             "is_withheld": message.pk in self._disclosed.withheld,
             "opened_with": self._disclosed.name_keys(message),
             "reply": reply,
-            "within": describe_carrying(self._parents.get(self._carrying.get(message.pk)), self._workspace.slug),
+            "within": self._find_within(message),
             "segments": read_segments(english) or _not_told(message),
             "also": read_segments(also, are_apart=True),
             "also_count": len(also),
@@ -398,6 +398,10 @@ class _Builder:
             "why": _write_why(message, parent),
             "is_missing": False,
         }
+
+    def _find_within(self, message: Message) -> dict[str, Any] | None:
+        carrying = self._carrying.get(message.pk)
+        return describe_carrying(self._parents.get(carrying) if carrying else None, self._workspace.slug)
 
     def _find_anchor(self, parent: Message) -> str:
         if parent.pk in self._here:

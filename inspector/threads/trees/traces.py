@@ -148,14 +148,16 @@ def find_carrying(messages: Iterable[Message]) -> dict[uuid.UUID, uuid.UUID]:
     """The messages of another conversation within which these stand, by the ids of these; one statement, and none where
     no message is carried."""
     carried = [each for each in messages if each.carrier]
+    if not carried:
+        return {}
     rows = Message.objects.filter(IsAny("record_id", {each.record_id for each in carried}), carrier="")
     parts: dict[uuid.UUID, list[tuple[int, uuid.UUID, uuid.UUID]]] = defaultdict(list)
-    for record_id, *part in rows.values_list("record_id", "part", "pk", "conversation_id") if carried else ():
-        parts[record_id].append((part[0], part[1], part[2]))
+    for record_id, part, pk, home in rows.values_list("record_id", "part", "pk", "conversation_id"):
+        parts[record_id].append((part, pk, home))
     found = {}
     for each in carried:
         # What a message carries stands behind it, before the next that nothing carries.
-        outer = max((part for part in parts[each.record_id] if part[0] < each.part), default=None)
+        outer = max((row for row in parts[each.record_id] if row[0] < each.part), default=None)
         if outer is not None and outer[2] != each.conversation_id:
             found[each.pk] = outer[1]
     return found

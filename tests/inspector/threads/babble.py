@@ -67,9 +67,10 @@ class Babbler:
         seed: of its chance.
         ids: how many different ids, tasks and handles it uses: the fewer, the more of them mean one another.
         is_clowl: whether it speaks nothing but CLowl, in which every request establishes something.
+        has_calls: whether it makes calls of A2A, too.
     """
 
-    def __init__(self, seed: int, *, ids: int = 6, is_clowl: bool = False) -> None:
+    def __init__(self, seed: int, *, ids: int = 6, is_clowl: bool = False, has_calls: bool = False) -> None:
         self._chance = random.Random(seed)
         self._ids = ids
         self._said: list[str] = []
@@ -83,6 +84,7 @@ class Babbler:
             *(self._clowl, self._lingua, self._lambda, self._nslip),
             *(self._clowl, self._lingua, self._lambda, self._nslip),
             *(self._coordinate, self._coordinate, self._offer, self._prose),
+            *((self._call,) * 4 if has_calls else ()),
         )
 
     def babble(self, count: int) -> Iterator[bytes]:
@@ -175,6 +177,21 @@ class Babbler:
         if self._chance.random() < 0.5:
             said["id"] = self._id()
         return said | self._parties()
+
+    def _call(self) -> dict[str, Any]:
+        """A request that may name no conversation, and an answer that may be the first to name it."""
+        called = {"jsonrpc": "2.0", "id": f"call{self._number() // 3 + self._at // 12}"}
+        message = {"messageId": self._id(), "parts": [{"kind": "text", "text": f"step {self._at}"}]}
+        if self._chance.random() < 0.5:
+            named = self._pick({}, {}, {"contextId": "mixed"})
+            called |= {"method": "message/send", "params": {"message": {"role": "user", **message, **named}}}
+            return {"raw": json.dumps(called), "in": None, "from": "ada", "to": "bob"}
+        context = self._pick("mixed", "lambda")
+        repeated = {"history": [{"role": "user", **message, "messageId": self._pick(*self._said)}]}
+        task = {"kind": "task", "id": f"k{self._at}", "status": {"state": "working"}, **self._pick({}, repeated)}
+        said = self._pick({"kind": "message", "role": "agent", **message}, task)
+        called |= {"result": {"contextId": context, **said}}
+        return {"raw": json.dumps(called), "in": None, "from": "bob", "to": "ada"}
 
     def _lambda(self) -> dict[str, Any]:
         said = {"raw": self._pick(*_LAMBDA), "in": self._pick("mixed", "lambda")}
