@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -69,7 +69,10 @@ LOGS: Final = Signal(
 )
 
 
-def _describe(operation_id: str, rejected: str) -> Any:
+_Post = TypeVar("_Post", bound=Callable[..., Any])
+
+
+def _describe(operation_id: str, rejected: str) -> Callable[[_Post], _Post]:
     said = {rejected: {"type": "string"}, "errorMessage": {"type": "string"}}
     answer = {"type": "object", "properties": {"partialSuccess": {"type": "object", "properties": said}}}
     return extend_schema(

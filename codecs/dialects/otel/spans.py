@@ -209,7 +209,7 @@ class Record(Span):
         if not self.is_event or not isinstance(self.body.data, dict):
             return {**self._own, "body": self.body}
         below = {name: Found(value, (*self.body.path, name)) for name, value in self.body.data.items()}
-        return {**below, **(self.body.inside or {}), **self._own}  # type: ignore[dict-item]  # of an object: texts
+        return {**below, **(self.body.inside or {}), **self._own}
 
     @cached_property
     def events(self) -> list[Event]:

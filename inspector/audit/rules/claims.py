@@ -185,7 +185,7 @@ def _agree(stated: float, claimed: float) -> bool:
 
 def _look_for_opposite(key: str, text: str, *, is_so: bool) -> tuple[int, int] | None:
     """A quality that a result has and a claim denies, or the other way round: `available`, `booked`."""
-    if not re.fullmatch(r"[a-z]{3,22}(?:ed|able|ible|ful|active|valid)|in [a-z]{3,12}", key):
+    if not re.fullmatch(r"(?=.{5,24}\Z)[a-z]*(?:ed|able|ible|ful|active|valid)|in [a-z]{3,12}", key):
         return None
     if is_so:
         pattern = rf"(?i)\b(?:is|are|was|were)(?:n['’]t|\s(?:not|no\s+longer))\s(?:been\s)?{key}\b"
@@ -269,6 +269,7 @@ RULES: Final = (
             _state({"booked": False, "room": 7}, "Room 7 is booked."),
             _state({"available": True}, "Room 7 is not available."),
             _state({"in_stock": False}, "Yes, it is in stock."),
+            _state({"valid": False}, "The ticket is valid."),
             _state({"balance": 250}, "Your current balance is $520."),
             _state({"revenue": 4_500_000}, "The revenue was $9.1 million."),
             _state({"status": "failed"}, "The deployment completed successfully."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -53,7 +55,7 @@ def test_what_it_exports_is_told_and_stands_in_one_tree(
             tool.set_attribute("gen_ai.tool.call.result", '@a3|f0|c1|S0|d1|T1|g1|k1|q2|t"refactor_auth"#')
             logger.emit(body="asked once", severity_text="WARN")
             said = [{"role": "user", "parts": [{"type": "text", "content": "Where is the train?"}]}]
-            details = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": said}
+            details: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": said}
             logger.emit(event_name="gen_ai.client.inference.operation.details", attributes=details)
         with tracer.start_as_current_span("GET /trains"):
             pass
