@@ -170,7 +170,7 @@ class _Bounded:
         """As allauth does it with codes by HMAC-SHA-1."""
         forget_tries = check_rate_limit(self.user)
         if not _is_code(FactorAdapter().decrypt(app.data["secret"]), code):
-            self._emit_authentication_failed(app)
+            note_wrong_code(self, context.request, self.user)
             raise FactorAdapter().validation_error("incorrect_code")
         forget_tries()
         self.authenticator = app
