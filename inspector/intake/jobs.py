@@ -186,7 +186,7 @@ def claim(
 ) -> Job | None:
     """Lease the job that has been due longest, or None. One that has used up its attempts is buried instead.
 
-    The sign of life is shown before the lease is committed: none is ever seen without it.
+    The sign of life comes first: no lease is ever seen without it.
 
     Args:
         kinds: of which kind it is to be.
@@ -194,14 +194,13 @@ def claim(
         together: of a kind, how many jobs more are leased with it, as its `companions`, that were never begun.
     """
     token = uuid.uuid4()
+    show(token)
+    job = None
     try:
-        with transaction.atomic():
-            job = _lease(token, list(kinds), list(otherwise), together)
-            if job is not None:
-                show(token)
-    except BaseException:
-        let_go(token)
-        raise
+        job = _lease(token, list(kinds), list(otherwise), together)
+    finally:
+        if job is None:
+            let_go(token)
     return job
 
 
