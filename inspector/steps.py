@@ -155,7 +155,7 @@ def examine_conversation(job: Job) -> None:
     if conversation is None:
         finish()
         return
-    examine(conversations=[conversation, *others], fence=lambda: jobs.checkpoint(job, {}), finish=finish)
+    examine(conversations=[conversation, *others], finish=finish)
 
 
 def open_conversation(job: Job) -> None:

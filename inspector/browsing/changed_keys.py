@@ -11,6 +11,7 @@ from django.db import connection
 
 from dialects import all_dialects
 from inspector.lookups import HasAnyBit
+from inspector.threads.messages import count_hidden_in
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.agents import make_agent_id
 from inspector.threads.rendering.rule_flags import FLAGGED, OF_KEYS, RuleFlag
@@ -95,8 +96,11 @@ def find_changed_keys(conversation_ids: Collection[uuid.UUID]) -> list[ChangedKe
 
 def find_next_shown(conversations: Sequence[Conversation]) -> list[uuid.UUID]:
     """The conversations in which agents showed a key next, at the time of each that they showed in these and after it,
-    of one workspace; what was withdrawn counts as well, for those are compared with others then. Two statements."""
-    heads = {each.pk: each for each in conversations}
+    of one workspace; what was withdrawn counts as well, for those are compared with others then. Two statements;
+    none where no dialect of keys is spoken and nothing is hidden."""
+    heads = {each.pk: each for each in conversations if KEYED & {*each.dialects} or count_hidden_in(conversation=each)}
+    if not heads:
+        return []
     rows = Message.objects.filter(FLAGGED, HasAnyBit("sights", RuleFlag.AGREEING.value), dialect__in=KEYED)
     shown = rows.filter(conversation__in=list(heads)).exclude(sender="").order_by("-order_time")
     asked = {

@@ -37,8 +37,12 @@ def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterab
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
         sql.Identifier(model._meta.db_table), _list_names(tuple(columns))
     )
+    left = iter(rows)
+    first = next(left, None)
+    if first is None:
+        return
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in rows:
+        for row in chain([first], left):
             copy.write_row(row)
 
 

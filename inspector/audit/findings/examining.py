@@ -61,15 +61,14 @@ class Cited(NamedTuple):
 def examine(
     *,
     conversations: Sequence[Conversation],
-    fence: Callable[[], None],
     finish: Callable[[], None],
 ) -> None:
     """Examine conversations of one workspace, and keep what comes out.
 
     Args:
         conversations: one, or several that are small.
-        fence: called inside each writing transaction; raises when another worker has taken over.
-        finish: called inside the last one, so that their jobs end together with the work.
+        finish: called at the end of the writing transaction, so that their jobs end together with the work; raises when
+            another worker has taken over.
     """
     ids = [each.pk for each in conversations]
     workspace_id = conversations[0].workspace_id
@@ -80,7 +79,6 @@ def examine(
     found = find(load_scenes(conversations), settings)
     with transaction.atomic():
         hold_conversations(ids)
-        fence()
         write_findings(
             [each for several in found.values() for each in several],
             conversations=conversations,

@@ -50,6 +50,7 @@ from inspector.threads.placing.keys import key_of_id
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
 from inspector.threads.rendering.terms import mark_workspace
+from inspector.threads.resolving.summaries import read_tally
 from inspector.threads.tasks.rows import read_steps
 
 from .after_results import MAX_RESULTS, TOOL_FAILURES, load_after_results
@@ -244,11 +245,13 @@ def _load_strangers(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Messag
 def _load_sealed(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message]) -> None:
     """What is sealed, what no key opened though its session is known, and what stands open where others are sealed."""
     ordered = messages.order_by(*ORDER)
-    sealed = messages.filter(FLAGGED, _IS_SEALED)
+    tallies = {pk: scene.conversation.tally for pk, scene in scenes.items()}
+    may_be = [pk for pk, tally in tallies.items() if not tally or read_tally(tally).is_sealed]
+    sealed = messages.filter(FLAGGED, _IS_SEALED, IsAny("conversation_id", may_be))
     firsts = sealed.order_by("conversation_id", "sender", "receivers", *ORDER[1:])
     firsts = firsts.distinct("conversation_id", "sender", "receivers")
     # As an array they are found once; joined, once for each message where the table's statistics are old.
-    for message in see_all(ordered.filter(IsAny("id", ArraySubquery(firsts.values("pk"))))):
+    for message in see_all(ordered.filter(IsAny("id", ArraySubquery(firsts.values("pk"))))) if may_be else ():
         scenes[message.conversation].sealed.append(message)
     if where := [pk for pk, scene in scenes.items() if scene.sealed]:
         refused = ordered.filter(FLAGGED, _IS_SEALED, IsAny("conversation_id", where), trial__is_refused=True)
@@ -407,8 +410,8 @@ def _load_rekeyed(scenes: Mapping[uuid.UUID, Scene]) -> None:
 
 def _load_first(scenes: Mapping[uuid.UUID, Scene]) -> None:
     first = Message.objects.shown().filter(conversation=OuterRef("pk")).order_by(*ORDER[1:]).values("pk")[:1]
-    openings = Conversation.objects.filter(IsAny("id", scenes)).values_list(Subquery(first), flat=True)
-    for message in see_all(Message.objects.filter(IsAny("id", [pk for pk in openings if pk]))):
+    openings = Conversation.objects.filter(IsAny("id", scenes)).values(opening=Subquery(first))
+    for message in see_all(Message.objects.filter(IsAny("id", ArraySubquery(openings)))):
         scenes[message.conversation].first = message
 
 

@@ -12,7 +12,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from django.db.models import Max, QuerySet
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -34,13 +35,10 @@ def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
     Args:
         conversations: their ids.
     """
-    ids = list(conversations)
-    stand = Finding.objects.filter(COUNTS, IsAny("conversation_id", ids), state=Finding.State.OPEN)
-    gravest = dict(stand.order_by().values_list("conversation").annotate(severity=Max("severity")))
-    noted = Conversation.objects.filter(IsAny("id", ids)).values_list("id", "open_severity")
-    changed = [(pk, gravest.get(pk, 0)) for pk, severity in noted if severity != gravest.get(pk, 0)]
-    if changed:
-        update_rows(model=Conversation, columns=("id", "open_severity"), rows=changed)
+    stand = Finding.objects.filter(COUNTS, conversation=OuterRef("pk"), state=Finding.State.OPEN)
+    gravest = Coalesce(Subquery(stand.order_by("-severity").values("severity")[:1]), 0)
+    rows = Conversation.objects.filter(IsAny("id", conversations)).annotate(gravest=gravest)
+    rows.exclude(open_severity=F("gravest")).update(open_severity=F("gravest"))
 
 
 _COLUMNS: Final = (

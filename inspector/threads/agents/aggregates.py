@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection, models
 
-from inspector.intake.bulk import insert_rows
+from inspector.intake.bulk import insert_rows, update_rows
 
 from ..models import Agent, AgentTotal, Conversation, Declaration, Exchange, Message, PairTotal
 from ..models.agents import key_of_name, make_agent_id
@@ -155,10 +155,14 @@ def write_exchanges(gathered: Sequence[Exchanges], *, has_declared: bool = True)
     gone, fresh = known.keys() - rows, rows - known.keys()
     if fresh:
         _insert_agents(gathered)
-    if gone:
-        Exchange.objects.filter(pk__in=[known[row] for row in gone]).delete()
-    columns = ("conversation_id", *_COLUMNS)
-    insert_rows(model=Exchange, columns=columns, rows=fresh, order_by=columns[:3])
+    columns, key = ("conversation_id", *_COLUMNS), slice(1 + len(_KEYS))
+    # Where nothing of a pair has changed but what is counted, its row stays.
+    was = {row[key]: known[row] for row in gone}
+    changed = {row: was.pop(row[key]) for row in fresh if row[key] in was}
+    if was:
+        Exchange.objects.filter(pk__in=list(was.values())).delete()
+    update_rows(model=Exchange, columns=("id", *columns), rows=[(pk, *row) for row, pk in changed.items()])
+    insert_rows(model=Exchange, columns=columns, rows=fresh - changed.keys(), order_by=columns[:3])
     if has_declared:
         _write_declared(gathered, Declaration.objects.filter(conversation_id__in=list(heads)))
     new, old = _sum_totals(fresh, heads), _sum_totals(gone, heads)
@@ -235,10 +239,5 @@ def _insert_agents(gathered: Sequence[Exchanges]) -> None:
         for each in gathered
         for agent, name in each.names.items()
     }
-    known = set(Agent.objects.filter(pk__in=list(wanted)).values_list("pk", flat=True))
-    insert_rows(
-        model=Agent,
-        columns=("id", "workspace_id", "channel_id", "name", "name_key", "friendly_name"),
-        rows=[row for agent, row in wanted.items() if agent not in known],
-        order_by=("id",),
-    )
+    columns = ("id", "workspace_id", "channel_id", "name", "name_key", "friendly_name")
+    insert_rows(model=Agent, columns=columns, rows=wanted.values(), order_by=("id",))

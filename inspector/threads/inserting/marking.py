@@ -8,7 +8,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -19,7 +19,7 @@ from inspector.keyring.ring import hold_ring
 from inspector.keyring.selectors import has_keys
 from inspector.lookups import IsAny
 
-from ..models import Conversation, Message, Trace, TreeGroup
+from ..models import Message, Trace, TreeGroup
 from ..placing.keys import ENVELOPE, RANDOM
 
 # What changes a trace comes in waves: it is summed up when they have gone by.
@@ -44,12 +44,18 @@ def count_up(conversation_ids: Set[uuid.UUID], *, changed: Set[uuid.UUID]) -> di
     something else has changed than that messages were added."""
     if not conversation_ids:
         return {}
-    held = hold_rows("threads_conversation", conversation_ids, columns=("id", "generation"))
-    rows = Conversation.objects.filter(pk__in=conversation_ids)
-    rows.update(generation=F("generation") + 1)
-    if changed:
-        rows.filter(pk__in=changed).update(whole_generation=F("generation"))
-    return {pk: generation + 1 for pk, generation in held}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT_UP, [list(conversation_ids), list(changed)])
+        return dict(cursor.fetchall())
+
+
+# Locked in one order, so that nobody deadlocks.
+_COUNT_UP: Final = """
+WITH held AS MATERIALIZED (SELECT id FROM threads_conversation WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE)
+UPDATE threads_conversation AS one SET generation = one.generation + 1,
+       whole_generation = CASE WHEN one.id = ANY(%s) THEN one.generation + 1 ELSE one.whole_generation END
+  FROM held WHERE one.id = held.id RETURNING one.id, one.generation
+"""
 
 
 def ask_to_resolve(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.UUID, after_seconds: float = 0) -> None:
@@ -178,9 +184,10 @@ def hold_channels(channel_ids: Iterable[uuid.UUID], *, is_shared: bool) -> None:
             cursor.execute(f"SELECT {function}(%s)", [int.from_bytes(channel_id.bytes[8:], signed=True)])
 
 
-def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> None:
-    """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks."""
-    hold_rows("threads_conversation", conversation_ids)
+def hold_conversations(conversation_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Lock conversations until the transaction ends, in the order of their ids so that nobody deadlocks; their
+    generations."""
+    return dict(hold_rows("threads_conversation", conversation_ids, columns=("id", "generation")))
 
 
 # Called inside every writing transaction, and as the sign of life between them; raises when another has taken over.
@@ -188,9 +195,10 @@ Fence = Callable[[], None]
 
 
 @contextmanager
-def hold_alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[None]:
-    """A transaction that locks conversations and then their jobs, in the order in which arriving locks them."""
+def hold_alone(conversation_ids: Iterable[uuid.UUID], fence: Fence) -> Iterator[dict[uuid.UUID, int]]:
+    """A transaction that locks conversations, with their generations, and then their jobs, in the order in which
+    arriving locks them."""
     with transaction.atomic():
-        hold_conversations(conversation_ids)
+        generations = hold_conversations(conversation_ids)
         fence()
-        yield
+        yield generations

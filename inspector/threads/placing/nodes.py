@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from django.db.models import Q
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
+from django.db.models.functions import Left
 
 from dialects import get_dialect
 from inspector.intake.text import make_storable
@@ -66,6 +67,8 @@ def take_latest(refs: Iterable[Ref | None]) -> Ref | None:
 
 # A number is given to no more statements that are told apart; one that was given to more is nobody's.
 MAX_MEANT: Final = 16
+# So much of its topic may name a conversation.
+MAX_SUBJECT: Final = 500
 # What is said to more than these by name is said to everybody.
 MAX_NAMED: Final = 20
 
@@ -126,7 +129,7 @@ class Pair(NamedTuple):
 # What a node calls as its row does.
 _SAME: Final = (
     *("id", "part", "dialect", "carrier", "performative", "is_broadcast", "turn", "severity", "told_in"),
-    *("is_established", "has_topic", "told_at"),
+    *("established", "is_sealed", "subject", "told_at"),
 )
 _COLUMNS: Final = (
     *("conversation_id", "order_time", "order_source", "order_index", *_SAME, "record_id", "sender", "receivers"),
@@ -135,7 +138,6 @@ _COLUMNS: Final = (
 )
 # Those of one order key by the identity of their records: ids are random and must decide nothing.
 _ORDER = ("order_time", "order_source", "order_index", "record__identity", "part")
-_CHUNK = 2000
 # The bases of a time that the message or its log carries; any other is the delivery's.
 SAID_TIMES = frozenset({"wire", "envelope"})
 
@@ -190,15 +192,17 @@ class StoredNode:
     place: bytes = b""
     performative: str | None = None
     is_retryable: bool | None = None
-    has_topic: bool = False
+    subject: str = ""
     severity: int = 0
+    is_sealed: bool = False
     size_bytes: int = 0
     guess: Guess | None = None
     told_in: str = ""
     told_digest: bytes = b""
     # Of a node told anew: the digest that its row holds.
     was_told: bytes = b""
-    is_established: bool = False
+    # What its record established, where it is the first of its messages.
+    established: str = ""
     # Since when it is told as it is, and whether it has not been placed before: for the history of its wordings.
     told_at: datetime | None = None
     is_new: bool = False
@@ -257,7 +261,7 @@ def load_timelines(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, lis
     """The nodes of each of these conversations, without those that a withdrawal hides; one statement."""
     timelines: dict[uuid.UUID, list[StoredNode]] = {conversation_id: [] for conversation_id in conversation_ids}
     rows = _read_rows(Q(conversation_id__in=list(conversation_ids))).order_by("conversation_id", *_ORDER)
-    for row in rows.values_list(*_COLUMNS).iterator(chunk_size=_CHUNK):
+    for row in rows.values_list(*_COLUMNS):
         timelines[row[0]].append(_make_node(row))
     return timelines
 
@@ -300,7 +304,7 @@ def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
 
 
 def _read_rows(wanted: Q) -> MessageQuerySet:
-    return Message.objects.shown().filter(wanted).annotate(is_established=~Q(established=""), has_topic=~Q(topic=""))
+    return Message.objects.shown().filter(wanted).annotate(subject=Left("topic", MAX_SUBJECT))
 
 
 def make_new_node(new: NewMessage) -> StoredNode:
@@ -311,7 +315,9 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "receivers": [make_storable(name) for name in new.message.receivers],
         "severity": 0,
         "told_in": NOT_TOLD.told_in,
-        "has_topic": bool(own["topic"]),
+        "subject": own["topic"][:MAX_SUBJECT],
+        "is_sealed": False,
+        "established": "",
         "record__identity": record.identity,
         "run": 1,
         "parent_basis": "",

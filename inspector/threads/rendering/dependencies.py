@@ -73,7 +73,7 @@ def seal(answers: tuple[int, ...]) -> str:
 
 def list_established(established: str) -> Iterator[str]:
     """The questions for the entries that a record established."""
-    for kind, *rest in json.loads(established):
+    for kind, *rest in json.loads(established or "[]"):
         if rest:
             yield make_question(kind, rest[0])
 

@@ -20,8 +20,7 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from dialects import Entry
-from inspector.intake.bulk import cut_windows, update_rows
-from inspector.intake.jobs import is_half_read
+from inspector.intake.bulk import cut_windows
 from inspector.intake.models import HiddenRecord, Record, Withdrawal
 from inspector.intake.text import make_storable
 from inspector.tokens import hide_tokens
@@ -41,8 +40,10 @@ Cause = Wording.Cause
 
 
 class Change(NamedTuple):
-    """That a message which stood is told otherwise: why, and the one message that arrived late, where it was one."""
+    """That a message which stood is told otherwise: from when on, why, and the one message that arrived late, where it
+    was one."""
 
+    until: datetime
     cause: str
     because_of: uuid.UUID | None = None
 
@@ -55,7 +56,6 @@ class History:
         # Later than whatever was resolved before, also where two machines' clocks differ.
         last = conversation.settled_at
         self.at = max(timezone.now(), last + timedelta(microseconds=1)) if last else timezone.now()
-        self.changed: dict[uuid.UUID, Change] = {}
         # Why records were read anew in this resolving.
         self._read_anew: dict[uuid.UUID, str] = {}
         self._new: list[uuid.UUID] = []
@@ -65,22 +65,21 @@ class History:
         """Whether what is told so since then could be relied on."""
         return _has_stood(told_at, rested_at=self.conversation.stood_at, now=self.at)
 
-    def pass_by(self, node: StoredNode, *, is_changed: bool) -> bool:
-        """Take note of the next message of the timeline, told otherwise than its row says; whether that stood."""
+    def pass_by(self, node: StoredNode, *, is_changed: bool) -> Change | None:
+        """Take note of the next message of the timeline; why it is told otherwise than its row, where that stood."""
         if node.is_new:
             if node.record not in self._read_anew and len(self._new) < 2:
                 self._new.append(node.id)
         elif is_changed and self.stood(node.told_at):
-            self.changed[node.id] = self._explain()
-            return True
-        return False
+            return self._explain()
+        return None
 
     def _explain(self) -> Change:
         if self._new:
-            return Change(Cause.LATE, self._new[0] if len(self._new) == 1 else None)
+            return Change(self.at, Cause.LATE, self._new[0] if len(self._new) == 1 else None)
         if not self._cause_of_others:
             self._cause_of_others = next(iter(self._read_anew.values()), "") or self._ask_for_withdrawals()
-        return Change(self._cause_of_others)
+        return Change(self.at, self._cause_of_others)
 
     def _ask_for_withdrawals(self) -> str:
         last = self.conversation.settled_at
@@ -97,7 +96,7 @@ class History:
         self._read_anew[record_id] = cause
         rows = Message.objects.filter(conversation=self.conversation, record_id=record_id)
         stood = [pk for pk, told_at in rows.values_list("pk", "told_at") if self.stood(told_at)]
-        keep_wordings(changes=dict.fromkeys(stood, Change(cause)), told={}, at=self.at)
+        keep_wordings(changes=dict.fromkeys(stood, Change(self.at, cause)), told={})
 
     def forget_unchanged(self) -> None:
         """Drop the wordings of records that were read anew and came out as they were; call after they are written."""
@@ -125,11 +124,11 @@ def read_words(body: str) -> tuple[str, list[str]]:
 
 
 def keep_wordings(
-    *, changes: Mapping[uuid.UUID, Change], told: Mapping[uuid.UUID, str], at: datetime
+    *, changes: Mapping[uuid.UUID, Change], told: Mapping[uuid.UUID, str]
 ) -> Mapping[uuid.UUID, datetime]:
-    """Keep what these messages are told as in their rows, until `at`; call in the transaction that is about to replace
-    it. Of those that come out in the same words (`told` has new bodies by message id) nothing is kept; returned is
-    since when they are told in them."""
+    """Keep what these messages are told as in their rows; call in the transaction that is about to replace it. Of those
+    that come out in the same words (`told` has new bodies by message id) nothing is kept; returned is since when they
+    are told in them."""
     if not changes:
         return {}
     same: dict[uuid.UUID, datetime] = {}
@@ -155,7 +154,6 @@ def keep_wordings(
             digest=bytes(row.told_digest or b""),
             decoder=row.told_in.partition(" ")[0],
             since=since,
-            until=at,
         )
         for row, since, (english, also) in fresh
     )
@@ -172,7 +170,7 @@ def keep_moved(*, messages: QuerySet[Message], at: datetime) -> None:
     comes out in the same words after all is passed over by `list_wordings`."""
     rows = messages.select_related("conversation").only("told_at", "conversation__stood_at")
     stood = [row.pk for row in rows if _has_stood(row.told_at, rested_at=row.conversation.stood_at, now=at)]
-    keep_wordings(changes=dict.fromkeys(stood, Change(Cause.MOVED)), told={}, at=at)
+    keep_wordings(changes=dict.fromkeys(stood, Change(at, Cause.MOVED)), told={})
 
 
 def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int], int]:
@@ -181,16 +179,6 @@ def _find_numbers(records: Iterable[uuid.UUID]) -> Mapping[tuple[uuid.UUID, int]
     for record_id, part, number in rows.annotate(last=Max("number")).order_by():
         found[record_id, part] = number
     return found
-
-
-def note_rest(histories: Sequence[History], *, reader: uuid.UUID | None = None) -> None:
-    """Note which of these conversations come to rest; call at the end of the transaction that resolves them. `reader`
-    is a job that has read its delivery to the end, and says so right after."""
-    if not histories or is_half_read(workspace_id=histories[0].conversation.workspace_id, reader=reader):
-        return
-    # One that was marked meanwhile has another generation.
-    rows = [(each.conversation.pk, each.conversation.generation, each.at) for each in histories]
-    update_rows(model=Conversation, columns=("id", "generation", "stood_at"), rows=rows, key_columns=2)
 
 
 def list_wordings(*, message: Message) -> list[Wording]:
@@ -214,67 +202,41 @@ _AHEAD, _AHEAD_BYTES = 500, 2 * 1024 * 1024
 Run = list[StoredNode]
 
 
-class Texts:
-    """What the records of a few conversations established, loaded as it is asked for: much of it at once, not too much.
-    Their nodes are given in the order in which they are gone through."""
-
-    def __init__(self, nodes: Iterable[StoredNode]) -> None:
-        self._nodes = [node for node in nodes if node.is_established]
-        self._places = {node.id: at for at, node in enumerate(self._nodes)}
-        self._until = 0
-        self._held: dict[uuid.UUID, str] = {}
-
-    def take(self, node: StoredNode, context: Established) -> str | None:
-        """What a record established, by the first of its nodes; None where it is not told now. The context is about to
-        be asked for it."""
-        at = self._places[node.id]
-        if at >= self._until:
-            ids = [each.id for each in _take_window(islice(self._nodes, at, None))]
-            self._until = at + len(ids)
-            rows = Message.objects.filter(pk__in=ids).exclude(established="")
-            self._held = dict(rows.values_list("id", "established"))
-            context.expect(chain.from_iterable(map(list_established, self._held.values())))
-        return self._held.pop(node.id, None)
-
-
 class Retelling:
     """The messages of one block, placed and in order, being told, in the context of what holds before them, which takes
-    what they establish. `texts` are what their records established when they were told; `fence` is called between
-    loads."""
+    what they establish; `fence` is called between loads."""
 
-    def __init__(
-        self, nodes: Sequence[StoredNode], context: Established, texts: Texts, fence: Callable[[], None]
-    ) -> None:
+    def __init__(self, nodes: Sequence[StoredNode], context: Established, fence: Callable[[], None]) -> None:
         self.context = context
-        self._texts = texts
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
         self._records: Mapping[uuid.UUID, Record] = {}
-        self.context.expect(chain.from_iterable(questions_of(node.told_in) for node in nodes))
+        asked = (chain(questions_of(node.told_in), list_established(node.established)) for node in nodes)
+        self.context.expect(chain.from_iterable(asked))
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
         self._spoken: set[str] = set()
 
-    def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None, str]]:
-        """Each node in the timeline, what it is told anew (None where it stands), and what its record established. A
-        record whose parts stand together is told once."""
+    def go_through(self) -> Iterator[tuple[StoredNode, ToldRow | None]]:
+        """Each node in the timeline, and what it is told anew (None where it stands). A record whose parts stand
+        together is told once."""
         for at, run in enumerate(self._runs):
             if self._stands(run):
                 self._skip(run[0])
                 for node in run:
-                    yield node, None, ""
+                    yield node, None
                 continue
             telling = self._tell(at, run)
             for node in run:
                 row = telling.rows[node.part]
                 # What a record establishes is kept with the first of its parts that stand together.
-                established = telling.established if node is run[0] else ""
-                node.told_in, node.is_established, node.severity = telling.told_in, bool(established), row.severity
+                node.told_in, node.established = telling.told_in, telling.established if node is run[0] else ""
+                node.severity, node.is_sealed = row.severity, row.is_sealed
                 node.was_told, node.told_digest = node.told_digest, row.digest
-                yield node, row, established
+                yield node, row
 
     def _stands(self, run: Run) -> bool:
         first, position = run[0], run[0].position + 1
-        if first.told_in.endswith("+") and not first.is_established:
+        if first.told_in.endswith("+") and not first.established:
             return False
         return all(
             node.told_digest and self.context.allows(node.told_in, dialect=node.read_in, position=position)
@@ -282,13 +244,9 @@ class Retelling:
         )
 
     def _skip(self, first: StoredNode) -> None:
-        if first.is_established:
-            established = self._texts.take(first, self.context)
-            # What was put elsewhere since the nodes were loaded is not told by now. Its conversation is marked, and is
-            # resolved again with it.
-            if established is not None:
-                self.context.go_through(established, position=first.position + 1)
-                self._spoken.clear()
+        if first.established:
+            self.context.go_through(first.established, position=first.position + 1)
+            self._spoken.clear()
         if first.read_in != "prose" and first.read_in not in self._spoken:
             self.context.add([Entry(kind="dialect", name=first.read_in, value=first.read_in)])
             self._spoken.add(first.read_in)

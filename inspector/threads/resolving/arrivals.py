@@ -37,6 +37,7 @@ from .blocks import Timeline, is_one_block
 from .passes import Pass
 from .resolver import TOGETHER, finish_rows, go_through
 from .storing import mark_blocks
+from .summaries import read_tally
 from .writing import Changes, find_homes, write_changes
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
@@ -179,12 +180,14 @@ def insert_arrivals(
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
     stale = _merge(inserts.find_citing(prepared.borne, workspace_id), also_stale)
     reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
-    is_read_before = MessageRow.objects.filter(record_id__in=prepared.arrivals).exists()
+    read, hidden = (each.objects.filter(record__in=prepared.arrivals) for each in (MessageRow, HiddenRecord))
+    # Where some were read before or are hidden, which is seldom, nothing is resolved with any.
+    is_met_before = bool(read.values("record").union(hidden.values("record"), all=True)[:1])
     # Conversations before their messages: resolving locks them in the same order.
     generations = count_up(reached, changed=changed)
     untouched = {each.pk for each in prepared.conversations.values() if generations.get(each.pk) == each.generation + 1}
     candidates = [each for each in prepared.ready if each.conversation.pk in untouched - stale.keys()]
-    ready = _prove([] if is_read_before else candidates, prepared, workspace_id)
+    ready = [] if is_met_before else _prove(candidates, workspace_id)
     resolved = {each.conversation.pk for each in ready}
     ask_to_resolve(reached - resolved, workspace_id=workspace_id, after_seconds=resolve_after_seconds)
     answered = {name for each in ready for name in each.passed.changes.answered}
@@ -205,7 +208,7 @@ def insert_arrivals(
         for row in inserts.make_unplaced(arrival, left, before.get(pk, {}), at=now)
     )
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
-    if is_read_before:
+    if is_met_before:
         insert_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
     else:
         copy_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced)
@@ -213,15 +216,15 @@ def insert_arrivals(
         each.conversation.generation += 1
     if ready:
         write_changes([each.passed.changes for each in ready], workspace_id=workspace_id)
-        finish_rows([each.timeline for each in ready], [each.passed for each in ready], reader=reader)
+        # Of what was at rest as many messages are hidden as when it came to rest.
+        tallied = {each.pk: read_tally(each.tally).hidden for each in (one.conversation for one in ready) if each.tally}
+        timelines, passes = [each.timeline for each in ready], [each.passed for each in ready]
+        finish_rows(timelines, passes, generations, tallied, reader=reader)
 
 
-def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) -> list[Ready]:
-    """Those of the ones that nothing has reached meanwhile that stand as they were resolved: their records are shown,
-    and who bears what they cite is the same."""
-    if not ready:
-        return []
-    hidden = set(HiddenRecord.objects.filter(record_id__in=prepared.arrivals).values_list("record_id", flat=True))
+def _prove(ready: Sequence[Ready], workspace_id: uuid.UUID) -> list[Ready]:
+    """Those of the ones that nothing has reached meanwhile that stand as they were resolved: who bears what they cite
+    is the same."""
     wanted: dict[uuid.UUID, set[Citation]] = defaultdict(set)
     for each in ready:
         wanted[each.conversation.channel_id] |= each.cited.keys()
@@ -229,8 +232,7 @@ def _prove(ready: Sequence[Ready], prepared: Prepared, workspace_id: uuid.UUID) 
     return [
         each
         for each in ready
-        if hidden.isdisjoint(node.record for node in each.passed.nodes)
-        and all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
+        if all(bearers[each.conversation.channel_id].get(name) == bearer for name, bearer in each.cited.items())
     ]
 
 

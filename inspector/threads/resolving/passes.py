@@ -11,7 +11,7 @@ from ..models.blocks import BROKEN_OFF, Block
 from ..placing.citations import Citation, Elsewhere
 from ..placing.nodes import StoredNode
 from ..placing.places import make_place
-from ..rendering.wordings import History, Retelling, Texts
+from ..rendering.wordings import History, Retelling
 from ..tasks.rows import Tasks
 from .assigning import Assigner
 from .established import Established
@@ -78,12 +78,12 @@ class Pass:
         self.tasks = Tasks(conversation.pk, view)
         Assigner(conversation, nodes, view, self.tasks).assign()
 
-    def tell(self, texts: Texts, fence: Fence) -> Iterator[None]:
-        """Tell those of its messages that do not stand as they are told, one by one, and sum all up. `texts` are what
-        their records established, `fence` is called between loads, as a sign of life."""
-        retelling = Retelling(self.nodes, Established(self.view, self.count_before), texts, fence)
-        for node, row, established in retelling.go_through():
-            self.changes.take(self.history, node, row, established)
+    def tell(self, fence: Fence) -> Iterator[None]:
+        """Tell those of its messages that do not stand as they are told, one by one, and sum all up. `fence` is called
+        between loads, as a sign of life."""
+        retelling = Retelling(self.nodes, Established(self.view, self.count_before), fence)
+        for node, row in retelling.go_through():
+            self.changes.take(self.history, node, row)
             yield
         view, nodes = self.view, self.nodes
         if not view.is_only:

@@ -19,6 +19,8 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db import transaction
 from django.db.models import Func, IntegerField, OuterRef
 
+from inspector.intake import jobs
+
 from ..agents.aggregates import add_rows, prune_declarations, write_declarations, write_exchanges
 from ..inserting.marking import Fence, ask_to_examine, ask_to_open, hold_alone, hold_channels
 from ..messages import count_hidden_by_conversation
@@ -26,7 +28,7 @@ from ..models import Conversation, Message, Task
 from ..models.blocks import Fact
 from ..placing.citations import Citation, Elsewhere, find_bearers
 from ..placing.nodes import find_misread, load_timelines
-from ..rendering.wordings import History, Texts, note_rest
+from ..rendering.wordings import History
 from ..tasks.rows import make_row, write_tasks, write_touched
 from . import blocks
 from .blocks import Timeline, is_one_block, read_misread
@@ -58,14 +60,15 @@ def resolve(
     while True:
         passes = [each.begin_next(changes, fence) for each in timelines if each.dirty]
         go_through(passes, _look_up(passes), fence, partial(_write_window, passes, changes, fence))
-        with hold_alone(held, fence):
+        with hold_alone(held, fence) as generations:
             write_changes([changes], workspace_id=conversation.workspace_id)
             changes.clear()
             for timeline in timelines:
                 if not timeline.is_only:
-                    timeline.dirty |= {border for passed in passes for border in _write(passed)}
+                    timeline.dirty |= {border for passed in passes for border in _write(passed, generations)}
             if not any(each.dirty for each in timelines):
-                finish_rows(timelines, passes)
+                hidden = count_hidden_by_conversation([each.conversation for each in timelines])
+                finish_rows(timelines, passes, generations, hidden)
                 finish(set(held) - {conversation.pk})
                 examined = {*held, *find_homes(changes.answered)}
                 ask_to_examine(examined, workspace_id=conversation.workspace_id)
@@ -125,9 +128,7 @@ def go_through(
     soon as that is much."""
     for each in passes:
         each.link(elsewhere.get(each.conversation.channel_id, {}))
-    texts = Texts(node for each in passes for node in each.nodes)
-    for each in passes:
-        for _ in each.tell(texts, fence):
+        for _ in each.tell(fence):
             if write_window is not None and each.changes.is_window:
                 write_window()
 
@@ -140,22 +141,28 @@ def _write_window(passes: Sequence[Pass], changes: Changes, fence: Fence) -> Non
     changes.clear()
 
 
-def _write(passed: Pass) -> set[bytes]:
-    """Write what a block gives and adds up to; the borders of those that are dirty by it."""
+def _write(passed: Pass, generations: Mapping[uuid.UUID, int]) -> set[bytes]:
+    """Write what a block gives and adds up to, where its conversation is held; the borders of those that are dirty."""
     conversation = passed.conversation
     changed = write_facts(passed)
     write_touched(conversation, passed.tasks.states.keys() | changed.tasks)
     write_declarations(passed.exchanges, [node.id for node in passed.nodes])
-    generation = Conversation.objects.values_list("generation", flat=True).get(pk=conversation.pk)
-    is_quiet = generation == conversation.generation
+    is_quiet = generations[conversation.pk] == conversation.generation
     write_block(passed, is_quiet=is_quiet)
     return mark_readers(passed, changed, is_quiet=is_quiet)
 
 
-def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader: uuid.UUID | None = None) -> None:
+def finish_rows(
+    timelines: Sequence[Timeline],
+    passes: Sequence[Pass],
+    generations: Mapping[uuid.UUID, int],
+    hidden: Mapping[uuid.UUID, int],
+    *,
+    reader: uuid.UUID | None = None,
+) -> None:
     """Write what the blocks of conversations of one workspace come to, by the last passes over them; call inside the
-    transaction that holds them. `reader` is the job that reads the last of a delivery and resolves them, where it does.
-    """
+    transaction that holds them, in these `generations`. `hidden` says of how many messages of each it is that a
+    withdrawal hides them, `reader` is the job that reads the last of a delivery and resolves them, where it does."""
     conversations = [each.conversation for each in timelines]
     only = [each for each in passes if each.view.is_only]
     summaries = {each.conversation.pk: [each.summary] for each in only}
@@ -171,13 +178,18 @@ def finish_rows(timelines: Sequence[Timeline], passes: Sequence[Pass], *, reader
             exchanges.append(add_rows(each.conversation, (one.exchanges for one in held)))
             if each.is_whole:
                 _prune(each.conversation)
-    hidden = count_hidden_by_conversation(conversations)
+    workspace_id = conversations[0].workspace_id
+    is_half_read = jobs.is_half_read(workspace_id=workspace_id, reader=reader)
+    for each in timelines:
+        # One that was marked meanwhile does not come to rest.
+        if not is_half_read and generations[each.conversation.pk] == each.conversation.generation:
+            each.conversation.stood_at = each.history.at
     write_rows([(each, add_up(summaries[each.pk], hidden=hidden.get(each.pk, 0))) for each in conversations])
     write_exchanges(exchanges, has_declared=bool(only))
     for each in timelines:
         each.history.forget_unchanged()
-    note_rest([each.history for each in timelines], reader=reader)
-    ask_to_open(workspace_id=conversations[0].workspace_id, conversation_ids={each.pk for each in conversations})
+    if sealed := {pk for pk, every in summaries.items() if any(each.is_sealed for each in every)}:
+        ask_to_open(workspace_id=workspace_id, conversation_ids=sealed)
 
 
 def _prune(conversation: Conversation) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.db.models import Exists, OuterRef
-from django.db.models.functions import Left
 from django.utils import timezone
 
 from inspector.intake.bulk import update_rows
@@ -44,9 +43,9 @@ MAX_SENDERS = 50
 class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     """What a block adds up to; times in microseconds since 1970, places and keys in hexadecimal. `agents` and
     `dialects` stand in the order in which they appear, with how many messages each sent, or is in. `asks` is the place
-    of the first that asks for something, `asked` and `named` the ids of those that may name the conversation: the first
-    that asks for something by name, the first with a name that is no greeting. `latest` counts the messages of the last
-    time."""
+    of the first that asks for something, `asked` and `named` the topics that may name the conversation: of the first
+    that asks for something by name, of the first with a name that is no greeting. `latest` counts the messages of the
+    last time."""
 
     count: int = 0
     first_at: int | None = None
@@ -64,6 +63,7 @@ class Summary(msgspec.Struct, array_like=True, omit_defaults=True):
     # Rows of pairs, as `agents.aggregates` counts them.
     exchanges: list[list[Any]] = []
     elements: bytes = b""
+    is_sealed: bool = False
 
 
 def read_summary(text: str) -> Summary:
@@ -75,9 +75,8 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
     """What these nodes add up to, placed and told, in the order of the timeline. `before` is the latest time before the
     block, and how many messages have it, where one of the block has it too."""
     instants = [node.instant for node in nodes]
-    about = [node for node in nodes if node.has_topic and node.performative not in GREETING]
+    about = [node for node in nodes if node.subject and node.performative not in GREETING]
     grave = (node for node in nodes if node.severity >= Message.Severity.WARNING)
-    asked = next((node for node in about if node.performative in ASKS), None)
     return Summary(
         count=len(nodes),
         first_at=min(instants, default=None),
@@ -92,10 +91,11 @@ def sum_up(nodes: Sequence[StoredNode], before: Moment | None) -> Summary:
             for each in nsmallest(MAX_GRAVE, grave, key=lambda each: (-each.severity, each.place))
         ],
         asks=next((node.place.hex() for node in nodes if node.performative in ASKS), None),
-        asked=asked.id.hex if asked is not None else None,
-        named=about[0].id.hex if about else None,
+        asked=next((node.subject for node in about if node.performative in ASKS), None),
+        named=about[0].subject if about else None,
         missing=sorted({node.ghost.hex() for node in nodes if node.ghost and not count_bearers(node.why)}),
         elements=Multiset().add(list_elements(nodes, before)).write(),
+        is_sealed=any(node.is_sealed for node in nodes),
     )
 
 
@@ -112,13 +112,13 @@ def _count_agents(nodes: Sequence[StoredNode]) -> list[tuple[str, int]]:
 
 ADDED_UP: Final = (
     *("settled_digest", "agents", "dialects", "message_count", "missing_count", "severity", "tally"),
-    *("first_at", "last_at"),
+    *("subject", "first_at", "last_at"),
 )
 
 
-def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, tuple[Any, ...]]:
-    """What the summaries of all blocks of a conversation, in their order, come to: the message that names it, and
-    `ADDED_UP`. `hidden` counts the messages that a withdrawal hides."""
+def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[Any, ...]:
+    """What the summaries of all blocks of a conversation, in their order, come to, as `ADDED_UP`. `hidden` counts the
+    messages that a withdrawal hides."""
     dialects, agents, acts = Counter[str](), Counter[str](), Counter[str]()
     severities = Counter[int]()
     for each in every:
@@ -131,7 +131,6 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
     first_at = min((each.first_at for each in every if each.first_at is not None), default=None)
     last_at = max((each.last_at for each in every if each.last_at is not None), default=None)
     subjects = chain((each.asked for each in every), (each.named for each in every))
-    subject = next(filter(None, subjects), None)
     tally = Tally(
         asked=next((each.asks for each in every if each.asks), None),
         asked_count=sum(acts[act] for act in ASKS),
@@ -141,6 +140,7 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
         senders={name: agents[name] for name in list(agents)[:MAX_SENDERS] if agents[name]},
         gravest=[place for _, place in grave[:MAX_GRAVE]],
         hidden=hidden,
+        is_sealed=any(each.is_sealed for each in every),
     )
     added_up = {
         "settled_digest": elements.seal(),
@@ -151,17 +151,19 @@ def add_up(every: Sequence[Summary], *, hidden: int) -> tuple[uuid.UUID | None, 
         "missing_count": len(set(chain.from_iterable(each.missing for each in every))),
         "severity": max(severities, default=0),
         "tally": make_storable(msgspec.json.encode(tally).decode()),
+        "subject": next(filter(None, subjects), ""),
         "first_at": None if first_at is None else read_instant(first_at),
         "last_at": None if last_at is None else read_instant(last_at),
     }
-    return uuid.UUID(hex=subject) if subject else None, tuple(added_up[name] for name in ADDED_UP)
+    return tuple(added_up[name] for name in ADDED_UP)
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Counts of a conversation's messages. `asked` is the place, in hexadecimal, of the first that asks for something.
     `severities` counts messages by their gravest note (0 is none), `senders` by who sent them, for the agents that
-    appear first. `gravest` are places. `hidden` counts those that a withdrawal hides; nothing else here counts them."""
+    appear first. `gravest` are places. `hidden` counts those that a withdrawal hides; nothing else here counts them.
+    `is_sealed`: one of them is sealed, or that was not yet kept."""
 
     asked: str | None
     asked_count: int
@@ -171,6 +173,7 @@ class Tally:
     senders: dict[str, int]
     gravest: list[str]
     hidden: int = 0
+    is_sealed: bool = True
 
 
 def read_tally(text: str) -> Tally:
@@ -215,21 +218,14 @@ def _write_words(basis: str, why: str) -> bytes:
     return f"{basis}\0{why}".encode("utf-8", "surrogatepass")
 
 
-MAX_SUBJECT_LENGTH: Final = 500
-_COLUMNS: Final = ("id", "settled_generation", "settled_at", "state", "subject", *ADDED_UP)
+_COLUMNS: Final = ("id", "settled_generation", "settled_at", "stood_at", "state", *ADDED_UP)
 
 
-def write_rows(totals: Sequence[tuple[Conversation, tuple[uuid.UUID | None, tuple[Any, ...]]]]) -> None:
+def write_rows(totals: Sequence[tuple[Conversation, tuple[Any, ...]]]) -> None:
     """Write the rows of these conversations, as `add_up` gave them and as their tasks stand; where they are held."""
-    about = [subject for _, (subject, _) in totals if subject]
-    topics: dict[uuid.UUID | None, str] = {}
-    beginning = Left("topic", MAX_SUBJECT_LENGTH)
-    topics.update(Message.objects.filter(pk__in=about).values_list("id", beginning) if about else ())
-    states = _read_states([each.pk for each, _ in totals])
-    now = timezone.now()
+    states, now = _read_states([each.pk for each, _ in totals]), timezone.now()
     rows = [
-        (each.pk, each.generation, now, derive_state(*states[each.pk]), topics.get(subject, ""), *row)
-        for each, (subject, row) in totals
+        (each.pk, each.generation, now, each.stood_at, derive_state(*states[each.pk]), *row) for each, row in totals
     ]
     update_rows(model=Conversation, columns=_COLUMNS, rows=rows)
 

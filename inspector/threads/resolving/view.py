@@ -23,7 +23,7 @@ from ..rendering.dependencies import DECODER_VERSION, name_secret
 # What is asked for: its kind, and by what.
 Key = tuple[Any, ...]
 # Raised when what is stored of blocks means something else than before: all of them are resolved anew.
-_FORM: Final = 2
+_FORM: Final = 3
 NOWHERE: Final = b""
 # So many values of a key are read at once where they are gone through.
 WALKED: Final = 20

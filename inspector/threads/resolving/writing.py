@@ -4,10 +4,9 @@ the first time, which readers follow (`browsing.feed`)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import chain
 from typing import Any, Final
 
 from django.db.models import BigIntegerField, Func
@@ -25,8 +24,8 @@ from ..placing.citations import look_across
 from ..placing.nodes import StoredNode
 from ..rendering.rule_flags import decide_established
 from ..rendering.teller import ToldRow
-from ..rendering.wordings import History, keep_wordings
-from ..trees.lines import Placed, hang, keep_ghosts
+from ..rendering.wordings import Change, History, keep_wordings
+from ..trees.lines import Home, Placed, hang, keep_ghosts
 
 WINDOW = 500
 WINDOW_BYTES = 2 * 1024 * 1024
@@ -54,7 +53,7 @@ class Changes:
     traced: list[uuid.UUID] = field(default_factory=list)
     where: dict[uuid.UUID, Placed] = field(default_factory=dict)
     # Those of which something that stood is told otherwise.
-    reworded: dict[uuid.UUID, History] = field(default_factory=dict)
+    reworded: dict[uuid.UUID, Change] = field(default_factory=dict)
     # What they answer otherwise than before, also once they are written: it may stand in other conversations.
     answered: set[uuid.UUID] = field(default_factory=set)
     size_bytes: int = 0
@@ -64,15 +63,15 @@ class Changes:
         lighter = len(self.leaned) + len(self.placed)
         return len(self.told) >= WINDOW or lighter >= 10 * WINDOW or self.size_bytes >= WINDOW_BYTES
 
-    def take(self, history: History, node: StoredNode, row: ToldRow | None, established: str) -> None:
+    def take(self, history: History, node: StoredNode, row: ToldRow | None) -> None:
         """Add what has changed of a node's row; nothing where it came out as it stands."""
         is_changed = row is not None and bool(node.was_told) and row.digest != node.was_told
-        if history.pass_by(node, is_changed=is_changed):
-            self.reworded[history.conversation.pk] = history
+        if change := history.pass_by(node, is_changed=is_changed):
+            self.reworded[node.id] = change
         if node.is_new:
             self.fresh.append(node.id)
         is_told = row is not None and row.digest != node.was_told
-        if node.is_new or is_told or node.hash_link() != node.was_linked:
+        if node.trace and (node.is_new or is_told or node.hash_link() != node.was_linked):
             self.traced.append(node.id)
         if node.parent_elsewhere and (node.is_new or node.hash_link() != node.was_linked):
             self.answered |= {node.parent} if node.parent else set()
@@ -85,26 +84,16 @@ class Changes:
             if node.hash_place() != node.was_placed:
                 self.placed.append((*key, *placed))
             return
+        leaned = (*placed, node.told_in, node.established, row.sights | decide_established(node.established))
         if node.new is not None:
-            sights = row.sights | decide_established(established)
-            told = (*row.list_told(), history.at)
-            self.new.append((*node.new.own.values(), *placed, node.told_in, established, sights, *told))
+            self.new.append((*node.new.own.values(), *leaned, *row.list_told(), history.at))
             return
-        leaned = (*key, *placed, node.told_in, established, row.sights | decide_established(established))
-        self.size_bytes += len(established)
+        self.size_bytes += len(node.established)
         if not is_told:
-            self.leaned.append(leaned)
+            self.leaned.append((*key, *leaned))
             return
-        self.told.append((*leaned, *row.list_told(), history.at))
+        self.told.append((*key, *leaned, *row.list_told(), history.at))
         self.size_bytes += len(row.body) + len(row.words)
-
-    def keep_wordings(self) -> None:
-        """Keep what stood and is about to be told otherwise; what comes out in the same words is told so since then."""
-        for history in self.reworded.values():
-            told = {row[0]: unpack_text(row[_BODY]) for row in self.told if row[0] in history.changed}
-            changed = {message_id: history.changed.pop(message_id) for message_id in told}
-            since = keep_wordings(changes=changed, told=told, at=history.at)
-            self.told = [(*row[:-1], since.get(row[0], row[-1])) for row in self.told] if since else self.told
 
     def clear(self) -> None:
         """Forget what has been written."""
@@ -115,56 +104,47 @@ class Changes:
 def write_changes(changes: Sequence[Changes], *, workspace_id: uuid.UUID) -> None:
     """Write the rows of these conversations, mark their traces and announce what is new; inside a transaction that
     holds them."""
-    for each in changes:
-        each.keep_wordings()
-    fresh = [message_id for each in changes for message_id in each.fresh]
-    traced = [message_id for each in changes for message_id in each.traced]
+    # What stood is kept; what comes out in the same words is told so since then.
+    reworded = {pk: change for each in changes for pk, change in each.reworded.items()}
+    told = [row for each in changes for row in each.told]
+    bodies = {row[0]: unpack_text(row[_BODY]) for row in told if row[0] in reworded}
+    since = keep_wordings(changes=reworded, told=bodies)
+    told = [(*row[:-1], since.get(row[0], row[-1])) for row in told] if since else told
+    new = [row for each in changes for row in each.new]
     columns = (*_KEY, *PLACED, *LEANED, *TOLD)
-    ghosts: set[uuid.UUID] = set()
+    changed = (
+        (told, len(columns)),
+        ([row for each in changes for row in each.leaned], len(_KEY) + len(PLACED) + len(LEANED)),
+        ([row for each in changes for row in each.placed], len(_KEY) + len(PLACED)),
+    )
+    written = [row[0] for rows in (new, *(rows for rows, _ in changed)) for row in rows]
     where = {pk: placed for each in changes for pk, placed in each.where.items()}
-    written = _insert_new([row for each in changes for row in each.new], where, ghosts)
-    left: set[uuid.UUID] = set()
-    for rows, width in (
-        (chain.from_iterable(each.told for each in changes), len(columns)),
-        (chain.from_iterable(each.leaned for each in changes), len(_KEY) + len(PLACED) + len(LEANED)),
-        (chain.from_iterable(each.placed for each in changes), len(_KEY) + len(PLACED)),
-    ):
-        held = list(rows)
-        if held:
-            hung = hang(where[row[0]] for row in held)
-            found = [(row, hung[row[0]]) for row in held if row[0] in hung]
-            # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
-            new = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
-            old = [(*row, at.above) for row, at in found if at.was_trace_above is not None]
-            update_rows(model=MessageRow, columns=(*columns[:width], *HUNG), rows=new, key_columns=len(_KEY))
-            update_rows(model=MessageRow, columns=(*columns[:width], HUNG[0]), rows=old, key_columns=len(_KEY))
-            written.extend(row[0] for row in held)
-            ghosts |= {at.above for _, at in found if at.is_ghost}
-            left |= {at.was_above for _, at in found if at.was_above is not None and at.was_above != at.above}
+    homes: dict[uuid.UUID, Home] = {row[0]: (row[_HOME], row[_CHANNEL], row[_TRACE] or b"", None, None) for row in new}
+    hung = hang((where[pk] for pk in written), homes)
+    hanging = ((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in new)
+    copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=hanging)
+    for rows, width in changed:
+        found = [(row, hung[row[0]]) for row in rows if row[0] in hung]
+        # What hangs in its trace already is hung elsewhere when that is drawn: there it is known what it leaves.
+        fresh = [(*row, at.above, at.trace_above) for row, at in found if at.was_trace_above is None]
+        old = [(*row, at.above) for row, at in found if at.was_trace_above is not None]
+        update_rows(model=MessageRow, columns=(*columns[:width], *HUNG), rows=fresh, key_columns=len(_KEY))
+        update_rows(model=MessageRow, columns=(*columns[:width], HUNG[0]), rows=old, key_columns=len(_KEY))
+    ghosts = {at.above for at in hung.values() if at.is_ghost}
+    left = {at.was_above for at in hung.values() if at.was_above is not None and at.was_above != at.above}
     keep_ghosts(ghosts, left=left)
     # What the statement joins grows with the square of how many it is given.
     for start in range(0, len(written), WINDOW):
         look_across(messages=written[start : start + WINDOW])
-    mark_traces(messages=MessageRow.objects.filter(pk__in=traced), workspace_id=workspace_id, is_whole=False)
-    announce(messages=fresh, workspace_id=workspace_id)
+    traced = MessageRow.objects.filter(pk__in=[pk for each in changes for pk in each.traced])
+    mark_traces(messages=traced, workspace_id=workspace_id, is_whole=False)
+    announce(messages=[pk for each in changes for pk in each.fresh], workspace_id=workspace_id)
 
 
 def find_homes(messages: Collection[uuid.UUID]) -> set[uuid.UUID]:
     """The conversations in which these messages stand."""
     rows = MessageRow.objects.filter(pk__in=messages).values_list("conversation_id", flat=True)
     return set(rows) if messages else set()
-
-
-def _insert_new(
-    rows: Sequence[tuple[Any, ...]], where: Mapping[uuid.UUID, Placed], ghosts: set[uuid.UUID]
-) -> list[uuid.UUID]:
-    """Insert messages whole: they are written once. Adds the ghosts that they stand below."""
-    homes = {row[0]: (row[_HOME], row[_CHANNEL], row[_TRACE] or b"", None, None) for row in rows}
-    hung = hang((where[pk] for pk in homes), homes)
-    hanging = ((*row, hung[row[0]].above, hung[row[0]].trace_above) for row in rows)
-    copy_rows(model=MessageRow, columns=MESSAGE_COLUMNS, rows=hanging)
-    ghosts |= {hung[pk].above for pk in homes if hung[pk].is_ghost}
-    return list(homes)
 
 
 def announce(*, messages: Sequence[uuid.UUID], workspace_id: uuid.UUID) -> None:

@@ -259,7 +259,7 @@ def test_the_history_of_a_message_is_bounded_and_says_what_it_no_longer_holds(ca
     for at in range(MAX_WORDINGS + 5):
         body = json.dumps({"message": {"english": [{"text": f"Wording {at}."}]}})
         Message.objects.filter(pk=asked.pk).update(body=body)
-        keep_wordings(changes={asked.pk: Change("late", uuid.uuid4())}, told={}, at=timezone.now())
+        keep_wordings(changes={asked.pk: Change(timezone.now(), "late", uuid.uuid4())}, told={})
     Message.objects.filter(pk=asked.pk).update(body=asked.body)
     found = list_wordings(message=question())
     assert len(found) == MAX_WORDINGS
