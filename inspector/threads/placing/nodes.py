@@ -9,16 +9,16 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Case, Q, When
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
-from django.db.models.functions import Left
+from django.db.models.functions import Left, Length
 
 from dialects import get_dialect
 from inspector.intake.text import make_storable
 
 from ..inserting.inserts import NewMessage
 from ..models import Message, MessageQuerySet
-from ..rendering.dependencies import DECODER_VERSION
+from ..rendering.dependencies import DECODER_VERSION, MAX_ESTABLISHED_LENGTH
 from ..rendering.teller import NOT_TOLD
 from ..tasks.events import read_status
 from ..tasks.states import TaskState
@@ -132,7 +132,9 @@ _SAME: Final = (
     *("established", "is_sealed", "subject", "told_at"),
 )
 _COLUMNS: Final = (
-    *("conversation_id", "order_time", "order_source", "order_index", *_SAME, "record_id", "sender", "receivers"),
+    *("conversation_id", "order_time", "order_source", "order_index"),
+    *("short_established" if name == "established" else name for name in _SAME),
+    *("record_id", "sender", "receivers"),
     *("task_id", "links", "told_digest", "trace_id", "order_basis", "status", "record__identity"),
     *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
@@ -201,8 +203,8 @@ class StoredNode:
     told_digest: bytes = b""
     # Of a node told anew: the digest that its row holds.
     was_told: bytes = b""
-    # What its record established, where it is the first of its messages.
-    established: str = ""
+    # What its record established, where it is the first of its messages; None where that has to be loaded.
+    established: str | None = ""
     # Since when it is told as it is, and whether it has not been placed before: for the history of its wordings.
     told_at: datetime | None = None
     is_new: bool = False
@@ -304,7 +306,10 @@ def load_nodes(conversation_id: uuid.UUID, wanted: Q) -> list[StoredNode]:
 
 
 def _read_rows(wanted: Q) -> MessageQuerySet:
-    return Message.objects.shown().filter(wanted).annotate(subject=Left("topic", MAX_SUBJECT))
+    # Long ones are loaded one by one: together they can be as long as a log.
+    rows = Message.objects.shown().filter(wanted).annotate(length=Length("established"))
+    established = Case(When(length__lte=MAX_ESTABLISHED_LENGTH, then="established"))
+    return rows.annotate(short_established=established, subject=Left("topic", MAX_SUBJECT))
 
 
 def make_new_node(new: NewMessage) -> StoredNode:
@@ -317,7 +322,7 @@ def make_new_node(new: NewMessage) -> StoredNode:
         "told_in": NOT_TOLD.told_in,
         "subject": own["topic"][:MAX_SUBJECT],
         "is_sealed": False,
-        "established": "",
+        "short_established": "",
         "record__identity": record.identity,
         "run": 1,
         "parent_basis": "",

@@ -211,7 +211,7 @@ class Retelling:
         self._fence = fence
         self._runs = [list(same) for _, same in groupby(nodes, key=lambda node: node.record)]
         self._records: Mapping[uuid.UUID, Record] = {}
-        asked = (chain(questions_of(node.told_in), list_established(node.established)) for node in nodes)
+        asked = (chain(questions_of(node.told_in), list_established(node.established or "")) for node in nodes)
         self.context.expect(chain.from_iterable(asked))
         # The dialects that the context knows to be spoken, since it was last changed by anything else.
         self._spoken: set[str] = set()
@@ -233,10 +233,12 @@ class Retelling:
                 node.severity, node.is_sealed = row.severity, row.is_sealed
                 node.was_told, node.told_digest = node.told_digest, row.digest
                 yield node, row
+            # It is written down, and may be long.
+            run[0].established = None
 
     def _stands(self, run: Run) -> bool:
         first, position = run[0], run[0].position + 1
-        if first.told_in.endswith("+") and not first.established:
+        if first.told_in.endswith("+") and first.established == "":
             return False
         return all(
             node.told_digest and self.context.allows(node.told_in, dialect=node.read_in, position=position)
@@ -244,8 +246,13 @@ class Retelling:
         )
 
     def _skip(self, first: StoredNode) -> None:
-        if first.established:
-            self.context.go_through(first.established, position=first.position + 1)
+        established = first.established
+        if established is None:
+            rows = Message.objects.filter(pk=first.id).values_list("established", flat=True)
+            established = rows.first() or ""
+            self.context.expect(list_established(established))
+        if established:
+            self.context.go_through(established, position=first.position + 1)
             self._spoken.clear()
         if first.read_in != "prose" and first.read_in not in self._spoken:
             self.context.add([Entry(kind="dialect", name=first.read_in, value=first.read_in)])

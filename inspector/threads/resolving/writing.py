@@ -84,11 +84,12 @@ class Changes:
             if node.hash_place() != node.was_placed:
                 self.placed.append((*key, *placed))
             return
-        leaned = (*placed, node.told_in, node.established, row.sights | decide_established(node.established))
+        established = node.established or ""
+        leaned = (*placed, node.told_in, established, row.sights | decide_established(established))
         if node.new is not None:
             self.new.append((*node.new.own.values(), *leaned, *row.list_told(), history.at))
             return
-        self.size_bytes += len(node.established)
+        self.size_bytes += len(established)
         if not is_told:
             self.leaned.append((*key, *leaned))
             return

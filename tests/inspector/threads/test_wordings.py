@@ -56,7 +56,11 @@ def test_a_late_definition_leaves_the_earlier_wording_with_its_reason(cast: Cast
     assert Wording.objects.count() == 1, "what is told as before has no history"
 
 
-def test_a_late_message_tells_again_exactly_those_that_it_changes(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("longest", [nodes.MAX_ESTABLISHED_LENGTH, 1])
+def test_a_late_message_tells_again_exactly_those_that_it_changes(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, longest: int
+) -> None:
+    monkeypatch.setattr(nodes, "MAX_ESTABLISHED_LENGTH", longest)
     take_in(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API, is_examined=False)
     told: list[Record] = []
     tell_record = wordings.tell_record
