@@ -103,8 +103,8 @@ def list_ways(address: str, key: str) -> list[Way]:
         Way(
             "opentelemetry",
             "OpenTelemetry",
-            "For a program that is instrumented already: its spans, logs, tool calls and texts become one trace, without "
-            "a change to the program.",
+            "For a program that is instrumented already: its spans, logs, tool calls and texts become one trace, "
+            "without a change to the program.",
             f"export OTEL_EXPORTER_OTLP_ENDPOINT={address}\n"
             f'export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20{quote(key)}"\n'
             "# Only where the exporter speaks gRPC by default:\n"
