@@ -41,10 +41,14 @@ def measure_migrating(rows: int) -> Iterator[Row]:
             product.take([json.dumps({"raw": "Count aisle 6.", "id": "m0"}).encode() + b"\n"])
             product.work()
             [(message,)] = product.execute("SELECT id FROM threads_message")
+            columns = product.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = 'threads_message'::regclass AND attnum > 0 "
+                "AND NOT attisdropped ORDER BY attnum"
+            )
+            own = {"id": "gen_random_uuid()", "part": "n + 1", "order_index": "n"}
+            copied = ", ".join(own.get(name, f'"{name}"') for (name,) in columns)
             product.execute(
-                "INSERT INTO threads_message SELECT (jsonb_populate_record(model, jsonb_build_object("
-                "'id', gen_random_uuid(), 'part', n + 1, 'order_index', n))).* "
-                f"FROM threads_message AS model, generate_series(1, {rows - 1}) AS n"
+                f"INSERT INTO threads_message SELECT {copied} FROM threads_message, generate_series(1, {rows - 1}) AS n"
             )
         with _write(installation, message) as waits:
             _migrate(installation)
