@@ -1,9 +1,10 @@
 """`python -m bench.scaling`: what a filled database takes, measured, and what that makes of up to ten billion messages.
 
 Bytes and processor time are those of the second of two logs that the product itself reads, so that what is there once
-counts for nothing. Questions are timed as messages are copied to become more, a step at a time; from step to step a
-time grows by some power of their number, and the last such power is carried on. What is measured and what is
-extrapolated stand in two tables. No partition, no shard and no replica is in it.
+counts for nothing. Of questions the blocks of 8 kB are counted that the database looks at, as messages are copied to
+become more: unlike a time that does not depend on what else the machine does. They grow by some power of the number of
+messages, which is carried on. What is measured and what is extrapolated stand apart. No partition, no shard and no
+replica is in it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from .installation import Installation
 from .logs import SESSIONS, Log
 from .product import Product, enter_product
-from .searching import SEED_RECORDS, TERMS, plant, time_statements
+from .searching import TERMS, plant, time_statements
 
 GROUPS = {
     "messages": ("threads_message",),
@@ -28,6 +30,9 @@ REST = "all else"
 QUESTIONS = ("one common word", "a rare word", "a name", "a path", "only old messages", "a miss")
 DECADES = tuple(10**power for power in range(6, 11))
 MEMORY_GB = 64
+CALLS = 5
+# Nothing that is measured: what a good disk takes for a block that is not in memory.
+READ_S = 0.0001
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Sizes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fill, measure, and print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=10_000, help="of each of the two logs (default 10,000)")
+    parser.add_argument("--records", type=int, default=10_000, help="of a log (default 10,000)")
     parser.add_argument("--copies", type=int, default=16, help="how often messages are copied at most (default 16)")
     options = parser.parse_args(arguments)
     if options.records < 1 or options.copies < 4:  # three steps, each twice the one before
@@ -51,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{product.tell_settings()}\n", flush=True)
         each, spent_s = measure_message(product, options.records)
         write_measured(each, spent_s)
-        times = measure_questions(product, [options.copies // 4, options.copies // 2, options.copies])
-    write_questions(times)
-    write_extrapolated(each, spent_s, times)
+        blocks = measure_questions(product, options.records, [options.copies // part for part in (4, 2, 1)])
+    write_questions(blocks)
+    write_extrapolated(each, spent_s, blocks)
     return 0
 
 
@@ -91,21 +96,42 @@ def _read_sizes(product: Product) -> dict[str, Sizes]:
     return sizes
 
 
-def measure_questions(product: Product, steps: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
-    """Of each question, at each step, the number of messages and the median milliseconds of its SQL."""
+def measure_questions(product: Product, records: int, steps: Sequence[int]) -> dict[str, list[tuple[int, int]]]:
+    """Of each question, at each step, the number of messages and the blocks that its statements look at."""
     product.clear()
-    times: dict[str, list[tuple[int, float]]] = {name: [] for name in QUESTIONS}
+    blocks: dict[str, list[tuple[int, int]]] = {name: [] for name in QUESTIONS}
     for step in steps:
-        count = plant(product, step * SEED_RECORDS)
+        count = plant(product, step * records, records=records)
         print(f"scaling: {count:,} messages", file=sys.stderr, flush=True)
-        for name, held in times.items():
-            held.append((count, time_statements(product, TERMS[name]).p50))
-    return times
+        for name, held in blocks.items():
+            held.append((count, count_blocks(product, TERMS[name])))
+    for name in QUESTIONS:
+        print(f"scaling: {name}: {time_statements(product, TERMS[name]).p50:.1f} ms", file=sys.stderr, flush=True)
+    return blocks
 
 
-def find_power(times: Sequence[tuple[int, float]]) -> float:
-    """By which power of the number of messages a time grew from the step before the last to the last; 0 at least."""
-    (few, before), (many, after) = times[-2:]
+def count_blocks(product: Product, query: str) -> int:
+    """How many blocks are looked at to find a search's first page of messages, in tries that were given up too."""
+    from inspector.pages.search.views import PAGE_ROWS
+    from inspector.search.selectors import find_messages
+
+    counts = []
+    for _ in range(CALLS):
+        before = _read_looked_at(product)
+        find_messages(workspace=product.workspace, query=query, limit=PAGE_ROWS + 1)
+        counts.append(_read_looked_at(product) - before)
+    return int(median(counts))
+
+
+def _read_looked_at(product: Product) -> int:
+    product.execute("SELECT pg_stat_force_next_flush()")
+    ((count,),) = product.execute("SELECT sum(hits + reads) FROM pg_stat_get_backend_io(pg_backend_pid())")
+    return int(count)
+
+
+def find_power(blocks: Sequence[tuple[int, int]]) -> float:
+    """By which power of the number of messages the blocks grew, from the first step to the last; 0 at least."""
+    (few, before), (many, after) = blocks[0], blocks[-1]
     return max(0.0, math.log(after / before) / math.log(many / few))
 
 
@@ -117,29 +143,31 @@ def write_measured(each: dict[str, Sizes], spent_s: float) -> None:
         print(f"| {group} | {size.rows:.2f} | {size.data:,.0f} | {size.indexes:,.0f} |", flush=True)
 
 
-def write_questions(times: dict[str, list[tuple[int, float]]]) -> None:
+def write_questions(blocks: dict[str, list[tuple[int, int]]]) -> None:
     """The second part of what is measured."""
-    counts = [count for count, _ in next(iter(times.values()))]
-    print("\nMeasured: milliseconds of the SQL of a search's first page, median\n")
+    counts = [count for count, _ in next(iter(blocks.values()))]
+    print("\nMeasured: blocks that the statements of a search's first page look at\n")
     print(f"| | {' | '.join(f'{count:,}' for count in counts)} | power |\n|---|{'---|' * (len(counts) + 1)}")
-    for name, held in times.items():
-        print(f"| {name} | {' | '.join(f'{spent:.1f}' for _, spent in held)} | {find_power(held):.2f} |")
+    for name, held in blocks.items():
+        print(f"| {name} | {' | '.join(f'{looked:,}' for _, looked in held)} | {find_power(held):.2f} |")
 
 
-def write_extrapolated(each: dict[str, Sizes], spent_s: float, times: dict[str, list[tuple[int, float]]]) -> None:
+def write_extrapolated(each: dict[str, Sizes], spent_s: float, blocks: dict[str, list[tuple[int, int]]]) -> None:
     """What was not run."""
     rows, data, indexes = (sum(getattr(size, part) for size in each.values()) for part in Sizes.__annotations__)
-    print("\nExtrapolated: a straight line for rows, bytes and hours, the last power for seconds\n")
-    names = "".join(f" | {name}, s" for name in times)
+    print(
+        f"\nExtrapolated: straight lines, and those powers; seconds where each block is read in {READ_S * 1e3:g} ms\n"
+    )
+    names = "".join(f" | {name}, s" for name in blocks)
     print(f"| messages | rows | data, GB | indexes, GB | × {MEMORY_GB} GB of memory | core-hours{names} |")
-    print(f"|---|---|---|---|---|---|{'---|' * len(times)}")
+    print(f"|---|---|---|---|---|---|{'---|' * len(blocks)}")
     for count in DECADES:
-        spent = [held[-1][1] / 1000 * (count / held[-1][0]) ** find_power(held) for held in times.values()]
-        told = " | ".join(f"{seconds:,.2f}" for seconds in spent)
+        spent = [held[-1][1] * (count / held[-1][0]) ** find_power(held) * READ_S for held in blocks.values()]
         gigabytes = [count * size / 1e9 for size in (data, indexes)]
         print(
             f"| {count:,} | {count * rows:,.0f} | {gigabytes[0]:,.0f} | {gigabytes[1]:,.0f} "
-            f"| {gigabytes[1] / MEMORY_GB:,.1f} | {count * spent_s / 3600:,.0f} | {told} |"
+            f"| {gigabytes[1] / MEMORY_GB:,.1f} | {count * spent_s / 3600:,.0f} "
+            f"| {' | '.join(f'{seconds:,.2f}' for seconds in spent)} |"
         )
 
 

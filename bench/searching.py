@@ -106,10 +106,13 @@ def _fill(goal: Goal, **values: Any) -> Goal:
     return Goal(goal.id, goal.about.format(**values), goal.required, goal.stretch, goal.is_share)
 
 
-def plant(product: Product, count: int) -> int:
-    """So many messages at least in the workspace, the oldest tenth with a word of their own; how many there are."""
+def plant(product: Product, count: int, *, records: int = SEED_RECORDS) -> int:
+    """So many messages at least in the workspace, the oldest tenth with a word of their own; how many there are.
+
+    They are copies of those that the product makes of so many `records`.
+    """
     if not product.execute("SELECT 1 FROM threads_message LIMIT 1"):
-        product.take(Log(seed=5, records=SEED_RECORDS).pieces())
+        product.take(Log(seed=5, records=records).pieces())
         product.work()
         product.execute("CREATE TABLE bench_seed AS SELECT id FROM threads_message")
         _copy(product, 0, workspace_word="elsewhere")

@@ -16,7 +16,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from statistics import fmean, linear_regression, quantiles
+from statistics import fmean, linear_regression
 
 import psutil
 
@@ -175,7 +175,7 @@ class Watch:
         for name in (FRONT, WEB, POSTING, WORKER):
             part = find_slope([life for (whose, _), life in self._lives.items() if whose == name], warm_s)
             told += f", {name} {part:+.1f} %"
-        third = len(self._pages) // 3
+        third = max(1, len(self._pages) // 3)
         first, last = (1000 * find_p95(part) for part in (self._pages[:third], self._pages[-third:]))
         drift = 100 * (last / first - 1)
         return [
@@ -210,7 +210,8 @@ def find_slope(lives: Iterable[Life], warm_s: float) -> float:
 
 def find_p95(pages: Life) -> float:
     """The seconds that 95 of a hundred answers took at most."""
-    return quantiles([seconds for _, seconds in pages], n=20)[-1]
+    ordered = sorted(seconds for _, seconds in pages)
+    return ordered[int(len(ordered) * 0.95)] if ordered else float("nan")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def test_a_soak_measures_memory_and_pages_and_loses_nothing() -> None:
     told = run_harness("--minutes=0.5", "--kills=1", "--kill=worker", module="bench.crash.soak")
     # Half a minute says nothing of an hour: that there are figures is all that is asked for.
     assert re.search(
-        r"^memory +[+-]\d+\.\d % an hour, (met|missed) \(at most 1\); \d+ MB at the end, ", told, re.MULTILINE
+        r"^memory +[+-]\d+\.\d % an hour, (met|missed) \(at most 1\); [\d,]+ MB at the end, ", told, re.MULTILINE
     )
     assert re.search(r"^pages +p95 [+-]\d+ %, (met|missed) \(at most 10\); ", told, re.MULTILINE)
     assert re.search(r"^kills +1  worker, ", told, re.MULTILINE)
