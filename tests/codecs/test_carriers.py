@@ -63,6 +63,16 @@ WORST: dict[str, Callable[[int], str]] = {
 }
 
 
+def test_a_report_of_progress_answers_the_call_that_bears_its_token() -> None:
+    rows = (
+        {"id": 1, "method": "tools/call", "params": {"name": "send", "_meta": {"progressToken": 7}}},
+        {"method": "notifications/progress", "params": {"progressToken": 7, "progress": 1}},
+    )
+    asked, reported = (dialects.decode(json.dumps({"jsonrpc": "2.0", **row})).messages[0] for row in rows)
+    (way,) = dialects.get_dialect("mcp").replies(reported)
+    assert (way.whom, way.value) == ("correlation-id", asked.object_id)
+
+
 def test_what_is_inside_is_a_message_of_its_own_with_the_characters_it_came_from() -> None:
     reading = dialects.decode(call(CLOWL))
     outer, inner = reading.messages
