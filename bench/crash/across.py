@@ -39,7 +39,7 @@ def _check_folders(host: Host) -> Iterator[str]:
 
 
 def _check_export(shared: Shared, other: Host, visitor: Visitor) -> Iterator[str]:
-    """Asked for where the visitor is, and downloaded at the other: as many lines as messages, which may still come in."""
+    """Asked for where the visitor is, downloaded at the other: as many lines as messages, which may still come in."""
     before = _count_messages(shared)
     form = next(each for each in read_forms(visitor.open("/exports/new/")) if each.action.endswith("/exports/new/"))
     status, place = visitor.send(form, form="jsonl")
