@@ -276,7 +276,7 @@ def test_lines_come_out_while_the_input_is_still_open() -> None:
             told = f"{number}. no time: Someone writes plain text: “{word.decode()}”.\n"
             assert process.stdout.readline() == told.encode()
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def tell(*records: dict[str, Any]) -> list[str]:

@@ -249,7 +249,7 @@ def test_twins_at_the_same_time_have_one_effect(port: int, token: str) -> None:
     for twin in twins:
         twin.start()
     for twin in twins:
-        twin.join(30)
+        twin.join(120)
     assert len(answers) == 4
     assert {status for status, _ in answers} <= {202, 409}
     receipts = [said for status, said in answers if status == 202]

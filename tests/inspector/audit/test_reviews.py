@@ -297,7 +297,7 @@ def test_of_two_who_claim_at_once_one_wins(cast: Cast) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     item.refresh_from_db()
     assert sorted(outcomes, key=str) == sorted([item.holder_id, None], key=str)
     assert item.holder_id is not None

@@ -191,7 +191,7 @@ def test_a_long_path_gets_its_socket_elsewhere(serve: Serve, private_folder: Pat
 def test_two_starts_do_not_collide(serve: Serve, user: dict[str, object], private_folder: Path) -> None:
     served = serve()
     second = launch(user, private_folder)
-    told = second.communicate(timeout=30)[1]
+    told = second.communicate(timeout=120)[1]
     assert second.returncode == 1
     assert told.startswith(f"Another inspector (process {served.process.pid}")
     assert "INSPECTOR_STATE_DIR" in told

@@ -46,14 +46,14 @@ class Beside:
             connection.close()
 
     def join(self) -> None:
-        self._thread.join(30)
+        self._thread.join(120)
         assert not self._thread.is_alive(), "it hangs"
         if self._error is not None:
             raise self._error
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < until, "it never came to this"
         time.sleep(0.02)

@@ -173,7 +173,7 @@ def _listens(port: int) -> bool:
 
 
 def post(port: int, token: str, body: bytes, key: str) -> int:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "text/plain", "Idempotency-Key": key}
     with closing(client):
         client.request("POST", "/api/v1/messages", body=body, headers=headers)
