@@ -111,8 +111,8 @@ def test_the_crash_harness_finds_nothing_where_a_redis_server_is_the_broker() ->
 @pytest.mark.long(seconds=200, waits=True)
 def test_two_hosts_that_share_a_database_and_a_broker_lose_and_double_nothing() -> None:
     obstacle = find_obstacle()
-    if obstacle:
-        pytest.skip(obstacle)
+    if obstacle or not os.environ.get("TWO_HOSTS"):
+        pytest.skip(obstacle or "TWO_HOSTS is not set: two installations at once want more than two slow cores")
     # Afterwards each has of the other what the harness asks for: an export, the news of a page, and no file.
     told = run_harness("--hosts=2", "--cycles=3", "--drain-every=3")
     assert "2 hosts, a Redis server of our own" in told
