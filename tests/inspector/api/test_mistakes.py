@@ -92,7 +92,7 @@ WARNED: dict[str, tuple[str, str, int, list[str], str]] = {
     "JSON that was encoded twice": (json.dumps('{"raw": "a"}'), JSON, 1, ["twice-encoded"], "encode the object once"),
     "text declared as objects": ("ada: hello", LINES, 1, ["not-an-object"], "send lines of text as text/plain"),
     "a message that is cut": ('{"raw": "@a3|f0|c1|S0|d1|T1|k1|t\\"x"}', JSON, 1, ["cut"], "send each message whole"),
-    "logs of another system": ('{"resourceLogs": []}', JSON, 1, ["unknown-json"], "under `raw`"),
+    "logs of another system": ('{"resourceMetrics": []}', JSON, 1, ["unknown-json"], "under `raw`"),
 }
 
 
