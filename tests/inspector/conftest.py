@@ -81,6 +81,12 @@ def cast(db: None) -> Cast:
     return Cast(workspace=acme, owner=members[0], stranger=members[1], auditor=members[2], viewer=members[3])
 
 
+@pytest.fixture(autouse=True)
+def unpaced(settings: Any) -> None:
+    """Let a test ask for as many pages a minute as it likes, on a quick machine too."""
+    settings.PAGES_PER_MINUTE = 0
+
+
 @pytest.fixture
 def sign_in() -> Callable[[Membership], Client]:
     def enter(membership: Membership) -> Client:
