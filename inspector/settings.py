@@ -86,6 +86,7 @@ MIDDLEWARE = [
     "inspector.logs.RequestIdMiddleware",
     "inspector.effort.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
+    "inspector.trail.row_security.RowSecurityMiddleware",
     "inspector.pages.csp.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "inspector.accounts.idleness.IdlenessMiddleware",

@@ -25,7 +25,12 @@ from inspector.embedded.state import PROJECT
 FOLDER = PROJECT / ".pytest_cache" / "clusters"
 PATTERN = DATABASE
 # Which others there are of Django and the apps that are installed, these tell.
-LOCKED = (PROJECT / "requirements" / "base.txt", PROJECT / "inspector" / "embedded" / "cluster.py")
+LOCKED = (
+    PROJECT / "requirements" / "base.txt",
+    PROJECT / "inspector" / "embedded" / "cluster.py",
+    PROJECT / "inspector" / "trail" / "powers.py",
+    PROJECT / "inspector" / "trail" / "row_security.py",
+)
 # What a cluster's home holds that goes together: the data know the password.
 PARTS = ("data", "superuser_password")
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import Acting
+from inspector.trail.row_security import across
 from inspector.trail.services import Thing, record_deed
 
 from .models import ApiKey, ApiKeyReads, Channel, Membership, Role, SignInLink, SignInPace, User, Workspace
@@ -30,6 +31,7 @@ def digest_token(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
+@across()
 @transaction.atomic
 def create_workspace(*, slug: str, name: str, owner: User | None = None) -> Workspace:
     """A new workspace with its default channel and, if given, its first owner.

@@ -19,6 +19,7 @@ from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import find_membership
 from inspector.accounts.workspaces import ARCHIVED
 from inspector.trail.acting import note_actor
+from inspector.trail.row_security import enter_workspace
 
 from .problems import ProblemError
 
@@ -30,6 +31,8 @@ ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
 
 class ApiKeyAuthentication(BaseAuthentication):
     """`Authorization: Bearer <key>`. The key is `request.auth`; there is no user."""
+
+    enters_workspace = True
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
         """The key of the header, or None where there is no header.
@@ -53,6 +56,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             raise ProblemError(403, f"{ARCHIVED} All of its keys are refused until then.")
         services.note_api_key_use(key=key)
         note_actor(key)
+        enter_workspace(key.workspace_id)
         return None, key
 
     def find_header(self, request: Request) -> bytes:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import count_posted, find_lag
 from inspector.threads.models import Announcement
+from inspector.trail.row_security import across
 
 from .problems import ProblemError
 
@@ -30,7 +31,8 @@ def estimate_told() -> int:
     global _looked
     now = time.monotonic()
     if now - _looked[0] >= LOOK_SECONDS:
-        _looked = (now, QUIET_SECONDS + int(max(find_lag(), count_posted() / measure_pace())))
+        with across():
+            _looked = (now, QUIET_SECONDS + int(max(find_lag(), count_posted() / measure_pace())))
     return _looked[1]
 
 

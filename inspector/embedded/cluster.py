@@ -19,6 +19,8 @@ from urllib.parse import quote
 import psycopg
 from psycopg import sql
 
+from inspector.trail.powers import spell_powers
+
 from . import postmaster
 from .account import ServerAccount
 from .binaries import Binaries
@@ -267,9 +269,13 @@ class Cluster:
                 connection.execute(
                     sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(ROLE))
                 )
+        with psycopg.connect(self._superuser_url(DATABASE), autocommit=True) as connection:
+            for role in PASSWORDS:
+                for power in spell_powers(role=role, owner=ROLE):
+                    connection.execute(power)
 
-    def _superuser_url(self) -> str:
-        return self._url(SUPERUSER, "postgres", (self.home / "superuser_password").read_text())
+    def _superuser_url(self, database: str = "postgres") -> str:
+        return self._url(SUPERUSER, database, (self.home / "superuser_password").read_text())
 
     def _url(self, role: str, database: str, password: str) -> str:
         folder = quote(str(self._socket_folder()), safe="")

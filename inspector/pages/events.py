@@ -37,6 +37,7 @@ from inspector.accounts.selectors import find_membership
 from inspector.browsing.feed import find_latest
 from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
+from inspector.trail.row_security import enter_workspace
 
 from .live import find_news, read_page, write_chip
 
@@ -94,7 +95,7 @@ class Bell:
         latest: object = None
         while True:
             try:
-                found = await ask(find_latest, workspace_id=self.workspace_id)
+                found = await ask(_look_at_end, self.workspace_id)
             except DatabaseError:
                 logger.warning("the feed's end cannot be seen now", exc_info=True)
             else:
@@ -246,6 +247,12 @@ class EventStream:
                 await bell.wait(rings, BEAT_SECONDS)
 
 
+def _look_at_end(workspace_id: uuid.UUID) -> Any:
+    """The end of a workspace's feed."""
+    enter_workspace(workspace_id)
+    return find_latest(workspace_id=workspace_id)
+
+
 def _reach_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -281,7 +288,10 @@ def _find_reader(ear: Ear) -> Membership | None:
         return None
     user = get_user(request)
     found = find_membership(user=user, slug=ear.slug) if isinstance(user, User) else None
-    return None if found is None or lacks_second_factor(request.session, found) else found
+    if found is None or lacks_second_factor(request.session, found):
+        return None
+    enter_workspace(found.workspace_id)
+    return found
 
 
 def _admit(ear: Ear, since_text: str) -> tuple[Membership, Since]:

@@ -20,6 +20,7 @@ from inspector.accounts.sessions import recall_memberships, reserve_page
 from inspector.lookups import or_404
 from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
+from inspector.trail.row_security import enter_workspace
 
 Row = TypeVar("Row")
 
@@ -57,6 +58,7 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
                 return redirect("mfa_index")
             vars(request)["memberships"] = memberships
             note_actor(membership)
+            enter_workspace(membership.workspace_id)
             if needs != "viewer":
                 (require_owner if needs == "owner" else require_auditor)(membership)
             try:
@@ -66,6 +68,7 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
             response.headers.setdefault("Cache-Control", "no-store, private")
             return response
 
+        vars(enter)["enters_workspace"] = True
         return enter
 
     return decorate

@@ -8,6 +8,8 @@ from typing import Final
 
 from django.db import connection
 
+from .row_security import across
+
 # The trigger, and the function that it has to call.
 TRIGGERS: Final[Mapping[str, str]] = {
     "deed_numbered": "number_deed",
@@ -93,6 +95,7 @@ class Guard:
         )
 
 
+@across()
 def ask_guard() -> Guard:
     """What holds the trail against the role that this process works as. One statement.
 

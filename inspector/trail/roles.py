@@ -78,10 +78,16 @@ def admit_application(*, role: str, password: str) -> bool:
             raise RolesError("DATABASE_OWNER_URL and DATABASE_URL name the same role: the application needs its own")
         if not is_there:
             _make_role(cursor, role, password)
+    give_rights(role=role, schema=schema)
+    return not is_there
+
+
+def give_rights(*, role: str, schema: str) -> None:
+    """As the owner, give a role what the application may do with the tables, and no more."""
+    with connection.cursor() as cursor:
         rights = (*_RIGHTS, _UPKEEP) if connection.connection.info.server_version >= _FIRST_WITH_UPKEEP else _RIGHTS
         for right in rights:
             cursor.execute(sql.SQL(right).format(schema=sql.Identifier(schema), role=sql.Identifier(role)))
-    return not is_there
 
 
 def _make_role(cursor: Any, role: str, password: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import make_password
+from django.core.signals import request_finished
+from django.db import connection
 from django.test import Client
 
 from inspector import pipeline
@@ -22,6 +24,7 @@ from inspector.intake.services import open_delivery, take_stream
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message
+from inspector.trail import row_security
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
 from tests.lanes import begin_with
@@ -206,3 +209,18 @@ def deliver_one(cast: Cast, wire: str) -> Message:
     deliver(cast, wire.encode() + b"\n")
     settle_all()
     return or_404(find_message(workspace=cast.workspace, message_id=Message.objects.get().pk))
+
+
+@pytest.fixture(autouse=True)
+def nobody_within() -> Iterator[None]:
+    """Let a test look at all workspaces again once its request is answered, and the next test too."""
+
+    def step_out(**_: Any) -> None:
+        row_security._workspace.set(None)
+        if vars(connection).pop(row_security._STATE, None) is not None and connection.connection is not None:
+            connection.connection.execute("SELECT set_config('role', 'none', FALSE)")
+
+    request_finished.connect(step_out)
+    yield
+    request_finished.disconnect(step_out)
+    step_out()

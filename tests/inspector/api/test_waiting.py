@@ -13,6 +13,7 @@ from django.test import Client
 from inspector import pipeline
 from inspector.api import waiting
 from inspector.intake.models import Delivery, Record
+from inspector.trail.row_security import across
 
 from ..conftest import settle_all
 from .test_ingest import URL, post
@@ -27,8 +28,9 @@ def work_meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def pause(seconds: float) -> None:
         # The records were durable before the waiting began: a worker of its own could see them.
-        done.append(Record.objects.count())
-        settle_all()
+        with across():
+            done.append(Record.objects.count())
+            settle_all()
 
     monkeypatch.setattr("inspector.api.waiting.time.sleep", pause)
     return done

@@ -4,14 +4,15 @@ Of several that start at once one migrates, and the others wait and find nothing
 for its lock and then makes room, so that no worker stands behind it for long; what was interrupted is tried again.
 
 With DATABASE_OWNER_URL the whole command works as that role. When it is done, the application's role has its rights,
-and is made if there is none of its name.
+and is made if there is none of its name; and policies hold requests to their workspace, where they can.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -22,6 +23,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transactio
 from inspector.schema import refuse_other_schema
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application, as_owner
+from inspector.trail.row_security import raise_wall
 
 # Of the advisory lock; any number that nothing else here takes.
 LOCK: Final = 7_300_411
@@ -44,51 +46,54 @@ class Command(Migrate):
         if options["database"] != DEFAULT_DB_ALIAS:
             super().execute(*args, **options)
             return
-        if not settings.DATABASE_OWNER:
-            # Never through a pooler: one session holds the lock, and another sets how long statements wait.
-            direct = settings.DATABASES.get("direct")
-            with as_owner({name: direct[name] for name in _ADDRESS}) if direct else nullcontext():
-                self._execute_alone(*args, **options)
-            return
         role, password = connection.settings_dict["USER"], connection.settings_dict["PASSWORD"]
-        with as_owner(settings.DATABASE_OWNER):
-            self._execute_alone(*args, **options)
+        owner = settings.DATABASE_OWNER
+        # Never through a pooler: one session holds the lock, and another sets how long statements wait.
+        direct = settings.DATABASES.get("direct")
+        address = owner or (direct and {name: direct[name] for name in _ADDRESS})
+        is_new = False
+        with as_owner(address) if address else nullcontext(), alone():
+            refuse_other_schema()
+            self._insist(partial(super().execute, *args, **options))
             if options["plan"] or options["check_unapplied"]:
                 return
-            try:
-                with transaction.atomic():
-                    is_new = admit_application(role=role, password=password)
-            except RolesError as error:
-                raise CommandError(str(error)) from error
-        # As the application again: this also shows that both addresses lead to the same tables.
+            if owner:
+                try:
+                    with transaction.atomic():
+                        is_new = admit_application(role=role, password=password)
+                except RolesError as error:
+                    raise CommandError(str(error)) from error
+            self._insist(partial(raise_wall, role))
+        if owner:
+            self._tell_guard(f"The role {role} was made. " if is_new else "")
+
+    def _tell_guard(self, made: str) -> None:
+        """As the application again: this also shows that both addresses lead to the same tables."""
         try:
             guard = ask_guard()
         except LookupError as error:
             raise CommandError("DATABASE_OWNER_URL and DATABASE_URL lead to different databases") from error
         finally:
             connection.close()
-        made = f"The role {role} was made. " if is_new else ""
         (self.stdout if guard.is_held else self.stderr).write(f"{made}{guard.sentence}")
 
-    def _execute_alone(self, *args: Any, **options: Any) -> None:
-        """Migrate under the lock, again and again while others hold what a statement needs."""
+    def _insist(self, work: Callable[[], Any]) -> None:
+        """Do it again and again while others hold what a statement needs."""
         until = time.monotonic() + PATIENCE_SECONDS
         pause = 1.0
-        with alone():
-            refuse_other_schema()
-            while True:
-                try:
-                    with impatient():
-                        super().execute(*args, **options)
-                except OperationalError as error:
-                    if getattr(error.__cause__, "sqlstate", None) not in PASSING or time.monotonic() > until:
-                        raise
-                else:
-                    return
-                self.stderr.write(f"Others hold what this needs: it is tried again in {pause:.0f} s.")
-                time.sleep(pause)
-                pause = min(pause * 2, 30.0)
-                drop_unfinished_indexes()
+        while True:
+            try:
+                with impatient():
+                    work()
+            except OperationalError as error:
+                if getattr(error.__cause__, "sqlstate", None) not in PASSING or time.monotonic() > until:
+                    raise
+            else:
+                return
+            self.stderr.write(f"Others hold what this needs: it is tried again in {pause:.0f} s.")
+            time.sleep(pause)
+            pause = min(pause * 2, 30.0)
+            drop_unfinished_indexes()
 
 
 @contextmanager
