@@ -23,7 +23,7 @@ def name_within(role: str) -> str:
     return role.encode()[: MAX_NAME_BYTES - len(suffix)].decode(errors="ignore") + suffix
 
 
-def spell_powers(*, role: str, owner: str) -> Iterator[sql.Composable]:
+def spell_powers(*, role: str, owner: str) -> Iterator[sql.SQL | sql.Composed]:
     """The statements, which may be said any number of times, in the database itself.
 
     Args:

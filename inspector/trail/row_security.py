@@ -106,7 +106,7 @@ def raise_wall(role: str) -> bool:
         if is_super:
             for statement in spell_powers(role=role, owner=owner):
                 cursor.execute(statement)
-        names = {"role": role, "within": name_within(role), "functions": [f"pg_catalog.{each}" for each in LEAKPROOF]}
+        names: dict[str, Any] = {"role": role, "within": name_within(role), "functions": [f"pg_catalog.{each}" for each in LEAKPROOF]}
         cursor.execute(_LACKING, names)
         can_hold = not cursor.fetchone()[0]
         cursor.execute("SELECT to_regoperator(%s) IS NULL", [f"{schema}.===(uuid,uuid)"])
@@ -220,3 +220,19 @@ def _stands(name: str) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_STANDS, {"within": name_within(connection.settings_dict["USER"])})
         return bool(cursor.fetchone()[0])
+
+
+def tell_wall() -> str:
+    """A sentence: whether row-level security holds requests to their workspace, and what to do where it does not."""
+    if "direct" in settings.DATABASES:
+        return "Row-level security does not hold requests, which share sessions through a pooler."
+    _stands.cache_clear()
+    if _stands(connection.settings_dict["NAME"]):
+        return "Row-level security holds each request to its workspace."
+    role, owner = connection.settings_dict["USER"], (settings.DATABASE_OWNER or connection.settings_dict)["USER"]
+    connection.ensure_connection()
+    powers = "; ".join(power.as_string(connection.connection) for power in spell_powers(role=role, owner=owner))
+    return (
+        "Row-level security does not hold requests: the product's queries alone keep workspaces apart. To have it too, "
+        f"say this as a superuser in this database, then run manage.py migrate and start again: {powers};"
+    )

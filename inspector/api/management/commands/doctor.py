@@ -25,6 +25,7 @@ from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.schema import count_behind, find_fault, list_applied
 from inspector.trail.guard import ask_guard
+from inspector.trail.row_security import tell_wall
 
 MIN_FREE_BYTES: Final = 1024**3
 MAX_DRIFT: Final = timedelta(seconds=5)
@@ -56,7 +57,7 @@ class Command(BaseCommand):
             behind = [*check_schema()]
             complaints += behind or [*check_trail(options["held"]), *check_clock(), *check_work(), *check_sessions()]
             if not behind:
-                self.stdout.write(ask_guard().sentence)
+                self.stdout.write(f"{ask_guard().sentence}\n{tell_wall()}")
         for complaint in complaints:
             self.stdout.write(f"WRONG: {complaint}")
         if complaints:
