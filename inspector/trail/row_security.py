@@ -106,7 +106,11 @@ def raise_wall(role: str) -> bool:
         if is_super:
             for statement in spell_powers(role=role, owner=owner):
                 cursor.execute(statement)
-        names: dict[str, Any] = {"role": role, "within": name_within(role), "functions": [f"pg_catalog.{each}" for each in LEAKPROOF]}
+        names: dict[str, Any] = {
+            "role": role,
+            "within": name_within(role),
+            "functions": [f"pg_catalog.{each}" for each in LEAKPROOF],
+        }
         cursor.execute(_LACKING, names)
         can_hold = not cursor.fetchone()[0]
         cursor.execute("SELECT to_regoperator(%s) IS NULL", [f"{schema}.===(uuid,uuid)"])

@@ -53,8 +53,14 @@ def test_where_nothing_is_wrong_it_says_what_it_looked_at(cast: Cast) -> None:
     call_command("doctor", stdout=told)
     assert told.getvalue().splitlines() == [
         ask_guard().sentence,
+        "Row-level security holds each request to its workspace.",
         "Nothing is wrong: state folder, broker, database, schema, clock, work and sessions.",
     ]
+
+
+def test_through_the_state_folder_the_account_of_the_database_may_go(state: Path) -> None:
+    state.chmod(0o710)
+    assert ask() == ("", [])
 
 
 def test_a_state_folder_that_others_can_read_or_that_is_not_ours(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,8 @@ def check_state() -> Iterator[str]:
             found = path.stat()
             if found.st_uid != os.geteuid():
                 yield f"{path} belongs to user {found.st_uid}, and this is user {os.geteuid()}: chown it."
-            elif stat.S_IMODE(found.st_mode) & 0o077:
+            # Through a folder others may go: the account of the embedded PostgreSQL does, where root runs it.
+            elif stat.S_IMODE(found.st_mode) & (0o066 if path == folder else 0o077):
                 yield f"{path} can be read by others: chmod go-rwx {path}."
         free = shutil.disk_usage(folder).free
         if free < MIN_FREE_BYTES:
