@@ -338,6 +338,7 @@ def choose_time_zone(*, user: User, time_zone: str) -> None:
     user.save(update_fields=["time_zone"])
 
 
+@across()
 @transaction.atomic
 def note_account(*, user: User, code: str, by: Acting | None = None, details: Mapping[str, str] | None = None) -> None:
     """Record what happened to a person's account in the trail of each workspace that they belong to.
@@ -359,6 +360,7 @@ def note_account(*, user: User, code: str, by: Acting | None = None, details: Ma
         )
 
 
+@across()
 @transaction.atomic
 def note_failed_sign_in(*, name: str) -> None:
     """Record that somebody tried to sign in under a name and could not, in the trail of each workspace of that member.
@@ -428,6 +430,7 @@ def end_sessions(*, user: User, but: str | None, session_id: uuid.UUID | None = 
     return count
 
 
+@across()
 @transaction.atomic
 def set_active(*, user: User, is_active: bool) -> None:
     """Deactivate a person everywhere, or let them in again: sessions, links and API keys of theirs are refused

@@ -19,6 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.trail.row_security import across
 from inspector.trail.services import Thing, record_deed
 
 from .encryption import (
@@ -165,6 +166,7 @@ def _make(workspace: Workspace) -> PeriodKey:
     return PeriodKey.objects.get(workspace=workspace, period=period)
 
 
+@across()
 def ensure_kek() -> KeyEncryptionKey:
     """The key-encryption key, made with the very first key. While others were sealed with one, none is made anew.
 

@@ -16,13 +16,16 @@ from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Membership
-from inspector.accounts.services import create_api_key
+from inspector.accounts.models import Membership, Role
+from inspector.accounts.services import create_api_key, note_account, note_failed_sign_in, set_active
 from inspector.api.endpoints import Endpoint
 from inspector.intake.models import Record, Scaffold
+from inspector.keyring.models import PeriodKey
+from inspector.keyring.periods import ensure_kek
 from inspector.pages.shell import within_workspace
 from inspector.threads.models import Message
 from inspector.trail import row_security
+from inspector.trail.models import Deed
 from inspector.trail.row_security import (
     BEFORE_ENTRY,
     OF_ANOTHER,
@@ -178,6 +181,30 @@ def test_what_belongs_to_a_row_of_another_is_not_seen(within: Cast, table: str) 
                 [within.workspace.pk],
             )
             assert cursor.fetchone()[0] == seen
+
+
+def test_what_happens_to_a_person_is_recorded_in_each_workspace_of_theirs(within: Cast) -> None:
+    person = within.viewer.user
+    Membership.objects.create(workspace=within.stranger.workspace, user=person, role=Role.VIEWER)
+    note_account(user=person, code="account.sessions-ended")
+    note_failed_sign_in(name=person.username)
+    set_active(user=person, is_active=False)
+    with across():
+        found = Deed.objects.filter(workspace=within.stranger.workspace).order_by("-sequence")[:3]
+        assert [deed.code for deed in found] == ["member.deactivated", "account.refused", "account.sessions-ended"]
+
+
+def test_what_another_workspace_sealed_keeps_the_key_of_all_from_being_made_anew(
+    within: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr("inspector.keyring.periods.make_kek", lambda: made.append("made"))
+    monkeypatch.setattr("inspector.keyring.periods.load_keks", lambda: ["the key"])
+    ensure_kek()
+    with across():
+        PeriodKey.objects.create(workspace=within.stranger.workspace, period="2026-11", kek_id="k", data_key=b"x")
+    ensure_kek()
+    assert made == ["made"]
 
 
 def test_no_workspace_that_a_session_may_name_shows_another(within: Cast) -> None:
