@@ -184,10 +184,11 @@ def across() -> Iterator[None]:
     try:
         yield
     finally:
-        if connection.connection.info.transaction_status == TransactionStatus.INERROR:
+        session = connection.connection
+        if session is not None and session.info.transaction_status == TransactionStatus.INERROR:
             # The transaction, when it is taken back, takes that back too.
             vars(connection)[_STATE] = workspace_id
-        else:
+        elif session is not None:
             _work_within(workspace_id)
 
 

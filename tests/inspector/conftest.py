@@ -13,6 +13,7 @@ from django.contrib.auth.hashers import make_password
 from django.core.signals import request_finished
 from django.db import connection
 from django.test import Client
+from psycopg.pq import TransactionStatus
 
 from inspector import pipeline
 from inspector.accounts.models import Channel, Membership, Role, User, Workspace
@@ -192,6 +193,7 @@ def settle_all(*, is_examined: bool = True) -> None:
     from inspector.audit.findings.sweeping import note_all_due
     from inspector.intake.models import Job
 
+    step_out()
     kinds = tuple(kind for kind in Job.Kind.values if is_examined or kind != Job.Kind.EXAMINE)
     jobs = Job.objects.filter(kind__in=kinds)
     for turn in range(100):
@@ -211,15 +213,20 @@ def deliver_one(cast: Cast, wire: str) -> Message:
     return or_404(find_message(workspace=cast.workspace, message_id=Message.objects.get().pk))
 
 
+def step_out(**_: Any) -> None:
+    """Be in no workspace, as a worker is, and a test that looks at all of them."""
+    row_security._workspace.set(None)
+    session = connection.connection
+    if vars(connection).pop(row_security._STATE, None) is None or session is None:
+        return
+    # A transaction that failed takes it back by itself.
+    if session.info.transaction_status != TransactionStatus.INERROR:
+        session.execute("SELECT set_config('role', 'none', FALSE)")
+
+
 @pytest.fixture(autouse=True)
 def nobody_within() -> Iterator[None]:
-    """Let a test look at all workspaces again once its request is answered, and the next test too."""
-
-    def step_out(**_: Any) -> None:
-        row_security._workspace.set(None)
-        if vars(connection).pop(row_security._STATE, None) is not None and connection.connection is not None:
-            connection.connection.execute("SELECT set_config('role', 'none', FALSE)")
-
+    """Step out when a request is answered, and after each test: what it does not read to its end is never closed."""
     request_finished.connect(step_out)
     yield
     request_finished.disconnect(step_out)
