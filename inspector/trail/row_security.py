@@ -122,6 +122,7 @@ def raise_wall(role: str) -> bool:
     for table, condition in list_tables().items():
         if can_hold and not is_held.get(table, True):
             _run(
+                f"DROP POLICY IF EXISTS within ON {table}",
                 f"CREATE POLICY within ON {table} USING ({condition})",
                 f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
                 schema=schema,
