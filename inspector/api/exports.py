@@ -213,8 +213,9 @@ class ExportFileView(Endpoint):
             raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:
             raise ProblemError(409, f"there is no file: the export is {export.get_state_display().lower()}")
+        pieces = read_file(export)
         note_download(export=export, door="API", api_key=key)
-        response = StreamingHttpResponse(read_file(export), content_type=BYTES)
+        response = StreamingHttpResponse(pieces, content_type=BYTES)
         response["Content-Length"] = str(export.size_bytes)
         response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
         response["X-Content-Type-Options"] = "nosniff"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Final
 
@@ -26,6 +27,7 @@ from inspector.audit.samples.drawing import find_sample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
+from inspector.intake.object_store import load
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation
 from inspector.threads.rendering.dependencies import DECODER_VERSION
@@ -238,9 +240,10 @@ def _add(export: Export, data: bytes) -> None:
     export.unpacked_bytes += len(data)
     packed = _pack(data) if export.is_packed else data
     pieces = [packed[start : start + PIECE_BYTES] for start in range(0, len(packed), PIECE_BYTES)]
-    Piece.objects.bulk_create(
-        [Piece(export=export, number=export.pieces + number, data=piece) for number, piece in enumerate(pieces)]
-    )
+    rows = [Piece(export=export, number=export.pieces + number) for number in range(len(pieces))]
+    for row, piece in zip(rows, pieces, strict=True):
+        row.keep(piece)
+    Piece.objects.bulk_create(rows)
     export.pieces += len(pieces)
     export.size_bytes += len(packed)
 
@@ -267,13 +270,22 @@ def _seal(job: Job, export: Export) -> None:
 
 
 def read_file(export: Export) -> Iterator[bytes]:
-    """The file in pieces; memory does not grow with it."""
+    """The file in pieces; memory does not grow with it. The first is read at once, before an answer has begun.
+
+    Raises:
+        StoreError, SealError: for what is in the object store, where it cannot be had, or was changed there.
+    """
+    pieces = _read_pieces(export)
+    return chain(list(islice(pieces, 1)), pieces)
+
+
+def _read_pieces(export: Export) -> Iterator[bytes]:
     for number in range(export.pieces):
-        data = Piece.objects.filter(export=export, number=number).values_list("data", flat=True).first()
-        if data is None:
+        piece = Piece.objects.filter(export=export, number=number).first()
+        if piece is None:
             # It was removed while it was read; a shorter file must not pass for the whole.
             raise RefusedError("the file was removed while it was being read")
-        yield bytes(data)
+        yield load(piece) if piece.object_key else bytes(piece.data)
 
 
 _STEPS: Final[dict[str, Callable[[Job, Export], None]]] = {

@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, User, Workspace, make_id
+from inspector.intake.object_store import Stored
 
 
 class Export(models.Model):
@@ -141,8 +142,10 @@ class Block(models.Model):
         return f"block {self.number} of {self.export_id}"
 
 
-class Piece(models.Model):
+class Piece(Stored):
     """A piece of the file, at most `making.PIECE_BYTES` long."""
+
+    FOLDER, OWNER = "exports", "export_id"
 
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="file", db_index=False)
     number = models.IntegerField()

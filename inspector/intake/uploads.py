@@ -171,12 +171,23 @@ def _keep(delivery: Delivery, pieces: Iterable[bytes]) -> None:
 
 def _keep_chunks(delivery: Delivery, pieces: Iterable[bytes]) -> None:
     offset, seal = 0, hold_seal(delivery.workspace)
+    for data in _cut_evenly(pieces):
+        chunk = Chunk(delivery=delivery, offset=offset, sealed_with_id=seal.id if seal else None)
+        chunk.keep(seal.seal(data, *chunk.place_of("data")) if seal else data)
+        chunk.save(force_insert=True)
+        offset += len(data)
+
+
+def _cut_evenly(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in chunks of `CHUNK_BYTES`, and what is left: a row or an object is no smaller than it need be."""
+    held = bytearray()
     for piece in pieces:
-        for start in range(0, len(piece), CHUNK_BYTES):
-            data = piece[start : start + CHUNK_BYTES]
-            kept = seal.seal(data, "chunk", delivery.pk, offset) if seal else data
-            Chunk.objects.create(delivery=delivery, offset=offset, data=kept, sealed_with_id=seal.id if seal else None)
-            offset += len(data)
+        held += piece
+        while len(held) >= CHUNK_BYTES:
+            yield bytes(held[:CHUNK_BYTES])
+            del held[:CHUNK_BYTES]
+    if held:
+        yield bytes(held)
 
 
 def frame_upload(job: Job) -> bool:

@@ -151,8 +151,9 @@ def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID)
         raise PermissionDenied
     if export.state != Export.State.DONE:
         return redirect("pages:export", membership.workspace.slug, export.pk)
+    response = answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
     note_download(export=export, door="page", by=membership.user)
-    return answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
+    return response
 
 
 def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResponse:

@@ -63,6 +63,8 @@ class Command(BaseCommand):
         except OperationalError as error:
             raise CommandError(f"The database cannot be reached: {' '.join(str(error).split())}") from error
         self.stdout.write(f"The backup of {manifest.made_at} is restored.")
+        if manifest.missing:
+            self.stderr.write(manifest.missing)
         warning = warn_of_keys(manifest)
         if warning:
             self.stderr.write(warning)
