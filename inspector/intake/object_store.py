@@ -41,7 +41,7 @@ _WRITING, _LOCKS = 0x6F626A73, 64
 
 
 class StoreError(Exception):
-    """The object store cannot be used as it is; nothing was changed. `is_missing`: it has not what a row names."""
+    """The object store cannot be used as it is; the sentence says why. `is_missing`: it has not what a row names."""
 
     def __init__(self, text: str, *, is_missing: bool = False) -> None:
         super().__init__(text)
@@ -114,7 +114,7 @@ def _ask(what: Callable[[Storage], T]) -> T:
     except Exception as error:  # each storage has errors of its own
         logger.warning("the object store failed: %s", error)
         raise StoreError(
-            f"The object store cannot be used just now ({type(error).__name__}): nothing was changed, try again later."
+            f"The object store cannot be used just now ({type(error).__name__}): try again later."
         ) from error
 
 

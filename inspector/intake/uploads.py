@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from inspector.keyring.encryption import SealError
+from inspector.keyring.encryption import LockedError, SealError
 from inspector.keyring.periods import hold_seal
 from inspector.tokens import hide_tokens
 
@@ -34,6 +34,7 @@ from .containers import (
 from .framing import Framer
 from .liveness import alive
 from .models import Chunk, Delivery, Job
+from .object_store import StoreError
 from .text import make_storable
 
 CHUNK_BYTES = 1024 * 1024
@@ -54,9 +55,14 @@ def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
 
     Raises:
         RefusedArchiveError: for a zip that is not taken; nothing of it is stored, and the delivery is gone.
+        LockedError, StoreError: where nothing can be sealed, or the object store takes nothing; likewise.
     """
     with alive(delivery.pk):
-        return _take_file_alive(delivery, chunks)
+        try:
+            return _take_file_alive(delivery, chunks)
+        except (LockedError, StoreError):
+            delivery.delete()
+            raise
 
 
 def _take_file_alive(delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
