@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -35,7 +36,8 @@ from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
-from .entries import Found, measure_records, read_rows
+from .entries import Found, Row, measure_records, read_rows
+from .exporters import Exporter, ExporterError, get_exporter
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
 from .lines import mask_row, write_line
@@ -71,8 +73,9 @@ def make_step(job: Job) -> bool:
     if export is None or step is None:
         return False
     try:
+        get_exporter(export.form)
         step(job, export)
-    except RefusedError as error:
+    except (RefusedError, ExporterError) as error:
         with jobs.together(job):
             jobs.checkpoint(job, {"refused": True})
             _refuse(export, str(error))
@@ -110,6 +113,8 @@ def _list(job: Job, export: Export) -> None:
                 _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
             if is_report:
                 _add(held, _write_beginning(held))
+            if exporter := get_exporter(held.form):
+                _add(held, exporter.head)
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -157,7 +162,9 @@ def _write(job: Job, export: Export) -> None:
     """Write what one step takes of the next block."""
     block = Block.objects.filter(export=export, number__gte=export.block).order_by("number").first()
     if block is None:
-        end = write_end(export, read_file(export)) if export.form == Export.Form.REPORT else b""
+        exporter = get_exporter(export.form)
+        is_report = export.form == Export.Form.REPORT
+        end = exporter.end if exporter else write_end(export, read_file(export)) if is_report else b""
         with jobs.together(job):
             held = _hold(job, export, {"block": export.block, "entry": -1})
             if held is not None:
@@ -218,6 +225,8 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
         said = load_said(export, found.rows)
         lines = load_lines(export, found.rows)
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked, lines=lines)
+    elif exporter := get_exporter(export.form):
+        write = partial(_write_foreign, exporter=exporter, channels=channels)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
     written = []
@@ -233,6 +242,10 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
             counts["rows"] += len(row.parts) if is_csv else 1
         written.append(write(row))
     return b"".join(written), counts
+
+
+def _write_foreign(row: Row, *, exporter: Exporter, channels: Mapping[str, str]) -> bytes:
+    return exporter.write_record(json.loads(write_line(row, channels)))
 
 
 def _add(export: Export, data: bytes) -> None:

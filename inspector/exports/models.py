@@ -13,6 +13,8 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, User, Workspace, make_id
 from inspector.intake.object_store import Stored
 
+from .exporters import BROUGHT
+
 
 class Export(models.Model):
     """One export: what was asked, by whom, and what came of it. Numbers count as `manifests` says.
@@ -22,7 +24,7 @@ class Export(models.Model):
     """
 
     class Form(models.TextChoices):
-        """What the file is."""
+        """What the file is, besides what `exporters` bring."""
 
         JSONL = "jsonl", "JSON Lines"
         CSV = "csv", "CSV"
@@ -106,6 +108,10 @@ class Export(models.Model):
 
     def __str__(self) -> str:
         return self.title or f"export {self.id}"
+
+    def get_form_display(self) -> str:  # type: ignore[no-redef]  # in the place of Django's
+        """What people call the form: also one that another package brings."""
+        return BROUGHT[self.form].title if self.form in BROUGHT else dict(self.Form.choices).get(self.form, self.form)
 
     @property
     def is_under_way(self) -> bool:
