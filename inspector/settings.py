@@ -310,8 +310,9 @@ WHITENOISE_USE_FINDERS = not HAS_STATIC_MANIFEST
 # Where files of exports and uploads are kept (inspector/intake/object_store.py); empty for rows of the database.
 _object_store: str = env.str("OBJECT_STORE", "")
 OBJECT_STORE_TAKES_NEW = False
+OBJECT_STORE_INHERITED: list[str] = []
 if _object_store:
-    STORAGES["objects"], OBJECT_STORE_TAKES_NEW = spell_object_store(
+    STORAGES["objects"], OBJECT_STORE_TAKES_NEW, OBJECT_STORE_INHERITED = spell_object_store(
         _object_store, env.str("OBJECT_STORE_KEY_ID", ""), env.str("OBJECT_STORE_SECRET", "")
     )
 

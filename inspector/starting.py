@@ -136,8 +136,9 @@ def check_single_sign_on(server_url: str, client_id: str, client_secret: str, ro
         ) from None
 
 
-def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str, Any], bool]:
-    """The storage that OBJECT_STORE names, as Django's STORAGES spell it, and whether anything new goes there.
+def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str, Any], bool, list[str]]:
+    """The storage that OBJECT_STORE names, as Django's STORAGES spell it; whether anything new goes there; and of which
+    other databases, whose place this one has taken, it holds the folders.
 
     Args:
         address: `s3://bucket/prefix`, or the dotted name of any storage class; what follows `?` are its options.
@@ -155,8 +156,9 @@ def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str
     except ValueError:
         parts, options = urlsplit(""), {}
     takes_new = options.pop("only_read", False) is not True
+    inherited = [folder for folder in str(options.pop("inherits", "")).split(",") if folder]
     if not parts.scheme and not parts.netloc and "." in parts.path:
-        return {"BACKEND": parts.path, "OPTIONS": options}, takes_new
+        return {"BACKEND": parts.path, "OPTIONS": options}, takes_new, inherited
     if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or bool(key_id) != bool(secret):
         raise RefusedStartError(
             "OBJECT_STORE is s3://bucket/prefix?endpoint_url=https://… or the dotted name of a storage class. No key "
@@ -180,7 +182,7 @@ def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str
     fixed = {"bucket_name": parts.netloc, "location": parts.path.strip("/"), "client_config": config, **given}
     # A piece is one request: threads of its own would cost more than they save.
     fixed["transfer_config"] = TransferConfig(use_threads=False)
-    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {**options, **fixed}}, takes_new
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {**options, **fixed}}, takes_new, inherited
 
 
 def _read_option(text: str) -> Any:

@@ -75,7 +75,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         dump_bytes=dump_bytes,
         dump_sha256=dump_sha256,
         ledgers=ledgers,
-        outside=list(outside),
+        outside=[*outside, object_store.name_folder()],
         key_encryption_key=name_key_encryption_key(),
     )
     manifest.write(folder)

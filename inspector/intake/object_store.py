@@ -5,13 +5,15 @@ SHA-256; the column `data` is empty then. A kill leaves at most an object that n
 their objects where they are: `sweep`, each minute, deletes those whose owner (a delivery, an export) has no such row
 any more, and nobody who is just writing. While the store is away it tries again; so no request waits for deletions.
 
-The keys begin with a name of this very database: a restored copy reads what its rows name, and sweeps only its own.
+The keys begin with a folder of this very database: a restored copy reads what its rows name, and sweeps only its own,
+for the other may be alive. Where it takes the place of the other, `OBJECT_STORE` says whose folder it inherits.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
@@ -38,6 +40,7 @@ ALIAS: Final = "objects"
 SWEEP_SECONDS: Final = 20.0
 # The class of the locks of those who write, and how many there are: an archive has many owners, and needs no lock each.
 _WRITING, _LOCKS = 0x6F626A73, 64
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class StoreError(Exception):
@@ -78,7 +81,7 @@ class Stored(models.Model):
             owner = getattr(self, self.OWNER)
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [_WRITING, owner.int % _LOCKS])
-            name = f"{_name_home()}/{self.FOLDER}/{owner}/{make_id()}"
+            name = f"{name_folder()}/{self.FOLDER}/{owner}/{make_id()}"
             self.object_key = _ask(lambda store: store.save(name, ContentFile(data)))
             self.object_bytes, self.object_sha256, self.data = len(data), hashlib.sha256(data).digest(), b""
 
@@ -97,7 +100,7 @@ def load(row: Stored) -> bytes:
 
     data = _ask(read)
     if hashlib.sha256(data).digest() != bytes(row.object_sha256 or b""):
-        raise SealError("these bytes were changed in the object store: they are not those that were written")
+        raise SealError("these bytes were changed in the object store: they have another SHA-256")
     return data
 
 
@@ -119,8 +122,8 @@ def _ask(what: Callable[[Storage], T]) -> T:
 
 
 @cache
-def _name_home() -> str:
-    """What tells this database from every other, a restored copy included."""
+def name_folder() -> str:
+    """The folder of this database in the store: no other has its name, nor has a restored copy."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT system_identifier || '-' || (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -163,12 +166,12 @@ def try_out() -> None:
         StoreError: where that does not come out as it should.
     """
     if not settings.OBJECT_STORE_TAKES_NEW:
-        _list(_name_home())
+        _list(name_folder())
         return
     data = uuid.uuid4().bytes
 
     def write_and_read(store: Storage) -> bytes:
-        name = store.save(f"{_name_home()}/tried/{make_id()}", ContentFile(data))
+        name = store.save(f"{name_folder()}/tried/{make_id()}", ContentFile(data))
         try:
             with store.open(name) as file:
                 return bytes(file.read())
@@ -197,17 +200,20 @@ def sweep() -> int:
 
 def _list_unnamed() -> Iterator[str]:
     for model in apps.get_models():
-        if not issubclass(model, Stored):
-            continue
-        root = f"{_name_home()}/{model.FOLDER}"
-        owners = {uuid.UUID(name) for name in _list(root)[0]}
-        for owner in sorted(owners - _find_named(model, owners)):
-            # What is listed before nobody writes any more is all there is to delete: new keys are always others.
-            files = _list(f"{root}/{owner}")[1]
-            if not _is_in_use(model, owner):
-                yield from (f"{root}/{owner}/{file}" for file in files)
-                # A storage of folders keeps an empty one.
-                yield f"{root}/{owner}"
+        if issubclass(model, Stored):
+            for folder in (name_folder(), *settings.OBJECT_STORE_INHERITED):
+                yield from _list_unnamed_in(f"{folder}/{model.FOLDER}", model)
+
+
+def _list_unnamed_in(root: str, model: type[Stored]) -> Iterator[str]:
+    owners = {uuid.UUID(name) for name in _list(root)[0] if _ID.fullmatch(name)}
+    for owner in sorted(owners - _find_named(model, owners)):
+        # What is listed before nobody writes any more is all there is to delete: new keys are always others.
+        files = _list(f"{root}/{owner}")[1]
+        if not _is_in_use(model, owner):
+            yield from (f"{root}/{owner}/{file}" for file in files)
+            # A storage of folders keeps an empty one.
+            yield f"{root}/{owner}"
 
 
 def _list(folder: str) -> tuple[list[str], list[str]]:

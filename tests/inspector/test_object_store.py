@@ -72,9 +72,9 @@ def prefix() -> str:
 def use(settings: Any, variables: dict[str, str]) -> None:
     """Let this process keep its files there; nowhere for none."""
     rest = {name: spelt for name, spelt in settings.STORAGES.items() if name != "objects"}
-    spelt, takes_new = spell_object_store(*variables.values()) if variables else (None, False)
+    spelt, takes_new, inherited = spell_object_store(*variables.values()) if variables else (None, False, [])
     settings.STORAGES = rest | ({"objects": spelt} if spelt else {})
-    settings.OBJECT_STORE_TAKES_NEW = takes_new
+    settings.OBJECT_STORE_TAKES_NEW, settings.OBJECT_STORE_INHERITED = takes_new, inherited
 
 
 @pytest.fixture
@@ -319,7 +319,8 @@ def test_a_backup_says_what_it_does_not_hold(cast: Cast, store: object, tmp_path
     call_command("backup", str(tmp_path / "backup"), stdout=(said := StringIO()))
     sentence = f"1 pieces of exports and uploads ({export.size_bytes:,} bytes) are in the object store and not in the"
     assert sentence in said.getvalue()
-    assert json.loads((tmp_path / "backup/manifest.json").read_text())["outside"] == [1, export.size_bytes]
+    told = json.loads((tmp_path / "backup/manifest.json").read_text())["outside"]
+    assert told == [1, export.size_bytes, object_store.name_folder()]
 
 
 # A process that ends without a word once it has written its first object, before its transaction is committed.
@@ -382,15 +383,20 @@ def test_what_is_just_being_written_is_not_swept(cast: Cast, store: dict[str, st
 
 @pytest.mark.django_db
 def test_a_restored_copy_reads_what_is_there_and_sweeps_only_its_own(
-    cast: Cast, store: object, monkeypatch: pytest.MonkeyPatch
+    cast: Cast, s3: Server, prefix: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    staged = stage(cast)
-    monkeypatch.setattr(object_store, "_name_home", lambda: "another")
+    use(settings, s3.spell(prefix))
+    staged, folder = stage(cast), object_store.name_folder()
+    monkeypatch.setattr(object_store, "name_folder", lambda: "another")
     stage(cast, b"its own")
     assert b"".join(read_arrival(delivery=staged)) == LOG
     Chunk.objects.all().delete()
     sweep()
     assert list(list_objects().values()) == [LOG]
+    # Until it is said that the other is no more.
+    use(settings, s3.spell(prefix, inherits=folder))
+    sweep()
+    assert list_keys() == []
 
 
 REFUSED = (
@@ -407,7 +413,7 @@ REFUSED = (
 
 
 def start(address: str) -> None:
-    spelt, takes_new = spell_object_store(address, "", "")
+    spelt, takes_new, _ = spell_object_store(address, "", "")
     with override_settings(STORAGES={**current.STORAGES, "objects": spelt}, OBJECT_STORE_TAKES_NEW=takes_new):
         refuse_unusable()
 
