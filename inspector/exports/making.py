@@ -286,6 +286,7 @@ def read_file(export: Export) -> Iterator[bytes]:
     """The file in pieces; memory does not grow with it. The first is read at once, before an answer has begun.
 
     Raises:
+        RefusedError: where it was removed.
         StoreError, SealError: for what is in the object store, where it cannot be had, or was changed there.
     """
     pieces = _read_pieces(export)

@@ -26,12 +26,13 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.base import ContentFile
 from django.core.files.storage import InvalidStorageError, Storage, storages
-from django.db import connection, models, transaction
+from django.db import ProgrammingError, connection, models, transaction
 from django.db.models import Count, Sum
 
 from inspector.accounts.models import make_id
 from inspector.keyring.encryption import SealError
 from inspector.starting import RefusedStartError
+from inspector.tokens import hide_tokens
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -115,7 +116,7 @@ def _ask(what: Callable[[Storage], T]) -> T:
             is_missing=True,
         ) from error
     except Exception as error:  # each storage has errors of its own
-        logger.warning("the object store failed: %s", error)
+        logger.warning("the object store failed: %s", hide_tokens(str(error)))
         raise StoreError(
             f"The object store cannot be used just now ({type(error).__name__}): try again later."
         ) from error
@@ -123,13 +124,20 @@ def _ask(what: Callable[[Storage], T]) -> T:
 
 @cache
 def name_folder() -> str:
-    """The folder of this database in the store: no other has its name, nor has a restored copy."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT system_identifier || '-' || (SELECT oid FROM pg_database WHERE datname = current_database())"
-            " FROM pg_control_system()"
-        )
-        return str(cursor.fetchone()[0])
+    """The folder of this database in the store: no other has its name, nor has a restored copy.
+
+    Raises:
+        StoreError: where the server lets this role not ask.
+    """
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT system_identifier || '-' || (SELECT oid FROM pg_database WHERE datname = current_database())"
+                " FROM pg_control_system()"
+            )
+            return str(cursor.fetchone()[0])
+    except ProgrammingError as error:
+        raise StoreError("The database's role may not execute pg_control_system(): grant it that.") from error
 
 
 def measure() -> tuple[int, int]:

@@ -235,6 +235,19 @@ def test_bytes_that_were_changed_are_given_to_nobody(cast: Cast, auditor: Client
 
 
 @pytest.mark.django_db
+def test_a_file_that_is_removed_while_somebody_asks_for_it_is_no_server_error(cast: Cast, auditor: Client) -> None:
+    fill(cast)
+    export = make(ask(cast))
+    Piece.objects.all().delete()
+    assert auditor.get(reverse("pages:export-file", args=["acme", export.pk])).status_code == 302
+    key = create_api_key(workspace=cast.workspace, name="e", scopes=[ApiKey.Scope.EXPORT, ApiKey.Scope.SECRETS])[1]
+    told = Client().get(f"/api/v1/exports/{export.pk}/file", headers={"Authorization": f"Bearer {key}"})
+    assert (told.status_code, told.json()["detail"]) == (409, "the file was removed while it was being read")
+    export.refresh_from_db()
+    assert export.downloads == 0
+
+
+@pytest.mark.django_db
 def test_a_store_that_is_away_or_refuses_is_said_in_a_sentence_and_nothing_is_lost(
     cast: Cast, auditor: Client, s3: Server, prefix: str, settings: Any
 ) -> None:
