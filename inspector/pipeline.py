@@ -37,6 +37,7 @@ from inspector.intake.breaks import end_abandoned
 from inspector.intake.failures import is_away
 from inspector.intake.liveness import alone
 from inspector.intake.models import Job
+from inspector.intake.object_store import sweep as sweep_objects
 from inspector.intake.staging import discard_expired
 from inspector.intake.turns import Turns
 from inspector.intake.waking import wake
@@ -159,3 +160,4 @@ def tidy() -> None:
             erase_expired()
             forget_sign_ins()
             record_reads()
+            sweep_objects()

@@ -19,6 +19,7 @@ from inspector.starting import (
     check_shared_settings,
     check_single_sign_on,
     needing_state,
+    spell_object_store,
 )
 
 env = Environment()
@@ -298,7 +299,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without a manifest the files are served straight from their folders: a clone needs no build step.
 HAS_STATIC_MANIFEST = env.bool("STATIC_MANIFEST", False)
 STATIC_ROOT = Path(env.str("STATIC_ROOT", str(STATE_DIR / "static"))) if HAS_STATIC_MANIFEST else None
-STORAGES = {
+STORAGES: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
@@ -307,8 +308,16 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = not HAS_STATIC_MANIFEST
+# Where files of exports and uploads are kept (inspector/intake/object_store.py); empty for rows of the database.
+_object_store: str = env.str("OBJECT_STORE", "")
+OBJECT_STORE_TAKES_NEW = False
+OBJECT_STORE_INHERITED: list[str] = []
+if _object_store:
+    STORAGES["objects"], OBJECT_STORE_TAKES_NEW, OBJECT_STORE_INHERITED = spell_object_store(
+        _object_store, env.str("OBJECT_STORE_KEY_ID", ""), env.str("OBJECT_STORE_SECRET", "")
+    )
 
-# Uploads wait in PostgreSQL, never on the web server's disk beyond the request.
+# Uploads wait in PostgreSQL or in the object store, never on the web server's disk beyond the request.
 FILE_UPLOAD_TEMP_DIR = env.str("UPLOAD_TEMP_DIR", "") or None
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10_485_760

@@ -15,7 +15,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.exports.making import read_file
+from inspector.exports.exporters import BROUGHT
+from inspector.exports.making import RefusedError, read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
@@ -30,6 +31,7 @@ from .paging import CURSOR, LIMIT, cut_page, page_of, read_place
 from .problems import ProblemError
 from .shapes import show
 
+FORMS: Final = [*Export.Form.values, *BROUGHT]
 BYTES: Final = "application/octet-stream"
 WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
 _NAMES: Final = {
@@ -44,7 +46,7 @@ _BODY: Final[dict[str, Any]] = {
     "application/json": {
         "type": "object",
         "properties": {
-            "form": {"type": "string", "enum": list(Export.Form.values)},
+            "form": {"type": "string", "enum": FORMS},
             "q": {"type": "string", "maxLength": MAX_CHARACTERS, "description": "the search language; empty for all"},
             "conversation": {"type": "string", "format": "uuid", "description": "one conversation, in the place of q"},
             "include_secrets": {"type": "boolean", "description": "true needs the scope secrets", "default": False},
@@ -157,7 +159,7 @@ def _read_wish(request: Request) -> dict[str, Any]:
             another type, 422 where it holds anything else.
     """
     said = read_json(request._request, wanted=WANTED)
-    if not isinstance(said, dict) or said.get("form") not in Export.Form.values:
+    if not isinstance(said, dict) or said.get("form") not in FORMS:
         raise ProblemError(422, WANTED)
     for name, value in said.items():
         if name not in _NAMES or not isinstance(value, _NAMES[name]):
@@ -213,8 +215,12 @@ class ExportFileView(Endpoint):
             raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:
             raise ProblemError(409, f"there is no file: the export is {export.get_state_display().lower()}")
+        try:
+            pieces = read_file(export)
+        except RefusedError as error:
+            raise ProblemError(409, str(error)) from error
         note_download(export=export, door="API", api_key=key)
-        response = StreamingHttpResponse(read_file(export), content_type=BYTES)
+        response = StreamingHttpResponse(pieces, content_type=BYTES)
         response["Content-Length"] = str(export.size_bytes)
         response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
         response["X-Content-Type-Options"] = "nosniff"

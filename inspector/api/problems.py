@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from inspector.effort import SpentError
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
+from inspector.intake.object_store import StoreError
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.leaving import GoneError
 from inspector.search.cursors import CursorError
@@ -116,6 +117,8 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
         error = ProblemError(400, f"the request cannot be taken: {error}")
     elif isinstance(error, SealError):
         error = ProblemError(410 if error.is_destroyed else 409, str(error))
+    elif isinstance(error, StoreError):
+        error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, KeyringError):
         logger.error("the keyring cannot be used", exc_info=error)
         error = ProblemError(503, str(error))

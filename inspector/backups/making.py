@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from inspector.accounts.models import Workspace
+from inspector.intake import object_store
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.ledger.merkle import compute_root
 from inspector.ledger.selectors import IncompleteError, get_checkpoint, make_reader
@@ -64,7 +65,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         made_at = datetime.now(UTC)
         arguments = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
         run_program(pg_dump, [*arguments, f"--file={folder / DUMP}"])
-        rows, migrations, ledgers = count_rows(), list_applied(), read_ledgers()
+        rows, migrations, ledgers, outside = count_rows(), list_applied(), read_ledgers(), object_store.measure()
     dump_bytes, dump_sha256 = measure(folder / DUMP)
     manifest = Manifest(
         made_at=made_at.isoformat(timespec="seconds"),
@@ -74,6 +75,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         dump_bytes=dump_bytes,
         dump_sha256=dump_sha256,
         ledgers=ledgers,
+        outside=[*outside, object_store.name_folder()],
         key_encryption_key=name_key_encryption_key(),
     )
     manifest.write(folder)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Final
 
@@ -26,6 +28,7 @@ from inspector.audit.samples.drawing import find_sample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
+from inspector.intake.object_store import load
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation
 from inspector.threads.rendering.dependencies import DECODER_VERSION
@@ -33,7 +36,8 @@ from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
-from .entries import Found, measure_records, read_rows
+from .entries import Found, Row, measure_records, read_rows
+from .exporters import Exporter, ExporterError, get_exporter
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
 from .lines import mask_row, write_line
@@ -69,8 +73,9 @@ def make_step(job: Job) -> bool:
     if export is None or step is None:
         return False
     try:
+        get_exporter(export.form)
         step(job, export)
-    except RefusedError as error:
+    except (RefusedError, ExporterError) as error:
         with jobs.together(job):
             jobs.checkpoint(job, {"refused": True})
             _refuse(export, str(error))
@@ -108,6 +113,8 @@ def _list(job: Job, export: Export) -> None:
                 _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
             if is_report:
                 _add(held, _write_beginning(held))
+            if exporter := get_exporter(held.form):
+                _add(held, exporter.head)
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -155,7 +162,9 @@ def _write(job: Job, export: Export) -> None:
     """Write what one step takes of the next block."""
     block = Block.objects.filter(export=export, number__gte=export.block).order_by("number").first()
     if block is None:
-        end = write_end(export, read_file(export)) if export.form == Export.Form.REPORT else b""
+        exporter = get_exporter(export.form)
+        is_report = export.form == Export.Form.REPORT
+        end = exporter.end if exporter else write_end(export, read_file(export)) if is_report else b""
         with jobs.together(job):
             held = _hold(job, export, {"block": export.block, "entry": -1})
             if held is not None:
@@ -216,6 +225,8 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
         said = load_said(export, found.rows)
         lines = load_lines(export, found.rows)
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked, lines=lines)
+    elif exporter := get_exporter(export.form):
+        write = partial(_write_foreign, exporter=exporter, channels=channels)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
     written = []
@@ -233,14 +244,19 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
     return b"".join(written), counts
 
 
+def _write_foreign(row: Row, *, exporter: Exporter, channels: Mapping[str, str]) -> bytes:
+    return exporter.write_record(json.loads(write_line(row, channels)))
+
+
 def _add(export: Export, data: bytes) -> None:
     """Append to the file; the row's numbers are changed in memory."""
     export.unpacked_bytes += len(data)
     packed = _pack(data) if export.is_packed else data
     pieces = [packed[start : start + PIECE_BYTES] for start in range(0, len(packed), PIECE_BYTES)]
-    Piece.objects.bulk_create(
-        [Piece(export=export, number=export.pieces + number, data=piece) for number, piece in enumerate(pieces)]
-    )
+    rows = [Piece(export=export, number=export.pieces + number) for number in range(len(pieces))]
+    for row, piece in zip(rows, pieces, strict=True):
+        row.keep(piece)
+    Piece.objects.bulk_create(rows)
     export.pieces += len(pieces)
     export.size_bytes += len(packed)
 
@@ -267,13 +283,23 @@ def _seal(job: Job, export: Export) -> None:
 
 
 def read_file(export: Export) -> Iterator[bytes]:
-    """The file in pieces; memory does not grow with it."""
+    """The file in pieces; memory does not grow with it. The first is read at once, before an answer has begun.
+
+    Raises:
+        RefusedError: where it was removed.
+        StoreError, SealError: for what is in the object store, where it cannot be had, or was changed there.
+    """
+    pieces = _read_pieces(export)
+    return chain(list(islice(pieces, 1)), pieces)
+
+
+def _read_pieces(export: Export) -> Iterator[bytes]:
     for number in range(export.pieces):
-        data = Piece.objects.filter(export=export, number=number).values_list("data", flat=True).first()
-        if data is None:
+        piece = Piece.objects.filter(export=export, number=number).first()
+        if piece is None:
             # It was removed while it was read; a shorter file must not pass for the whole.
             raise RefusedError("the file was removed while it was being read")
-        yield bytes(data)
+        yield load(piece) if piece.object_key else bytes(piece.data)
 
 
 _STEPS: Final[dict[str, Callable[[Job, Export], None]]] = {

@@ -11,6 +11,9 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, User, Workspace, make_id
+from inspector.intake.object_store import Stored
+
+from .exporters import BROUGHT
 
 
 class Export(models.Model):
@@ -21,7 +24,7 @@ class Export(models.Model):
     """
 
     class Form(models.TextChoices):
-        """What the file is."""
+        """What the file is, besides what `exporters` bring."""
 
         JSONL = "jsonl", "JSON Lines"
         CSV = "csv", "CSV"
@@ -106,6 +109,10 @@ class Export(models.Model):
     def __str__(self) -> str:
         return self.title or f"export {self.id}"
 
+    def get_form_display(self) -> str:  # type: ignore[no-redef]  # in the place of Django's
+        """What people call the form: also one that another package brings."""
+        return BROUGHT[self.form].title if self.form in BROUGHT else dict(self.Form.choices).get(self.form, self.form)
+
     @property
     def is_under_way(self) -> bool:
         """Whether the file is still to come."""
@@ -141,8 +148,10 @@ class Block(models.Model):
         return f"block {self.number} of {self.export_id}"
 
 
-class Piece(models.Model):
+class Piece(Stored):
     """A piece of the file, at most `making.PIECE_BYTES` long."""
+
+    FOLDER, OWNER = "exports", "export_id"
 
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="file", db_index=False)
     number = models.IntegerField()

@@ -93,7 +93,7 @@ def make_export(
     """The export that is meant, not stored.
 
     Args:
-        form: one of `Export.Form`.
+        form: one of `Export.Form`, or the slug of an exporter that another package brings.
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.
         query, conversation_id, sample_id, filters: what is meant; one of them. The names of `filters` are those of
@@ -105,10 +105,13 @@ def make_export(
 
     Raises:
         QueryError: for a query that cannot be understood.
-        ValidationError: where the workspace has no such conversation, or for a report of anything else.
+        ValidationError: where the workspace has no such conversation, or for a report of anything else, or
+            findings in another form than CSV and JSON Lines.
     """
     if form == Export.Form.REPORT and conversation_id is None and sample_id is None:
         raise ValidationError("a report is of one conversation, or of an audit sample")
+    if has_findings and form not in (Export.Form.CSV, Export.Form.JSONL):
+        raise ValidationError("findings are written as CSV or JSON Lines")
     is_masked = is_masked or not may_have_exact(membership=membership, api_key=api_key)
     if query is not None:
         if make_storable(query) != query:

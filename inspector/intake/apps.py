@@ -14,11 +14,14 @@ class IntakeConfig(AppConfig):
     name = "inspector.intake"
 
     def ready(self) -> None:
-        """Make this project's Celery application the one that wakes workers, and timestamps quick to read; and send
-        traces, where somebody takes them."""
+        """Make this project's Celery application the one that wakes workers, and timestamps quick to read; look at the
+        object store that is named; and send traces, where somebody takes them."""
         from inspector.celery import app
 
+        from .object_store import refuse_unusable
+
         app.set_default()
+        refuse_unusable()
         connection_created.connect(read_timestamps_directly)
         if settings.TRACES_ENDPOINT:
             send_traces(settings.TRACES_ENDPOINT)

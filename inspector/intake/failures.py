@@ -1,4 +1,5 @@
-"""Which failures pass: the database is away, full or in a deadlock, a key is not there yet; no message's fault."""
+"""Which failures pass: the database is away, full or in a deadlock, the object store is away, a key is not there yet;
+no message's fault."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from inspector.keyring.encryption import LockedError
 from inspector.tokens import hide_tokens
 
+from .object_store import StoreError
 from .text import make_storable
 
 # Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.
@@ -44,6 +46,8 @@ def is_cut_off(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same work may succeed later, unchanged: it costs no attempt."""
+    if isinstance(error, StoreError):
+        return not error.is_missing
     return is_busy(error) or is_away(error) or isinstance(error, LockedError)
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, Channel, User, Workspace, make_id
 from inspector.keyring.models import PeriodKey
 
+from .object_store import Stored
 from .sealed import SealedField
 
 
@@ -127,8 +128,10 @@ class Delivery(models.Model):
         return self.state in (self.State.FRAMED, self.State.BROKEN)
 
 
-class Chunk(models.Model):
+class Chunk(Stored):
     """A piece of an upload's bytes, durable before the upload is answered; dropped once it is framed."""
+
+    FOLDER, OWNER = "uploads", "delivery_id"
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="chunks", db_index=False)
     offset = models.BigIntegerField()
@@ -139,7 +142,7 @@ class Chunk(models.Model):
         constraints = [models.UniqueConstraint(fields=["delivery", "offset"], name="chunk_once")]
 
     def __str__(self) -> str:
-        return f"{len(self.data)} bytes at {self.offset}"
+        return f"bytes at {self.offset}"
 
     def place_of(self, column: str) -> tuple[str, uuid.UUID, int]:
         """What its sealed bytes are bound to."""

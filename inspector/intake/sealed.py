@@ -20,6 +20,8 @@ from django.db.models.query_utils import DeferredAttribute
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.periods import OVERHEAD_BYTES, find_seal, open_value
 
+from .object_store import Stored, load
+
 # The same two for plain SQL over a table with a column `source`.
 SQL_SHA256: Final = (
     "CASE WHEN {0}.sealed_with_id IS NULL OR length({0}.source) = 0 THEN sha256({0}.source)"
@@ -39,16 +41,21 @@ class _Opening(DeferredAttribute):
     """A column that opens when it is asked for."""
 
     def __get__(self, instance: Any, cls: Any = None) -> Any:
-        """The clear bytes.
+        """The clear bytes; of a row that names an object those of the object.
 
         Raises:
             SealError: where they were changed or destroyed.
             LockedError: where the key-encryption key is missing or another one.
+            StoreError: where the object store cannot be used.
         """
         held = super().__get__(instance, cls)
-        if instance is None or not held or isinstance(held, _Opened) or instance.sealed_with_id is None:
+        if instance is None or isinstance(held, _Opened):
             return held
-        opened = _Opened(open_value(instance.sealed_with_id, held, *instance.place_of(self.field.attname)))
+        is_elsewhere = isinstance(instance, Stored) and bool(instance.object_key)
+        if not is_elsewhere and (not held or instance.sealed_with_id is None):
+            return held
+        kept = load(instance) if is_elsewhere else held
+        opened = _Opened(open_value(instance.sealed_with_id, kept, *instance.place_of(self.field.attname)))
         instance.__dict__[self.field.attname] = opened
         return opened
 
@@ -66,11 +73,11 @@ class SealedField(models.BinaryField):  # type: ignore[type-arg]
         """What the row holds for the database.
 
         Raises:
-            TypeError: for what was sealed and is open now: it is never written back.
+            TypeError: for what was sealed, or elsewhere, and is open now: it is never written back.
         """
         held = model_instance.__dict__[self.attname]
         if isinstance(held, _Opened):
-            raise TypeError(f"{self.name} is sealed at rest and would be written in clear")
+            raise TypeError(f"{self.name} is sealed at rest, or in the object store, and would be written in clear")
         return held
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from inspector.keyring.encryption import SealError
+from inspector.keyring.encryption import LockedError, SealError
 from inspector.keyring.periods import hold_seal
 from inspector.tokens import hide_tokens
 
@@ -34,6 +34,7 @@ from .containers import (
 from .framing import Framer
 from .liveness import alive
 from .models import Chunk, Delivery, Job
+from .object_store import StoreError
 from .text import make_storable
 
 CHUNK_BYTES = 1024 * 1024
@@ -54,9 +55,14 @@ def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
 
     Raises:
         RefusedArchiveError: for a zip that is not taken; nothing of it is stored, and the delivery is gone.
+        LockedError, StoreError: where nothing can be sealed, or the object store takes nothing; likewise.
     """
     with alive(delivery.pk):
-        return _take_file_alive(delivery, chunks)
+        try:
+            return _take_file_alive(delivery, chunks)
+        except (LockedError, StoreError):
+            delivery.delete()
+            raise
 
 
 def _take_file_alive(delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
@@ -171,12 +177,23 @@ def _keep(delivery: Delivery, pieces: Iterable[bytes]) -> None:
 
 def _keep_chunks(delivery: Delivery, pieces: Iterable[bytes]) -> None:
     offset, seal = 0, hold_seal(delivery.workspace)
+    for data in _cut_evenly(pieces):
+        chunk = Chunk(delivery=delivery, offset=offset, sealed_with_id=seal.id if seal else None)
+        chunk.keep(seal.seal(data, *chunk.place_of("data")) if seal else data)
+        chunk.save(force_insert=True)
+        offset += len(data)
+
+
+def _cut_evenly(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in chunks of `CHUNK_BYTES`, and what is left: a row or an object is no smaller than it need be."""
+    held = bytearray()
     for piece in pieces:
-        for start in range(0, len(piece), CHUNK_BYTES):
-            data = piece[start : start + CHUNK_BYTES]
-            kept = seal.seal(data, "chunk", delivery.pk, offset) if seal else data
-            Chunk.objects.create(delivery=delivery, offset=offset, data=kept, sealed_with_id=seal.id if seal else None)
-            offset += len(data)
+        held += piece
+        while len(held) >= CHUNK_BYTES:
+            yield bytes(held[:CHUNK_BYTES])
+            del held[:CHUNK_BYTES]
+    if held:
+        yield bytes(held)
 
 
 def frame_upload(job: Job) -> bool:

@@ -1,5 +1,6 @@
-"""What a page answers when something failed: 503 while the database is away or too slow, else 500; and where sealed
-bytes cannot be had, that they were destroyed (410), or changed (409), or that the key is missing (503)."""
+"""What a page answers when something failed: 503 while the database is away or too slow, else 500; and where bytes that
+are sealed or in the object store cannot be had, that they were destroyed (410), or changed (409), or that the key is
+missing or the store is away (503)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from django.template.loader import render_to_string
 
 from inspector.effort import SpentError
 from inspector.intake.failures import is_cut_off, is_passing
+from inspector.intake.object_store import StoreError
 from inspector.keyring.encryption import KeyringError, SealError
 
 RETRY_AFTER_SECONDS: Final = 5
@@ -51,13 +53,15 @@ class UnreadableMiddleware:
         return self._get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """410 of what was destroyed, 409 of what was changed, 503 without the key-encryption key; None of all else."""
-        if not isinstance(error, KeyringError):
+        """410 of what was destroyed, 409 of what was changed, 503 without key or object store; None of all else."""
+        if not isinstance(error, (KeyringError, StoreError)):
             return None
         status = 503
         if isinstance(error, SealError):
             status = 410 if error.is_destroyed else 409
         logger.warning("%s was answered with %d: %s", request.path, status, error)
-        response = render(request, "unreadable.html", {"status": status, "sentence": str(error)}, status=status)
+        is_away = isinstance(error, StoreError)
+        said = {"status": status, "sentence": str(error).rstrip("."), "is_away": is_away}
+        response = render(request, "unreadable.html", said, status=status)
         response["Cache-Control"] = "no-store, private"
         return response

@@ -1,1 +1,1 @@
-"""An example: a dialect and a rule that another package brings to the conversation inspector."""
+"""An example: a dialect, a rule, a form of exports and a storage that another package brings to the inspector."""

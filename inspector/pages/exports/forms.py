@@ -13,6 +13,7 @@ from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_channel
 from inspector.audit.rules import RULES
 from inspector.audit.samples.drawing import find_sample
+from inspector.exports.exporters import BROUGHT
 from inspector.exports.manifests import say_secrets
 from inspector.exports.models import Export
 from inspector.intake.selectors import find_delivery
@@ -27,6 +28,7 @@ Forms = Sequence[tuple[str, str]]
 FORMS: Final[Forms] = (
     (Export.Form.JSONL, "JSON Lines: exact, and can be delivered again"),
     (Export.Form.CSV, "CSV: for a spreadsheet"),
+    *((slug, f"{exporter.title}: {exporter.about}") for slug, exporter in BROUGHT.items()),
 )
 FORMS_AND_REPORT: Final[Forms] = (
     *FORMS,

@@ -15,7 +15,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.exports.making import read_file
+from inspector.exports.exporters import BROUGHT
+from inspector.exports.making import RefusedError, read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.printing import POLICY
@@ -38,7 +39,7 @@ from .forms import ExportForm, Meant, read_meant
 
 PAGE_ROWS = 50
 MAX_TITLE_LENGTH = 40
-MEDIA_TYPES = {
+MEDIA_TYPES: dict[str, str] = {
     Export.Form.JSONL: "application/jsonl; charset=utf-8",
     Export.Form.CSV: "text/csv; charset=utf-8",
     Export.Form.REPORT: "text/html; charset=utf-8",
@@ -151,14 +152,19 @@ def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID)
         raise PermissionDenied
     if export.state != Export.State.DONE:
         return redirect("pages:export", membership.workspace.slug, export.pk)
+    try:
+        response = answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
+    except RefusedError:  # It was removed just now.
+        return redirect("pages:export", membership.workspace.slug, export.pk)
     note_download(export=export, door="page", by=membership.user)
-    return answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
+    return response
 
 
 def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResponse:
     """The file of an export as a download that no browser will interpret; a report may be opened, and runs nothing."""
     pieces: Iterator[bytes] = read_file(export)
-    kind = "application/gzip" if export.is_packed else MEDIA_TYPES[Export.Form(export.form)]
+    brought = BROUGHT[export.form].media_type if export.form in BROUGHT else "application/octet-stream"
+    kind = "application/gzip" if export.is_packed else MEDIA_TYPES.get(export.form, brought)
     response = StreamingHttpResponse(pieces, content_type=kind)
     response["Content-Length"] = str(export.size_bytes)
     response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'

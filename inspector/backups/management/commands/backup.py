@@ -41,6 +41,8 @@ class Command(BaseCommand):
             f"{sum(manifest.rows.values()):,} rows of {len(manifest.rows)} tables, {manifest.dump_bytes:,} bytes, are "
             f"in {options['folder']}."
         )
+        if manifest.missing:
+            self.stdout.write(manifest.missing)
         if names:
             self.stdout.write(f"{', '.join(names)}: in {options['secrets']}. Keep it apart from the backup.")
         elif manifest.key_encryption_key:

@@ -29,6 +29,7 @@ from inspector.intake.imports import (
 )
 from inspector.intake.management.progress import Progress
 from inspector.intake.models import Delivery
+from inspector.intake.object_store import StoreError
 from inspector.intake.warnings import Warned, list_warnings
 from inspector.trail.acting import OPERATOR, act_as
 
@@ -110,7 +111,7 @@ class Command(BaseCommand):
                         self._forecast(part)
                     else:
                         self._import(part)
-        except (RefusedArchiveError, RefusedSourceError, OSError) as error:
+        except (RefusedArchiveError, RefusedSourceError, StoreError, OSError) as error:
             self._fail(source.name, str(error))
 
     def _import(self, part: Part) -> None:
