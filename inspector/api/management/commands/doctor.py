@@ -16,13 +16,14 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
 from inspector.embedded.binaries import OLDEST_MAJOR
 from inspector.intake.measures import ask_server, list_measures
 from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
+from inspector.replica import REPLICA, find_snapshot, on_replica
 from inspector.schema import count_behind, find_fault, list_applied
 from inspector.trail.guard import ask_guard
 
@@ -55,6 +56,7 @@ class Command(BaseCommand):
         else:
             behind = [*check_schema()]
             complaints += behind or [*check_trail(options["held"]), *check_clock(), *check_work(), *check_sessions()]
+            complaints += [] if behind else check_replica()
             if not behind:
                 self.stdout.write(ask_guard().sentence)
         for complaint in complaints:
@@ -160,6 +162,12 @@ def check_work() -> Iterator[str]:
     dead += samples["inspector_dead_letters"][0].value
     if dead:
         yield f"{dead:.0f} jobs and records were given up: the page Dead letters says why, and tries them again."
+
+
+def check_replica() -> Iterator[str]:
+    """A replica, where one is named, follows this database and has what it has."""
+    if REPLICA in connections.settings and not on_replica(find_snapshot)():
+        yield "REPLICA_URL names no replica that is read from, as the line above says: the primary answers everything."
 
 
 def check_sessions() -> Iterator[str]:
