@@ -33,14 +33,15 @@ CHANGES: Final = {
 def measure_migrating(rows: int) -> Iterator[Row]:
     """A row for the migrations, and one for each kind of statement."""
     with Installation() as installation:
-        for folder in sorted(PROJECT.glob("inspector/*/migrations")):
-            first, *later = sorted(path.stem for path in folder.glob("0*.py"))
-            if later:
-                _migrate(installation, folder.parent.name, first)
         with enter_product(installation) as product:
             product.take([json.dumps({"raw": "Count aisle 6.", "id": "m0"}).encode() + b"\n"])
             product.work()
             [(message,)] = product.execute("SELECT id FROM threads_message")
+            # Back to how it began: this code writes no message into an earlier schema.
+            for folder in sorted(PROJECT.glob("inspector/*/migrations")):
+                first, *later = sorted(path.stem for path in folder.glob("0*.py"))
+                if later:
+                    _migrate(installation, folder.parent.name, first)
             columns = product.execute(
                 "SELECT attname FROM pg_attribute WHERE attrelid = 'threads_message'::regclass AND attnum > 0 "
                 "AND NOT attisdropped ORDER BY attnum"

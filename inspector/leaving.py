@@ -10,14 +10,14 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import psycopg
 from django.core.signals import request_finished, request_started
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 EVERY_SECONDS: Final = 0.5
@@ -34,10 +34,10 @@ class GoneError(OperationalError):
 
 @dataclass(slots=True)
 class _Visit:
-    """A request under way: the line that it came by, and the connection that its thread asks the database by."""
+    """A request under way: the line that it came by, and the connections that its thread asks databases by."""
 
     line: socket.socket
-    database: BaseDatabaseWrapper
+    databases: Sequence[BaseDatabaseWrapper]
     is_gone: bool = False
     is_over: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,12 +52,13 @@ class _Visit:
         """Cancel the statement under way where the line was closed."""
         with self.lock:  # Whoever ends the visit waits meanwhile, so that no statement of another one is cancelled.
             self.is_gone = self.is_gone or (not self.is_over and _is_closed(self.line))
-            line: psycopg.Connection[Any] | None = self.database.connection
-            if self.is_over or not self.is_gone or line is None:
+            if self.is_over or not self.is_gone:
                 return
-            if line.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
-                with suppress(psycopg.Error):  # The next look tries again.
-                    line.cancel_safe(timeout=CANCEL_SECONDS)
+            for database in self.databases:
+                line: psycopg.Connection[Any] | None = database.connection
+                if line is not None and line.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                    with suppress(psycopg.Error):  # The next look tries again.
+                        line.cancel_safe(timeout=CANCEL_SECONDS)
 
 
 # By thread: each answers one request at a time.
@@ -85,8 +86,9 @@ def _begin(environ: dict[str, Any] | None = None, **_: Any) -> None:
         return
     if _watcher.acquire(blocking=False):  # The first request of a process; it is given back by nobody.
         threading.Thread(target=_watch, name="leaving", daemon=True).start()
-    visit = _Visit(line, connections[DEFAULT_DB_ALIAS])
-    visit.database.execute_wrappers.append(visit.execute)
+    visit = _Visit(line, connections.all())
+    for database in visit.databases:
+        database.execute_wrappers.append(visit.execute)
     _visits[threading.get_ident()] = visit
     _is_busy.set()
 
@@ -97,9 +99,10 @@ def _end(**_: Any) -> None:
         return
     with visit.lock:
         visit.is_over = True
-    visit.database.execute_wrappers.remove(visit.execute)
-    if visit.is_gone:
-        visit.database.close()  # A late word of cancelling must not meet what is asked by it next.
+    for database in visit.databases:
+        database.execute_wrappers.remove(visit.execute)
+        if visit.is_gone:
+            database.close()  # A late word of cancelling must not meet what is asked by it next.
 
 
 def _watch() -> None:

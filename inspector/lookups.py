@@ -12,6 +12,8 @@ from django.db.models.expressions import BaseExpression
 from django.db.models.sql.compiler import SQLCompiler
 from django.http import Http404
 
+from .replica import find_snapshot
+
 T = TypeVar("T")
 Row = TypeVar("Row", bound=Model)
 
@@ -89,6 +91,7 @@ def find_oldest_transaction(snapshot: str = "") -> int:
     Args:
         snapshot: of which moment, in PostgreSQL's own form, such as "795:799:797"; without it, of now.
     """
+    snapshot = snapshot or find_snapshot()
     if snapshot:
         return int(snapshot.split(":")[0])
     with connection.cursor() as cursor:

@@ -157,15 +157,22 @@ DATABASES = {
         **_spell_database("DATABASE_URL", _read_database_url()),
     }
 }
+# A streaming replica, which reads of lists and searches may be asked of.
+_replica_url = env.str("REPLICA_URL", "")
+if _replica_url:
+    DATABASES["replica"] = {**DATABASES["default"], **_spell_database("REPLICA_URL", _replica_url)}
+    DATABASE_ROUTERS = ["inspector.replica.ReplicaRouter"]
 # A statement of a web request that runs longer is ended: inspector/server.py sets this for what answers requests.
 _statement_seconds = env.int("DATABASE_STATEMENT_SECONDS", 0)
 if _statement_seconds and not env.str("DATABASE_DIRECT_URL", ""):
-    _given_options = DATABASES["default"]["OPTIONS"].get("options", "")
-    DATABASES["default"]["OPTIONS"]["options"] = f"{_given_options} -c statement_timeout={_statement_seconds}s".strip()
+    for _database in DATABASES.values():
+        _given_options = _database["OPTIONS"].get("options", "")
+        _database["OPTIONS"]["options"] = f"{_given_options} -c statement_timeout={_statement_seconds}s".strip()
 # Where DATABASE_URL leads to a pooler that shares sessions between transactions: the way around it.
 _direct_url = env.str("DATABASE_DIRECT_URL", "")
 if _direct_url:
-    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
+    for _database in DATABASES.values():
+        _database["DISABLE_SERVER_SIDE_CURSORS"] = True
     # Only for as long as it is needed: what is pooled is to stay so.
     DATABASES["direct"] = {
         **DATABASES["default"],

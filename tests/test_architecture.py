@@ -56,6 +56,7 @@ BESIDE = {
     "memory",
     "multiset",
     "ranges",
+    "replica",
     "schema",
     "secret",
     "starting",

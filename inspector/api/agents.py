@@ -14,6 +14,7 @@ from inspector.audit.outcomes import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
 from inspector.intake.text import make_storable
+from inspector.replica import on_replica
 from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
@@ -145,6 +146,7 @@ class AgentsView(Endpoint):
     }
 
     @extend_schema(operation_id="list_agents", responses=AgentPageSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """A page of the directory; a channel or a dialect narrows the counts as well."""
         workspace = self.workspace

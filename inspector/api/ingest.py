@@ -24,6 +24,7 @@ from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
 from inspector.logs import note_about
+from inspector.replica import on_replica
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
@@ -109,6 +110,7 @@ class MessagesView(Endpoint):
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
 
     @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """Messages that a query means, newest first."""
         return list_messages(request, **self.given)

@@ -18,6 +18,7 @@ from inspector.browsing.transcripts import load_sentences, say_cautions_of, tell
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
+from inspector.replica import on_replica
 from inspector.search import selectors as search
 from inspector.search.conversations import mean_conversations
 from inspector.search.cursors import read_cursor
@@ -194,6 +195,7 @@ class ConversationsView(Endpoint):
     }
 
     @extend_schema(operation_id="list_conversations", responses=ConversationPageSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """A page of conversations."""
         workspace, given = self.workspace, self.given

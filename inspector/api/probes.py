@@ -10,7 +10,6 @@ import hmac
 import ipaddress
 import threading
 import time
-from collections.abc import Iterator
 from typing import Final
 
 from django.conf import settings
@@ -19,14 +18,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanen
 from django.middleware.common import CommonMiddleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client import Metric
+from prometheus_client.exposition import choose_encoder
 
-from inspector.intake import measures
+from inspector.intake.measures import list_measures
 
 PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
 # Asked more often, the numbers are the same again: counting deliveries reads all of them.
 FRESH_SECONDS: Final = 5.0
-TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class HostMiddleware(CommonMiddleware):
@@ -61,14 +61,19 @@ def show_readiness(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """GET /metrics: the numbers in the text format of Prometheus; 404 for whoever may not see them."""
+    """GET /metrics: the numbers for Prometheus, as OpenMetrics where it asks for that; 404 for others."""
     if not may_measure(request):
         raise Http404
     try:
-        text = _measure()
+        write, content_type = choose_encoder(request.headers.get("Accept", ""))
+    except TypeError:
+        # A version that is no number: what asked for it reads the plainest of formats.
+        write, content_type = choose_encoder("")
+    try:
+        text = write(_collector)
     except Error:
-        return HttpResponse("the database cannot be reached\n", status=503, content_type=TEXT)
-    return HttpResponse(text, content_type=TEXT)
+        return HttpResponse("the database cannot be reached\n", status=503, content_type="text/plain; charset=utf-8")
+    return HttpResponse(text, content_type=content_type)
 
 
 def may_measure(request: HttpRequest) -> bool:
@@ -84,24 +89,21 @@ def may_measure(request: HttpRequest) -> bool:
         return False
 
 
-_lock = threading.Lock()
-_kept: dict[str, tuple[float, str]] = {}
+class FreshCollector:
+    """The numbers for Prometheus' library, at most five seconds old; one thread counts, and the others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at = 0.0
+        self._measures: list[Metric] = []
+
+    def collect(self) -> list[Metric]:
+        """Every measure of the database, which is the same whichever process is asked."""
+        with self._lock:
+            if not self._measures or time.monotonic() - self._at > FRESH_SECONDS:
+                self._measures = list(list_measures())
+                self._at = time.monotonic()
+            return self._measures
 
 
-def _measure() -> str:
-    """The numbers, at most five seconds old; one thread counts, and the others wait for it."""
-    with _lock:
-        at, text = _kept.get("text", (0.0, ""))
-        if not text or time.monotonic() - at > FRESH_SECONDS:
-            text = "".join(write_metrics())
-            _kept["text"] = (time.monotonic(), text)
-        return text
-
-
-def write_metrics() -> Iterator[str]:
-    """Each measure in the exposition format: what it is, its type, and a line for each of its labels."""
-    for measure in measures.list_measures():
-        yield f"# HELP {measure.name} {measure.about}\n# TYPE {measure.name} {measure.kind}\n"
-        for labels, value in measure.values:
-            named = ",".join(f'{name}="{label}"' for name, label in labels)
-            yield f"{measure.name}{'{' + named + '}' if named else ''} {value:.15g}\n"
+_collector = FreshCollector()

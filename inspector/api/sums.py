@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.browsing.activity import sum_messages
 from inspector.intake.selectors import sum_deliveries
+from inspector.replica import on_replica
 from inspector.search.facets import COUNTED, Facet, count_facets
 from inspector.search.language import list_terms
 from inspector.search.selectors import fetch, read_query
@@ -61,6 +62,7 @@ class FacetsView(Endpoint):
     parameters: ClassVar = {"GET": (Parameter(name="q", about="the search language", default=""),)}
 
     @extend_schema(operation_id="count_facets", responses=FacetsSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """The commonest dialects, acts, senders, receivers, severities and rules of the newest messages it means."""
         key, query = self.key, self.given["q"]
@@ -122,6 +124,7 @@ class TotalsView(Endpoint):
     """What everything in the workspace comes to."""
 
     @extend_schema(operation_id="get_totals", responses=TotalsSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """Records by what became of them; messages, conversations, traces, agents and open findings."""
         workspace = self.workspace

@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.replica import on_replica
 from inspector.search.conversations import mean_traces
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import read_instant
@@ -71,6 +72,7 @@ class TracesView(Endpoint):
     }
 
     @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
+    @on_replica
     def get(self, request: Request) -> Response:
         """A page of traces."""
         workspace, given = self.workspace, self.given

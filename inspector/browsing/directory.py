@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from django.contrib.postgres.aggregates import ArrayAgg, BoolOr
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db import connection
 from django.db.models import Count, Exists, F, Func, Max, Min, OuterRef, Q, QuerySet, Sum, UUIDField, Value, Window
 from django.db.models.functions import Coalesce, Left
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.confusables import Likeness, find_likenesses, find_oddities
 from inspector.lookups import WrittenSince
+from inspector.replica import read_from
 from inspector.threads.agents.names import CONVENTIONS, Label, label_agent
 from inspector.threads.models import Agent, AgentTotal, Conversation, Declaration, Exchange, PairTotal
 from inspector.threads.selectors import opening_of
@@ -166,7 +166,7 @@ def _count_shared(sums: Iterable[AgentSum], choice: Choice) -> dict[uuid.UUID, i
     }
     if not who:
         return {}
-    with connection.cursor() as cursor:
+    with read_from().cursor() as cursor:
         cursor.execute(
             """
             SELECT who, count(DISTINCT conversation_id)

@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from django.db import connection
 
+from inspector.replica import find_snapshot
+
 # So many rows are looked at in one reading.
 MAX_ROWS: Final = 100
 # Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
@@ -52,6 +54,7 @@ class LostPlaceError(Exception):
 
 def find_end(snapshot: str = "") -> Place:
     """The place of a reader who sees all that is committed now; a snapshot taken before its reading may say so."""
+    snapshot = snapshot or find_snapshot()
     oldest = int(snapshot.split(":")[0]) if snapshot else 0
     if not snapshot:
         oldest, snapshot = _look()

@@ -32,6 +32,7 @@ from inspector.browsing.activity import (
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.browsing.transcripts import mark_sentences
 from inspector.intake.selectors import count_letters, list_deliveries
+from inspector.replica import on_replica
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
@@ -81,6 +82,7 @@ def lead_to_overview(request: HttpRequest, membership: Membership) -> HttpRespon
 
 
 @within_workspace("GET")
+@on_replica
 def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The numbers of the workspace, and below them what they are made of."""
     workspace = membership.workspace
@@ -176,6 +178,7 @@ def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]
 
 
 @within_workspace("GET")
+@on_replica
 def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages over time by dialect: a part that comes when it is counted, and says where that takes too long."""
     workspace = membership.workspace

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Generic, TypeVar
 
-from django.db import OperationalError, connection, models, transaction
+from django.db import OperationalError, connections, models, router, transaction
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
@@ -213,9 +213,10 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
         walks: whether the table, or an index in its order, may be gone through until there are enough; without it
             PostgreSQL is left with what the indexes of words and terms find.
     """
-    outer = transaction.savepoint() if connection.in_atomic_block else None
+    using = rows.db if isinstance(rows, models.QuerySet) else router.db_for_read(Message)
+    outer = transaction.savepoint(using) if connections[using].in_atomic_block else None
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic(using), connections[using].cursor() as cursor:
             settings = {"statement_timeout": str(patience_ms), **({} if walks else _BY_INDEX)}
             cursor.execute(
                 "SELECT set_config(name, value, TRUE) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
@@ -223,7 +224,7 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
             )
             found = list(rows)
             # Nothing was written: to go back is the shortest way to the limit that held before.
-            transaction.set_rollback(True)
+            transaction.set_rollback(True, using)
             return found
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != _CANCELLED:
@@ -231,22 +232,22 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
         return None
     finally:
         if outer:
-            _leave(outer)
+            _leave(outer, using)
 
 
-def _leave(point: str) -> None:
+def _leave(point: str, using: str) -> None:
     """Give up a savepoint. On a machine that stands still the limit may have cancelled the way back from inside it as
     well: that is then gone once more, from further out."""
     tries = 0
-    while connection.needs_rollback and tries < MAX_TRIES:
+    while connections[using].needs_rollback and tries < MAX_TRIES:
         tries += 1
-        transaction.set_rollback(False)
+        transaction.set_rollback(False, using)
         try:
-            transaction.savepoint_rollback(point)
+            transaction.savepoint_rollback(point, using)
         except OperationalError:
-            transaction.set_rollback(True)
-    if not connection.needs_rollback:
-        transaction.savepoint_commit(point)
+            transaction.set_rollback(True, using)
+    if not connections[using].needs_rollback:
+        transaction.savepoint_commit(point, using)
 
 
 def count_hidden(*, workspace: Workspace, query: str, may_see_secrets: bool, limit: int = 1001) -> int | None:

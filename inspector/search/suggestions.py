@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from django.db import connection
 from django.db.models import Q
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
+from inspector.replica import read_from
 from inspector.search.terms import ALIASES, PATHS
 from inspector.threads.agents.names import CONVENTIONS, MAX_MEANINGS, Labels, load_labels
 from inspector.threads.models import AgentTotal
@@ -163,7 +163,7 @@ def _find_atoms(workspace: Workspace, beginning: str) -> list[str]:
     if beginning.startswith(_BESIDES):
         return []
     pattern = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    with connection.cursor() as cursor:
+    with read_from().cursor() as cursor:
         cursor.execute(
             "SELECT substr(atom, %s) FROM (SELECT unnest(newest.atoms) AS atom FROM (SELECT atoms FROM threads_message "
             "WHERE workspace_id = %s ORDER BY order_time DESC, id DESC LIMIT %s) AS newest) AS seen "

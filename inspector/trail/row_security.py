@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from django.apps import apps
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponseBase
 from psycopg import sql
 from psycopg.pq import TransactionStatus
@@ -188,31 +189,36 @@ def across() -> Iterator[None]:
         session = connection.connection
         if session is not None and session.info.transaction_status == TransactionStatus.INERROR:
             # The transaction, when it is taken back, takes that back too.
-            vars(connection)[_STATE] = workspace_id
+            vars(connections[DEFAULT_DB_ALIAS])[_STATE] = workspace_id
         elif session is not None:
             _work_within(workspace_id)
 
 
-def begin_session(**_: Any) -> None:
-    """A connection that is made anew in the midst of a request stands where the one before it stood."""
+def begin_session(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """A session that is made anew in the midst of a request stands where the one before it stood."""
     vars(connection)[_STATE] = None
-    workspace_id = _workspace.get()
-    if workspace_id is not None:
-        _work_within(workspace_id)
+    if connection.alias == DEFAULT_DB_ALIAS:
+        stand_within(connection)
 
 
-def _work_within(workspace_id: uuid.UUID | None) -> None:
-    if vars(connection).get(_STATE) == workspace_id:
+def stand_within(session: BaseDatabaseWrapper) -> None:
+    """Let another connection, as to a replica, show what the request may see."""
+    _work_within(_workspace.get(), session)
+
+
+def _work_within(workspace_id: uuid.UUID | None, session: BaseDatabaseWrapper | None = None) -> None:
+    session = session or connections[DEFAULT_DB_ALIAS]
+    if vars(session).get(_STATE) == workspace_id:
         return
-    role = "none" if workspace_id is None else name_within(connection.settings_dict["USER"])
-    connection.ensure_connection()
+    role = "none" if workspace_id is None else name_within(session.settings_dict["USER"])
+    session.ensure_connection()
     # Of the session and not of a page: it is in no count of what a page asks, which is the same for each of its kind.
-    with connection.wrap_database_errors:
-        connection.connection.execute(
+    with session.wrap_database_errors:
+        session.connection.execute(
             "SELECT set_config('role', %s, FALSE), set_config(%s, %s, FALSE)",
             [role, _VARIABLE, str(workspace_id or "")],
         )
-    vars(connection)[_STATE] = workspace_id
+    vars(session)[_STATE] = workspace_id
 
 
 @cache

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.inspector.api.test_server import find_port
 
@@ -114,6 +115,7 @@ class Stack:
         """The sum of one measure of /metrics over its labels."""
         answer = self.ask("GET", "/metrics", headers={"Authorization": f"Bearer {self.metrics_token}"})
         assert answer.status_code == 200
-        lines = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", answer.text, re.MULTILINE)
-        assert lines, name
-        return sum(map(float, lines))
+        families = text_string_to_metric_families(answer.text)
+        values = [sample.value for family in families for sample in family.samples if sample.name == name]
+        assert values, name
+        return sum(values)

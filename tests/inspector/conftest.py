@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.core.signals import request_finished
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test import Client
 from psycopg.pq import TransactionStatus
 
@@ -217,7 +217,7 @@ def step_out(**_: Any) -> None:
     """Be in no workspace, as a worker is, and a test that looks at all of them."""
     row_security._workspace.set(None)
     session = connection.connection
-    if vars(connection).pop(row_security._STATE, None) is None or session is None:
+    if vars(connections[DEFAULT_DB_ALIAS]).pop(row_security._STATE, None) is None or session is None:
         return
     # A transaction that failed takes it back by itself.
     if session.info.transaction_status != TransactionStatus.INERROR:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.samples import Sample
 
 from inspector.intake.measures import list_measures
 
@@ -29,18 +30,23 @@ def list_expressions() -> Iterator[str]:
     yield from (target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
 
 
+def list_samples() -> Iterator[tuple[str, list[Sample]]]:
+    """The samples of each measure, by the name that a query asks for."""
+    yield from ((measure.samples[0].name, measure.samples) for measure in list_measures())
+
+
 @pytest.mark.django_db
 def test_every_measure_that_is_named_exists_with_its_labels(cast: Cast) -> None:
     deliver(cast, b"hello\n")
-    there = {measure.name: measure for measure in list_measures()}
+    there = dict(list_samples())
     named = set()
     for expression in list_expressions():
         for name, labels in re.findall(r"(inspector_\w+)(?:\{([^}]*)\})?", expression):
             named.add(name)
-            known = {pair for each, _ in there[name].values for pair in each}
+            known = {pair for sample in there[name] for pair in sample.labels.items()}
             assert set(re.findall(r'(\w+)="(\w+)"', labels)) <= known, expression
         for by in re.findall(r"\bby \(([^)]*)\)", expression):
-            labels_of = {label for name in re.findall(r"inspector_\w+", expression) for label in there[name].labels}
+            labels_of = {label for name in re.findall(r"inspector_\w+", expression) for label in there[name][0].labels}
             assert set(re.split(r",\s*", by)) <= labels_of, expression
     # A measure that neither the dashboard nor an alert looks at is one that nobody sees.
     assert named == set(there)
@@ -52,10 +58,11 @@ def test_names_and_units_are_by_the_rules_of_prometheus(cast: Cast) -> None:
     deliver(cast, b"hello\n")
     for measure in list_measures():
         assert re.fullmatch(r"inspector_[a-z]+(_[a-z]+)*", measure.name)
-        assert measure.name.endswith("_total") == (measure.kind == "counter"), measure.name
-        assert measure.kind in ("counter", "gauge")
+        assert measure.type in ("counter", "gauge")
+        total = "_total" if measure.type == "counter" else ""
+        assert {sample.name for sample in measure.samples} == {measure.name + total}
         assert not re.search(r"_(ms|milliseconds|minutes|hours|kb|mb|percent|count|sum|bucket)$", measure.name)
-        assert measure.about.endswith(".")
+        assert measure.documentation.endswith(".")
 
 
 def test_each_alert_says_what_to_do_in_a_section_that_exists() -> None:

@@ -32,6 +32,7 @@ REFUSED = {
     "a yes that is none": ({"DEBUG": "perhaps"}, "DEBUG"),
     "a log level that is none": ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
     "an address that is none": ({"DATABASE_URL": "postgresql://ada:hunter2secret@[db/inspector"}, "DATABASE_URL"),
+    "a replica's address that is none": ({"REPLICA_URL": "hunter2secret at db"}, "REPLICA_URL"),
     "words for an address": ({"DATABASE_URL": "hunter2secret at db"}, "DATABASE_URL"),
     "another machine's database alone": ({"DATABASE_URL": REMOTE}, "SECRET_KEY, INSPECTOR_KEYRING_KEY, CELERY_BROKER"),
     "no broker": (

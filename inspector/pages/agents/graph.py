@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 from inspector.accounts.models import Membership
 from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
+from inspector.replica import on_replica
 from inspector.threads.models import PairTotal
 
 from ..shell import cut_page, render_page, within_workspace
@@ -37,6 +38,7 @@ _MAX_WIDE_ROWS: Final = 14
 
 
 @within_workspace("GET")
+@on_replica
 def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The pairs that talk most, drawn and as a table, by keyset."""
     workspace = membership.workspace

@@ -26,6 +26,7 @@ from inspector.browsing.directory import (
     survey_pairs,
 )
 from inspector.lookups import or_404
+from inspector.replica import on_replica
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention
 from inspector.threads.models import Agent, AgentTotal, Declaration
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
@@ -44,6 +45,7 @@ _LIST = "agents"
 
 
 @within_workspace("GET")
+@on_replica
 def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The directory, the busiest first, by keyset."""
     workspace = membership.workspace

@@ -20,6 +20,7 @@ from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.browsing.transcripts import write_text
 from inspector.lookups import or_404
+from inspector.replica import on_replica
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import count_hidden, read_body
@@ -58,6 +59,7 @@ WINDOW_ROWS = 50
 
 
 @within_workspace("GET")
+@on_replica
 def show_conversations(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of conversations, latest activity first, by keyset."""
     workspace = membership.workspace

@@ -27,6 +27,7 @@ from inspector.audit.findings.selectors import (
 from inspector.audit.findings.services import list_assignable
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
+from inspector.replica import on_replica
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import WORST, sum_up
 
@@ -44,6 +45,7 @@ _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values
 
 
 @within_workspace("GET")
+@on_replica
 def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The rules that found something, by severity; with `rule` in the address the findings of that rule."""
     code = request.GET.get("rule", "")

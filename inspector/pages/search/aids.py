@@ -16,6 +16,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
 from inspector.lookups import or_404
+from inspector.replica import on_replica
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.loosening import find_droppable
@@ -37,6 +38,7 @@ MAX_AROUND: Final = 300
 
 
 @within_workspace("GET")
+@on_replica
 def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How the newest matches are spread: a part of the search page that comes when it is counted."""
     query = request.GET.get("q", "").strip()
@@ -129,6 +131,7 @@ def _write_url(address: str, query: str) -> str:
 
 
 @within_workspace("GET")
+@on_replica
 def suggest_terms(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What may be meant by the end of a query, as JSON: where it begins, and what may stand there."""
     found = suggest(workspace=membership.workspace, text=request.GET.get("q", "")[:MAX_CHARACTERS])

@@ -16,6 +16,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.transcripts import load_sentences
+from inspector.replica import on_replica
 from inspector.search.cursors import write_cursor
 from inspector.search.language import QueryError, Term, list_terms
 from inspector.search.parts import can_be_asked, find_choice, write_term
@@ -88,6 +89,7 @@ Asked = Mapping[str, frozenset[str]]
 
 
 @within_workspace("GET")
+@on_replica
 def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages that the query means, newest first, by keyset; an error that says what was meant."""
     workspace = membership.workspace

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 
 from inspector.accounts.models import Membership
 from inspector.lookups import or_404
+from inspector.replica import on_replica
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Trace
 from inspector.threads.selectors import sum_up
@@ -27,6 +28,7 @@ PAGE_ROWS = 50
 
 
 @within_workspace("GET")
+@on_replica
 def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of traces, latest activity first, by keyset."""
     workspace = membership.workspace

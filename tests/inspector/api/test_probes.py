@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.api import probes
+from inspector.intake.measures import list_measures
 from inspector.intake.models import Job
 
 from ..conftest import Cast, deliver, settle_all
@@ -20,14 +24,18 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _count_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "FRESH_SECONDS", -1.0)
-    monkeypatch.setattr(probes, "_kept", {})
+    monkeypatch.setattr(probes, "_collector", probes.FreshCollector())
 
 
 def read(client: Client, **headers: str) -> dict[str, float]:
     response = client.get("/metrics", headers=headers)
     assert response.status_code == 200, response.content
-    lines = [line for line in response.content.decode().splitlines() if not line.startswith("#")]
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+    families = text_string_to_metric_families(response.content.decode())
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in families
+        for sample in family.samples
+    }
 
 
 def test_a_process_is_healthy_without_asking_the_database(client: Client, django_assert_num_queries: Any) -> None:
@@ -61,30 +69,45 @@ def test_the_numbers_add_up(cast: Cast, client: Client) -> None:
     deliver(cast, b'{"raw":"a","id":"1"}\n{"raw":"a","id":"1"}\n{"raw":"b"}\n\xff\n')
     before = read(client)
     records = {
-        outcome: before[f'inspector_records_total{{outcome="{outcome}"}}']
-        for outcome in ("stored", "duplicate", "quarantined")
+        outcome: before[f"inspector_records_total {outcome}"] for outcome in ("stored", "duplicate", "quarantined")
     }
     assert records == {"stored": 2, "duplicate": 1, "quarantined": 1}
-    assert before['inspector_deliveries{door="import",state="framed"}'] == 1
+    assert before["inspector_deliveries import framed"] == 1
     assert before["inspector_backlog_records"] == 2
-    assert before['inspector_jobs{kind="ingest",state="queued"}'] == 1
-    assert before['inspector_oldest_due_seconds{kind="ingest"}'] > 0
+    assert before["inspector_jobs ingest queued"] == 1
+    assert before["inspector_oldest_due_seconds ingest"] > 0
     settle_all()
     after = read(client)
     assert after["inspector_backlog_records"] == 0
-    assert after['inspector_jobs{kind="ingest",state="queued"}'] == 0
-    assert after['inspector_oldest_due_seconds{kind="settle"}'] == 0
+    assert after["inspector_jobs ingest queued"] == 0
+    assert after["inspector_oldest_due_seconds settle"] == 0
     Job.objects.update(state=Job.State.DEAD)
-    assert read(client)['inspector_jobs{kind="ingest",state="dead"}'] == 1
+    assert read(client)["inspector_jobs ingest dead"] == 1
 
 
-def test_the_numbers_are_in_the_format_and_name_no_workspace(cast: Cast, client: Client) -> None:
+@pytest.mark.parametrize(
+    ("accept", "content_type", "parse"),
+    [
+        ("", "text/plain; version=0.0.4;", text_string_to_metric_families),
+        ("text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/plain; version=0.0.4;", text_string_to_metric_families),
+        ("application/openmetrics-text;version=words", "text/plain; version=0.0.4;", text_string_to_metric_families),
+        (
+            "application/openmetrics-text;version=1.0.0,text/plain;q=0.5",
+            "application/openmetrics-text;",
+            parse_openmetrics,
+        ),
+    ],
+)
+def test_the_numbers_are_in_the_format_that_is_asked_for_and_name_no_workspace(
+    cast: Cast, client: Client, accept: str, content_type: str, parse: Callable[[str], Iterable[Metric]]
+) -> None:
     deliver(cast, b"hello\n", name="secret-name.log")
-    response = client.get("/metrics")
-    assert response["Content-Type"].startswith("text/plain; version=0.0.4")
+    response = client.get("/metrics", headers={"Accept": accept})
+    assert response["Content-Type"].startswith(content_type)
     text = response.content.decode()
-    for line in text.splitlines():
-        assert re.fullmatch(r'# (HELP|TYPE) \w+ .+|\w+(\{\w+="\w+"(,\w+="\w+")*\})? [\d.e+-]+', line), line
+    assert {(family.name, family.type) for family in parse(text)} == {
+        (measure.name, measure.type) for measure in list_measures()
+    }
     assert not any(word in text for word in ("acme", "secret-name", "olivia"))
 
 

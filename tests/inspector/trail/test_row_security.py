@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from typing import ClassVar
@@ -9,7 +10,7 @@ from typing import ClassVar
 import pytest
 from django.apps import apps
 from django.conf import settings
-from django.db import IntegrityError, ProgrammingError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, ProgrammingError, connection, connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
@@ -26,6 +27,7 @@ from inspector.pages.shell import within_workspace
 from inspector.threads.models import Message
 from inspector.trail import row_security
 from inspector.trail.models import Deed
+from inspector.trail.powers import name_within
 from inspector.trail.row_security import (
     BEFORE_ENTRY,
     OF_ANOTHER,
@@ -217,8 +219,27 @@ def test_no_workspace_that_a_session_may_name_shows_another(within: Cast) -> Non
 
 
 def test_a_session_that_is_made_anew_stands_where_the_one_before_it_stood(within: Cast) -> None:
-    row_security.begin_session()
+    row_security.begin_session(connections[DEFAULT_DB_ALIAS])
     assert show() == "own"
+
+
+def test_each_thread_has_a_session_of_its_own_to_be_held(within: Cast) -> None:
+    """What one has said to its session, another has not."""
+    found: list[str] = []
+
+    def ask() -> None:
+        try:
+            enter_workspace(within.workspace.pk)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT current_user, current_setting('inspector.workspace')")
+                found.extend(cursor.fetchone())
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    assert found == [name_within(connection.settings_dict["USER"]), str(within.workspace.pk)]
 
 
 def test_what_fails_across_workspaces_leaves_the_wall_standing(within: Cast) -> None:

@@ -16,14 +16,15 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
 from inspector.embedded.binaries import OLDEST_MAJOR
 from inspector.intake import object_store
-from inspector.intake.measures import list_measures
+from inspector.intake.measures import ask_server, list_measures
 from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
+from inspector.replica import REPLICA, find_snapshot, on_replica
 from inspector.schema import count_behind, find_fault, list_applied
 from inspector.trail.guard import ask_guard
 from inspector.trail.row_security import tell_wall
@@ -62,6 +63,7 @@ class Command(BaseCommand):
                 *check_clock(),
                 *check_work(),
                 *check_sessions(),
+                *check_replica(),
             ]
             if not behind:
                 self.stdout.write(f"{ask_guard().sentence}\n{tell_wall()}")
@@ -179,19 +181,24 @@ def _tell_drift(drift: timedelta) -> str:
 
 def check_work() -> Iterator[str]:
     """What is due is worked on, and nothing was given up."""
-    measures = {measure.name: measure.values for measure in list_measures()}
-    lag = max(seconds for _, seconds in measures["inspector_oldest_due_seconds"])
+    samples = {measure.name: measure.samples for measure in list_measures()}
+    lag = max(sample.value for sample in samples["inspector_oldest_due_seconds"])
     if lag > MAX_LAG_SECONDS:
         yield f"Work has been due for {lag:.0f} s: start a worker, or more of them where some run."
-    dead = sum(count for labels, count in measures["inspector_jobs"] if ("state", "dead") in labels)
-    dead += measures["inspector_dead_letters"][0][1]
+    dead = sum(sample.value for sample in samples["inspector_jobs"] if sample.labels["state"] == "dead")
+    dead += samples["inspector_dead_letters"][0].value
     if dead:
         yield f"{dead:.0f} jobs and records were given up: the page Dead letters says why, and tries them again."
 
 
+def check_replica() -> Iterator[str]:
+    """A replica, where one is named, follows this database and has what it has."""
+    if REPLICA in connections.settings and not on_replica(find_snapshot)():
+        yield "REPLICA_URL names no replica that is read from, as the line above says: the primary answers everything."
+
+
 def check_sessions() -> Iterator[str]:
     """The database has sessions left."""
-    measures = {measure.name: measure.values[0][1] for measure in list_measures() if "sessions" in measure.name}
-    used, most = measures["inspector_database_sessions"], measures["inspector_database_max_sessions"]
+    used, most, _ = ask_server()
     if used > MAX_SESSIONS_SHARE * most:
         yield f"{used:.0f} of {most:.0f} sessions of the database are in use: raise max_connections, or pool them."
