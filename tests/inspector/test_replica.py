@@ -26,11 +26,12 @@ from inspector import replica
 from inspector.accounts.models import ApiKey, Session
 from inspector.embedded.account import ServerAccount
 from inspector.embedded.binaries import find_program
-from inspector.embedded.cluster import Cluster
+from inspector.embedded.cluster import ROLE, Cluster
 from inspector.embedded.programs import WEB
 from inspector.embedded.state import PROJECT
 from inspector.leaving import GoneError
 from inspector.threads.models import Message
+from inspector.trail.powers import name_within
 
 INSPECTOR = Path(replica.__file__).parent
 PAGES = (
@@ -138,6 +139,8 @@ def test_a_real_replica_answers_and_the_primary_where_it_is_behind_or_away() -> 
             before = follower.count_asked("statement:")
             someone.open(path)
             assert follower.count_asked("statement:") == before, path
+        # It shows one workspace's rows alone there too.
+        assert follower.count_asked(name_within(ROLE)) > 0
         assert count_left() == 0
         assert "REPLICA_URL" not in examine(installation)
 
