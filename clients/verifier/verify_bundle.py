@@ -68,7 +68,7 @@ class Report:
 
     def count(self, mark: str, number: int, text: str) -> None:
         if number:
-            self.say(mark, text.format(f"{number:,}"))
+            self.say(mark, text.format(f"{number:,}", "s" * (number != 1)))
 
 
 def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -470,8 +470,8 @@ def check_english(report: Report, bundle: Bundle, entries: Entries) -> None:
         unsigned += 0 if names else number
     for name in itertools.chain(*waiting.values()):
         report.say(UNKNOWN, f"{name}: the bundle does not hold the messages that were signed.")
-    report.count(UNKNOWN, unsigned, "English: no verdict in the bundle is bound to that of {} messages.")
-    report.count(UNKNOWN, unsent, "English: of {} messages the bundle holds the digest alone.")
+    report.count(UNKNOWN, unsigned, "English: no verdict in the bundle is bound to that of {} message{}.")
+    report.count(UNKNOWN, unsent, "English: of {} message{} the bundle holds the digest alone.")
 
 
 def verify(report: Report, given: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from pymerkle import InmemoryTree, verify_inclusion
 
 from inspector.accounts.models import Membership
@@ -247,3 +248,16 @@ def test_the_operator_makes_one_by_a_command_which_is_recorded(
     for wrong in (["nowhere", str(path)], ["acme", str(path)], ["acme", str(tmp_path / "no" / "folder.zip")]):
         with pytest.raises(CommandError):
             call_command("export_bundle", *wrong)
+    assert verify(path)[0] == 0, "what was there before stays"
+
+
+def test_a_damaged_ledger_leaves_a_sentence_and_no_part_of_a_file(
+    cast: Cast, signed: Conversation, tmp_path: Path
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE ledger_ledgerhash DISABLE TRIGGER USER; TRUNCATE ledger_ledgerhash")
+        cursor.execute("ALTER TABLE ledger_ledgerentry DISABLE TRIGGER USER")
+        cursor.execute("DELETE FROM ledger_ledgerentry WHERE index = 1")
+    with pytest.raises(CommandError, match=r"^The bundle cannot be written: "):
+        call_command("export_bundle", "acme", str(tmp_path / "made.zip"), conversation=str(signed.pk))
+    assert not list(tmp_path.iterdir())

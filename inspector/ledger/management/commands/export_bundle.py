@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from inspector.accounts.models import Workspace
+from inspector.keyring.encryption import KeyringError, SealError
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
+from inspector.ledger.selectors import IncompleteError
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
 from inspector.trail.acting import OPERATOR, act_as
+
+
+@contextmanager
+def _whole_or_gone(path: Path) -> Iterator[None]:
+    """Leave no part of a file that came to no end."""
+    try:
+        yield
+    except BaseException:
+        path.unlink()
+        raise
 
 
 class Command(BaseCommand):
@@ -40,11 +55,11 @@ class Command(BaseCommand):
                 raise CommandError("The workspace has no such conversation.")
         try:
             bundle = make_bundle(workspace=workspace, conversation=conversation, is_exact=options["exact"])
-            with options["file"].open("xb") as file:
+            with options["file"].open("xb") as file, _whole_or_gone(options["file"]):
                 with act_as(OPERATOR):
                     note_bundle(bundle)
                 file.writelines(write_bundle(bundle))
-        except (NoCheckpointError, OSError) as error:
+        except (NoCheckpointError, IncompleteError, KeyringError, SealError, DatabaseError, OSError) as error:
             raise CommandError(f"The bundle cannot be written: {error}") from error
         key = get_key()
         verifier = get_verifier(key, workspace.pk) if key else ""
