@@ -14,7 +14,6 @@ from django.db import DatabaseError
 from inspector.accounts.models import Workspace
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
-from inspector.ledger.selectors import IncompleteError
 from inspector.ledger.signing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
 from inspector.trail.acting import OPERATOR, act_as
@@ -59,7 +58,7 @@ class Command(BaseCommand):
                 with act_as(OPERATOR):
                     note_bundle(bundle)
                 file.writelines(write_bundle(bundle))
-        except (NoCheckpointError, IncompleteError, KeyringError, SealError, DatabaseError, OSError) as error:
+        except (NoCheckpointError, KeyringError, SealError, DatabaseError, OSError) as error:
             raise CommandError(f"The bundle cannot be written: {error}") from error
         key = get_key()
         verifier = get_verifier(key, workspace.pk) if key else ""
