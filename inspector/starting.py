@@ -170,7 +170,7 @@ def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str
     config = Config(
         # A store that does not answer is away: nobody waits for minutes.
         connect_timeout=5,
-        read_timeout=20,
+        read_timeout=10,
         retries={"total_max_attempts": 2, "mode": "standard"},
         signature_version=options.pop("signature_version", "s3v4"),
         s3={"addressing_style": options.pop("addressing_style", "auto")},

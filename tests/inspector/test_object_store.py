@@ -263,6 +263,10 @@ def test_a_store_that_is_away_or_refuses_is_said_in_a_sentence_and_nothing_is_lo
         use(settings, variables)
         answer = auditor.post(reverse("pages:upload", args=["acme"]), make_form())
         assert (answer.status_code, b"The object store cannot be used" in answer.content) == (503, True)
+        # The script of the page shows the sentence beside the file.
+        answer = auditor.post(reverse("pages:upload", args=["acme"]), make_form(), headers={"HX-Request": "true"})
+        said = answer.content.decode()
+        assert (answer.status_code, said.endswith("): try again later."), "<" in said) == (503, True, False)
         answer = auditor.get(reverse("pages:export-file", args=["acme", export.pk]))
         assert (answer.status_code, b"The object store cannot be used" in answer.content) == (503, True)
         pipeline.run_due(seconds=5, only=(Job.Kind.FRAME,))

@@ -68,9 +68,8 @@ class Command(BaseCommand):
             self.stdout.write(f"WRONG: {complaint}")
         if complaints:
             raise CommandError(f"{len(complaints)} things are wrong." if complaints[1:] else "One thing is wrong.")
-        self.stdout.write(
-            "Nothing is wrong: state folder, broker, database, object store, schema, clock, work and sessions."
-        )
+        store = "object store, " if object_store.ALIAS in settings.STORAGES else ""
+        self.stdout.write(f"Nothing is wrong: state folder, broker, database, schema, {store}clock, work and sessions.")
 
 
 def check_state() -> Iterator[str]:
