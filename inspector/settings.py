@@ -316,13 +316,10 @@ STORAGES: dict[str, dict[str, Any]] = {
 }
 WHITENOISE_USE_FINDERS = not HAS_STATIC_MANIFEST
 # Where files of exports and uploads are kept (inspector/intake/object_store.py); empty for rows of the database.
-_object_store: str = env.str("OBJECT_STORE", "")
-OBJECT_STORE_TAKES_NEW = False
-OBJECT_STORE_INHERITED: list[str] = []
-if _object_store:
-    STORAGES["objects"], OBJECT_STORE_TAKES_NEW, OBJECT_STORE_INHERITED = spell_object_store(
-        _object_store, env.str("OBJECT_STORE_KEY_ID", ""), env.str("OBJECT_STORE_SECRET", "")
-    )
+_spelt, OBJECT_STORE_TAKES_NEW, OBJECT_STORE_INHERITED = spell_object_store(
+    env.str("OBJECT_STORE", ""), env.str("OBJECT_STORE_KEY_ID", ""), env.str("OBJECT_STORE_SECRET", "")
+)
+STORAGES |= _spelt
 
 # Uploads wait in PostgreSQL or in the object store, never on the web server's disk beyond the request.
 FILE_UPLOAD_TEMP_DIR = env.str("UPLOAD_TEMP_DIR", "") or None

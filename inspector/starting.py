@@ -137,28 +137,28 @@ def check_single_sign_on(server_url: str, client_id: str, client_secret: str, ro
 
 
 def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str, Any], bool, list[str]]:
-    """The storage that OBJECT_STORE names, as Django's STORAGES spell it; whether anything new goes there; and of which
-    other databases, whose place this one has taken, it holds the folders.
+    """The storage that OBJECT_STORE names, as Django's STORAGES spell it; whether anything new goes there; and the
+    folders there of other databases, whose place this one has taken.
 
     Args:
-        address: `s3://bucket/prefix`, or the dotted name of any storage class; what follows `?` are its options.
-        key_id: of an S3 store's access key, with its `secret`; without them boto3 looks where it always does.
+        address: `s3://bucket/prefix`, the dotted name of any storage class, or ""; what follows `?` are its options.
+        key_id: of an S3 store, with its `secret`; without them boto3 looks where it always does.
         secret: that belongs to it.
 
     Raises:
-        RefusedStartError: for what is neither.
+        RefusedStartError: for anything else.
     """
+    if not address:
+        return {}, False, []
     try:
         parts = urlsplit(address)
-        options = {
-            name: _read_option(value) for name, value in parse_qsl(parts.query, strict_parsing=bool(parts.query))
-        }
+        options: dict[str, Any] = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         parts, options = urlsplit(""), {}
-    takes_new = options.pop("only_read", False) is not True
-    inherited = [folder for folder in str(options.pop("inherits", "")).split(",") if folder]
+    takes_new = options.pop("only_read", "false") != "true"
+    inherited = [folder for folder in options.pop("inherits", "").split(",") if folder]
     if not parts.scheme and not parts.netloc and "." in parts.path:
-        return {"BACKEND": parts.path, "OPTIONS": options}, takes_new, inherited
+        return {"objects": {"BACKEND": parts.path, "OPTIONS": options}}, takes_new, inherited
     if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or bool(key_id) != bool(secret):
         raise RefusedStartError(
             "OBJECT_STORE is s3://bucket/prefix?endpoint_url=https://… or the dotted name of a storage class. No key "
@@ -167,27 +167,18 @@ def spell_object_store(address: str, key_id: str, secret: str) -> tuple[dict[str
     from boto3.s3.transfer import TransferConfig
     from botocore.config import Config
 
-    config = Config(
+    options |= {"bucket_name": parts.netloc, "location": parts.path.strip("/"), "client_config": Config(
         # A store that does not answer is away: nobody waits for minutes.
-        connect_timeout=5,
-        read_timeout=20,
-        retries={"total_max_attempts": 2, "mode": "standard"},
-        signature_version=options.pop("signature_version", "s3v4"),
+        connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2, "mode": "standard"},
         s3={"addressing_style": options.pop("addressing_style", "auto")},
         # Not every store knows them, and each object has its SHA-256 in the database.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )
-    given = {"access_key": key_id, "secret_key": secret} if key_id else {}
-    fixed = {"bucket_name": parts.netloc, "location": parts.path.strip("/"), "client_config": config, **given}
+        request_checksum_calculation="when_required", response_checksum_validation="when_required",
+    )}  # fmt: skip
     # A piece is one request: threads of its own would cost more than they save.
-    fixed["transfer_config"] = TransferConfig(use_threads=False)
-    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {**options, **fixed}}, takes_new, inherited
-
-
-def _read_option(text: str) -> Any:
-    """An option of an address: true, false, an object of JSON, or text."""
-    return msgspec.json.decode(text) if text in ("true", "false") or text.startswith("{") else text
+    options["transfer_config"] = TransferConfig(use_threads=False)
+    if key_id:
+        options |= {"access_key": key_id, "secret_key": secret}
+    return {"objects": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}}, takes_new, inherited
 
 
 def is_local(host: str) -> bool:

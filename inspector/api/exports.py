@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.exports.exporters import BROUGHT
-from inspector.exports.making import RefusedError, read_file
+from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports
@@ -215,10 +215,7 @@ class ExportFileView(Endpoint):
             raise refuse_scope("secrets", what="a file with exact bytes")
         if export.state != Export.State.DONE:
             raise ProblemError(409, f"there is no file: the export is {export.get_state_display().lower()}")
-        try:
-            pieces = read_file(export)
-        except RefusedError as error:
-            raise ProblemError(409, str(error)) from error
+        pieces = read_file(export)
         note_download(export=export, door="API", api_key=key)
         response = StreamingHttpResponse(pieces, content_type=BYTES)
         response["Content-Length"] = str(export.size_bytes)

@@ -65,7 +65,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         made_at = datetime.now(UTC)
         arguments = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
         run_program(pg_dump, [*arguments, f"--file={folder / DUMP}"])
-        rows, migrations, ledgers, outside = count_rows(), list_applied(), read_ledgers(), object_store.measure()
+        rows, migrations, ledgers, outside = count_rows(), list_applied(), read_ledgers(), object_store.tell_named()
     dump_bytes, dump_sha256 = measure(folder / DUMP)
     manifest = Manifest(
         made_at=made_at.isoformat(timespec="seconds"),
@@ -75,7 +75,7 @@ def _fill(folder: Path, pg_dump: str) -> Manifest:
         dump_bytes=dump_bytes,
         dump_sha256=dump_sha256,
         ledgers=ledgers,
-        outside=[*outside, object_store.name_folder()],
+        outside=outside,
         key_encryption_key=name_key_encryption_key(),
     )
     manifest.write(folder)

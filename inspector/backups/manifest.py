@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,8 +28,7 @@ class Manifest:
         rows: how many rows each table had.
         dump_bytes, dump_sha256: of `database.dump`.
         ledgers: the size and the root, in Base64, of each ledger by the name that its checkpoints bear.
-        outside: how many pieces of files are in the object store, their bytes, and the folder there of the database:
-            the backup does not hold them.
+        outside: what is not in the backup but in the object store, as a clause; "" where there is nothing.
         key_encryption_key: names the one that the keyring is sealed with, and tells nothing of it; "" where none is.
     """
 
@@ -41,18 +40,7 @@ class Manifest:
     dump_sha256: str
     ledgers: dict[str, list[Any]]
     key_encryption_key: str
-    outside: list[Any] = field(default_factory=lambda: [0, 0, ""])
-
-    @property
-    def missing(self) -> str:
-        """What it does not hold, in a sentence; "" where it holds everything."""
-        count, size, folder = self.outside
-        if not count:
-            return ""
-        return (
-            f"{count:,} pieces of exports and uploads ({size:,} bytes) are in the object store and not in the backup: "
-            f"keep a copy of its folder {folder} too."
-        )
+    outside: str = ""
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of its backup."""

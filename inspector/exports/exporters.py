@@ -7,7 +7,6 @@ masked there is masked for it too, and it sees nothing else.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,17 +14,10 @@ from typing import Any, Final
 
 from dialects import list_installed
 
-logger = logging.getLogger(__name__)
-
 INSTALLED: Final = "inspector.exporters"
 # The forms that are there without: `Export.Form`.
 _OURS: Final = ("jsonl", "csv", "html")
 _SLUG: Final = re.compile(r"[a-z0-9]{1,8}")
-_MEDIA_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+-]+(; charset=utf-8)?")
-
-
-class ExporterError(Exception):
-    """An exporter of another package failed, or is gone; the sentence says which, and how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,33 +41,13 @@ class Exporter:
     head: bytes = b""
     end: bytes = b""
 
-    def write_record(self, line: Mapping[str, Any]) -> bytes:
-        """What `write` makes of a record.
-
-        Raises:
-            ExporterError: where it fails, or makes anything else than bytes.
-        """
-        try:
-            data: object = self.write(line)
-        except Exception as error:
-            logger.exception("the exporter %s failed", self.slug)
-            kind = type(error).__name__
-            raise ExporterError(f"The format {self.title}, which another package brings, failed ({kind}).") from error
-        if not isinstance(data, bytes):
-            raise ExporterError(
-                f"The format {self.title}, which another package brings, gave something else than bytes."
-            )
-        return data
-
 
 def _gather() -> dict[str, Exporter]:
     found: dict[str, Exporter] = {}
     for point in list_installed(INSTALLED):
         brought = point.load()
-        if not isinstance(brought, Exporter) or brought.slug != point.name:
-            raise TypeError(f"{point.value} is no exporter called {point.name!r}")
-        if not _SLUG.fullmatch(brought.slug) or not _MEDIA_TYPE.fullmatch(brought.media_type):
-            raise ValueError(f"{point.value} has a slug or a media type that cannot be one")
+        if not isinstance(brought, Exporter) or brought.slug != point.name or not _SLUG.fullmatch(point.name):
+            raise TypeError(f"{point.value} is no exporter called {point.name!r}, in at most eight letters and digits")
         if brought.slug in (*_OURS, *found):
             raise ValueError(f"{point.value} calls itself {brought.slug!r}, which there is already")
         found[brought.slug] = brought
@@ -83,14 +55,3 @@ def _gather() -> dict[str, Exporter]:
 
 
 BROUGHT: Final[dict[str, Exporter]] = _gather()
-
-
-def get_exporter(slug: str) -> Exporter | None:
-    """The exporter of a form; None for our own forms.
-
-    Raises:
-        ExporterError: for a form that nobody brings any more.
-    """
-    if slug not in _OURS and slug not in BROUGHT:
-        raise ExporterError(f"The format {slug} is not there any more: install the package again that brought it.")
-    return BROUGHT.get(slug)

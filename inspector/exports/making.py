@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -29,6 +30,7 @@ from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.intake.object_store import load
+from inspector.keyring.encryption import SealError
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation
 from inspector.threads.rendering.dependencies import DECODER_VERSION
@@ -37,7 +39,7 @@ from inspector.threads.selectors import find_conversation
 from .articles import load_lines, load_said, write_article
 from .cells import COLUMNS, write_head, write_rows
 from .entries import Found, Row, measure_records, read_rows
-from .exporters import Exporter, ExporterError, get_exporter
+from .exporters import BROUGHT, Exporter
 from .findings import COLUMNS as FINDING_COLUMNS
 from .findings import load_findings, write_findings
 from .lines import mask_row, write_line
@@ -45,6 +47,8 @@ from .listing import MAX_MESSAGES, Entry, count_parts, find_beginning, fix_set, 
 from .models import UNDER_WAY, Block, Export, Piece
 from .reports import write_beginning, write_end
 from .samples import write_drawn, write_sample
+
+logger = logging.getLogger(__name__)
 
 PIECE_BYTES: Final = 1024 * 1024
 MEMBER_BYTES: Final = 1024 * 1024
@@ -73,13 +77,18 @@ def make_step(job: Job) -> bool:
     if export is None or step is None:
         return False
     try:
-        get_exporter(export.form)
+        _check_form(export)
         step(job, export)
-    except (RefusedError, ExporterError) as error:
+    except RefusedError as error:
         with jobs.together(job):
             jobs.checkpoint(job, {"refused": True})
             _refuse(export, str(error))
     return True
+
+
+def _check_form(export: Export) -> None:
+    if export.form not in (*Export.Form.values, *BROUGHT):
+        raise RefusedError(f"The format {export.form} is not there: install the package again that brought it.")
 
 
 def _refuse(export: Export, reason: str) -> None:
@@ -113,8 +122,8 @@ def _list(job: Job, export: Export) -> None:
                 _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
             if is_report:
                 _add(held, _write_beginning(held))
-            if exporter := get_exporter(held.form):
-                _add(held, exporter.head)
+            if held.form in BROUGHT:
+                _add(held, BROUGHT[held.form].head)
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -162,9 +171,8 @@ def _write(job: Job, export: Export) -> None:
     """Write what one step takes of the next block."""
     block = Block.objects.filter(export=export, number__gte=export.block).order_by("number").first()
     if block is None:
-        exporter = get_exporter(export.form)
-        is_report = export.form == Export.Form.REPORT
-        end = exporter.end if exporter else write_end(export, read_file(export)) if is_report else b""
+        end = write_end(export, read_file(export)) if export.form == Export.Form.REPORT else b""
+        end = BROUGHT[export.form].end if export.form in BROUGHT else end
         with jobs.together(job):
             held = _hold(job, export, {"block": export.block, "entry": -1})
             if held is not None:
@@ -225,8 +233,8 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
         said = load_said(export, found.rows)
         lines = load_lines(export, found.rows)
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked, lines=lines)
-    elif exporter := get_exporter(export.form):
-        write = partial(_write_foreign, exporter=exporter, channels=channels)
+    elif export.form in BROUGHT:
+        write = partial(_write_foreign, exporter=BROUGHT[export.form], channels=channels)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
     written = []
@@ -245,7 +253,13 @@ def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
 
 
 def _write_foreign(row: Row, *, exporter: Exporter, channels: Mapping[str, str]) -> bytes:
-    return exporter.write_record(json.loads(write_line(row, channels)))
+    line = json.loads(write_line(row, channels))
+    try:
+        return bytes(memoryview(exporter.write(line)))
+    except Exception as error:
+        logger.exception("the exporter %s failed", exporter.slug)
+        said = f"The format {exporter.title}, which another package brings, failed ({type(error).__name__})."
+        raise RefusedError(said) from error
 
 
 def _add(export: Export, data: bytes) -> None:
@@ -286,8 +300,8 @@ def read_file(export: Export) -> Iterator[bytes]:
     """The file in pieces; memory does not grow with it. The first is read at once, before an answer has begun.
 
     Raises:
-        RefusedError: where it was removed.
-        StoreError, SealError: for what is in the object store, where it cannot be had, or was changed there.
+        SealError: where it was removed, or changed in the object store.
+        StoreError: where the object store cannot be used.
     """
     pieces = _read_pieces(export)
     return chain(list(islice(pieces, 1)), pieces)
@@ -298,7 +312,7 @@ def _read_pieces(export: Export) -> Iterator[bytes]:
         piece = Piece.objects.filter(export=export, number=number).first()
         if piece is None:
             # It was removed while it was read; a shorter file must not pass for the whole.
-            raise RefusedError("the file was removed while it was being read")
+            raise SealError("the file was removed while it was being read", is_destroyed=True)
         yield load(piece) if piece.object_key else bytes(piece.data)
 
 

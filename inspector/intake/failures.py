@@ -10,7 +10,7 @@ from django.db import InterfaceError, OperationalError
 from inspector.keyring.encryption import LockedError
 from inspector.tokens import hide_tokens
 
-from .object_store import StoreError
+from .object_store import MissingObjectError, StoreError
 from .text import make_storable
 
 # Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.
@@ -46,9 +46,8 @@ def is_cut_off(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same work may succeed later, unchanged: it costs no attempt."""
-    if isinstance(error, StoreError):
-        return not error.is_missing
-    return is_busy(error) or is_away(error) or isinstance(error, LockedError)
+    is_stored = isinstance(error, StoreError) and not isinstance(error, MissingObjectError)
+    return is_busy(error) or is_away(error) or is_stored or isinstance(error, LockedError)
 
 
 def describe(error: BaseException) -> str:

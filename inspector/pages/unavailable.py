@@ -60,8 +60,11 @@ class UnreadableMiddleware:
         if isinstance(error, SealError):
             status = 410 if error.is_destroyed else 409
         logger.warning("%s was answered with %d: %s", request.path, status, error)
-        is_away = isinstance(error, StoreError)
-        said = {"status": status, "sentence": str(error).rstrip("."), "is_away": is_away}
-        response = render(request, "unreadable.html", said, status=status)
+        said = {"status": status, "sentence": str(error).rstrip("."), "is_away": isinstance(error, StoreError)}
+        if "HX-Request" in request.headers:
+            # A script shows the sentence, and no page.
+            response = HttpResponse(f"{said['sentence']}.", status=status, content_type="text/plain; charset=utf-8")
+        else:
+            response = render(request, "unreadable.html", said, status=status)
         response["Cache-Control"] = "no-store, private"
         return response

@@ -72,8 +72,8 @@ def prefix() -> str:
 def use(settings: Any, variables: dict[str, str]) -> None:
     """Let this process keep its files there; nowhere for none."""
     rest = {name: spelt for name, spelt in settings.STORAGES.items() if name != "objects"}
-    spelt, takes_new, inherited = spell_object_store(*variables.values()) if variables else (None, False, [])
-    settings.STORAGES = rest | ({"objects": spelt} if spelt else {})
+    spelt, takes_new, inherited = spell_object_store(*(variables.values() or ("", "", "")))
+    settings.STORAGES = rest | spelt
     settings.OBJECT_STORE_TAKES_NEW, settings.OBJECT_STORE_INHERITED = takes_new, inherited
 
 
@@ -239,10 +239,10 @@ def test_a_file_that_is_removed_while_somebody_asks_for_it_is_no_server_error(ca
     fill(cast)
     export = make(ask(cast))
     Piece.objects.all().delete()
-    assert auditor.get(reverse("pages:export-file", args=["acme", export.pk])).status_code == 302
+    assert auditor.get(reverse("pages:export-file", args=["acme", export.pk])).status_code == 410
     key = create_api_key(workspace=cast.workspace, name="e", scopes=[ApiKey.Scope.EXPORT, ApiKey.Scope.SECRETS])[1]
     told = Client().get(f"/api/v1/exports/{export.pk}/file", headers={"Authorization": f"Bearer {key}"})
-    assert (told.status_code, told.json()["detail"]) == (409, "the file was removed while it was being read")
+    assert (told.status_code, told.json()["detail"]) == (410, "the file was removed while it was being read")
     export.refresh_from_db()
     assert export.downloads == 0
 
@@ -263,6 +263,10 @@ def test_a_store_that_is_away_or_refuses_is_said_in_a_sentence_and_nothing_is_lo
         use(settings, variables)
         answer = auditor.post(reverse("pages:upload", args=["acme"]), make_form())
         assert (answer.status_code, b"The object store cannot be used" in answer.content) == (503, True)
+        # The script of the page shows the sentence beside the file.
+        answer = auditor.post(reverse("pages:upload", args=["acme"]), make_form(), headers={"HX-Request": "true"})
+        said = answer.content.decode()
+        assert (answer.status_code, said.endswith("): try again later."), "<" in said) == (503, True, False)
         answer = auditor.get(reverse("pages:export-file", args=["acme", export.pk]))
         assert (answer.status_code, b"The object store cannot be used" in answer.content) == (503, True)
         pipeline.run_due(seconds=5, only=(Job.Kind.FRAME,))
@@ -322,7 +326,9 @@ def test_turning_it_on_and_off_leaves_what_is_there_readable(
     with pytest.raises(StoreError, match="OBJECT_STORE names none"):
         read_file(in_store)
     (said,) = check_store()
-    assert re.match(r"1 pieces of files \([\d,]+ bytes\) are in an object store: set OBJECT_STORE again", said)
+    assert re.fullmatch(
+        r"1 pieces of files \([\d,]+ bytes\) are in .* folder \S+: set OBJECT_STORE again as it was.", said
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -330,10 +336,11 @@ def test_a_backup_says_what_it_does_not_hold(cast: Cast, store: object, tmp_path
     fill(cast)
     export = make(ask(cast))
     call_command("backup", str(tmp_path / "backup"), stdout=(said := StringIO()))
-    sentence = f"1 pieces of exports and uploads ({export.size_bytes:,} bytes) are in the object store and not in the"
-    assert sentence in said.getvalue()
-    told = json.loads((tmp_path / "backup/manifest.json").read_text())["outside"]
-    assert told == [1, export.size_bytes, object_store.name_folder()]
+    clause = (
+        f"1 pieces of files ({export.size_bytes:,} bytes) are in the object store's folder {object_store.name_folder()}"
+    )
+    assert f"{clause}, and not in the backup: keep a copy of it too.\n" in said.getvalue()
+    assert json.loads((tmp_path / "backup/manifest.json").read_text())["outside"] == clause
 
 
 # A process that ends without a word once it has written its first object, before its transaction is committed.
@@ -417,17 +424,16 @@ REFUSED = (
     ("s3://key:secret@bucket", "OBJECT_STORE is s3://bucket/prefix"),
     ("https://bucket", "OBJECT_STORE is s3://bucket/prefix"),
     ("s3://bucket?endpoint_url", "OBJECT_STORE is s3://bucket/prefix"),
-    ('s3://bucket?object_parameters={"a"', "OBJECT_STORE is s3://bucket/prefix"),
     ("nonsense", "OBJECT_STORE is s3://bucket/prefix"),
     ("s3://bucket?no_such_option=1", "Invalid setting 'no_such_option' for S3Storage"),
     ("no_such_package.Storage", "No module named 'no_such_package'"),
-    ("django.core.files.storage.FileSystemStorage?no_such=1", "names a storage that cannot be made (TypeError)"),
+    ("django.core.files.storage.FileSystemStorage?no_such=1", "names no storage that can be used: TypeError"),
 )
 
 
 def start(address: str) -> None:
     spelt, takes_new, _ = spell_object_store(address, "", "")
-    with override_settings(STORAGES={**current.STORAGES, "objects": spelt}, OBJECT_STORE_TAKES_NEW=takes_new):
+    with override_settings(STORAGES={**current.STORAGES, **spelt}, OBJECT_STORE_TAKES_NEW=takes_new):
         refuse_unusable()
 
 

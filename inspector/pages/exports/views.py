@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.exports.exporters import BROUGHT
-from inspector.exports.making import RefusedError, read_file
+from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
 from inspector.exports.printing import POLICY
@@ -152,10 +152,7 @@ def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID)
         raise PermissionDenied
     if export.state != Export.State.DONE:
         return redirect("pages:export", membership.workspace.slug, export.pk)
-    try:
-        response = answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
-    except RefusedError:  # It was removed just now.
-        return redirect("pages:export", membership.workspace.slug, export.pk)
+    response = answer_file(export, is_opened="open" in request.GET and export.form == Export.Form.REPORT)
     note_download(export=export, door="page", by=membership.user)
     return response
 

@@ -140,7 +140,7 @@ def test_what_no_reader_of_json_takes_is_given_all_the_same(cast: Cast, monkeypa
     ("write", "part"),
     [
         (lambda line: line["nothing"], "The format Text, which another package brings, failed (KeyError)."),
-        (lambda line: line["raw"], "The format Text, which another package brings, gave something else than bytes."),
+        (lambda line: line["raw"], "The format Text, which another package brings, failed (TypeError)."),
     ],
     ids=["raises", "no bytes"],
 )
@@ -166,7 +166,7 @@ def test_a_form_that_nobody_brings_any_more_is_said_and_its_files_are_still_give
     monkeypatch.delitem(BROUGHT, "txt")
     pipeline.run_due(seconds=60, only=("export",))
     waiting.refresh_from_db()
-    assert waiting.failure == "The format txt is not there any more: install the package again that brought it."
+    assert waiting.failure == "The format txt is not there: install the package again that brought it."
     answer = auditor.get(reverse("pages:export-file", args=["acme", done.pk]))
     assert (b"".join(answer), answer["Content-Type"]) == (b"x\nx\n", "application/octet-stream")
     assert auditor.get(reverse("pages:export", args=["acme", done.pk])).status_code == 200
@@ -187,7 +187,7 @@ def test_a_form_of_a_name_that_is_taken_or_cannot_be_one_stops_the_start(tmp_pat
     )
     for name, value, part in (
         ("csv", "CSV", "calls itself 'csv', which there is already"),
-        ("much-too-long", "LONG", "a slug or a media type that cannot be one"),
+        ("much-too-long", "LONG", "is no exporter called 'much-too-long', in at most eight"),
         ("another", "OTHER", "is no exporter called 'another'"),
     ):
         (named / "entry_points.txt").write_text(f"[inspector.exporters]\n{name} = twice:{value}\n")

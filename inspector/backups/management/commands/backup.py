@@ -41,8 +41,8 @@ class Command(BaseCommand):
             f"{sum(manifest.rows.values()):,} rows of {len(manifest.rows)} tables, {manifest.dump_bytes:,} bytes, are "
             f"in {options['folder']}."
         )
-        if manifest.missing:
-            self.stdout.write(manifest.missing)
+        if manifest.outside:
+            self.stdout.write(f"{manifest.outside}, and not in the backup: keep a copy of it too.")
         if names:
             self.stdout.write(f"{', '.join(names)}: in {options['secrets']}. Keep it apart from the backup.")
         elif manifest.key_encryption_key:

@@ -63,12 +63,8 @@ class Command(BaseCommand):
         except OperationalError as error:
             raise CommandError(f"The database cannot be reached: {' '.join(str(error).split())}") from error
         self.stdout.write(f"The backup of {manifest.made_at} is restored.")
-        if manifest.missing:
-            self.stderr.write(manifest.missing)
-            self.stderr.write(
-                "If this database takes the place of the other for good, say so in OBJECT_STORE: add "
-                f"inherits={manifest.outside[2]} to it. Until then it deletes nothing there."
-            )
+        if manifest.outside:
+            self.stderr.write(f"{manifest.outside}, and not in the backup: keep a copy of it too.")
         warning = warn_of_keys(manifest)
         if warning:
             self.stderr.write(warning)
