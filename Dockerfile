@@ -1,4 +1,5 @@
 # One image for the web server, the worker, the beat and the migrations; docker-compose.yml says which one it is.
+# `.ci/pin` writes the digest of the base image.
 FROM python:3.13-slim AS build
 WORKDIR /app
 COPY requirements/base.txt requirements/base.txt

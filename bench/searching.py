@@ -93,7 +93,7 @@ def measure_shared(product: Product, large: int) -> Iterator[Row]:
     channel = Channel.objects.create(workspace=product.workspace, name="big")
     common = COMMON // SEED_RECORDS * SEED_RECORDS
     for number in range(common // SEED_RECORDS):
-        _copy(product, 10_000 + number, word="bulky", channel=channel)
+        copy_seed(product, 10_000 + number, word="bulky", channel=channel)
     product.execute("VACUUM ANALYZE threads_message")
     product.execute("VACUUM ANALYZE intake_record")
     for name, query in SHARED.items():
@@ -115,13 +115,13 @@ def plant(product: Product, count: int, *, records: int = SEED_RECORDS) -> int:
         product.take(Log(seed=5, records=records).pieces())
         product.work()
         product.execute("CREATE TABLE bench_seed AS SELECT id FROM threads_message")
-        _copy(product, 0, workspace_word="elsewhere")
+        copy_seed(product, 0, word="elsewhere", workspace=make_workspace("bench-other"))
     (have,) = product.execute(f"SELECT count(*) FROM threads_message WHERE workspace_id = '{product.workspace.pk}'")[0]
     (seeds,) = product.execute("SELECT count(*) FROM bench_seed")[0]
     first = have // seeds
     last = -(-count // seeds)
     for number in range(first, last):
-        _copy(product, number, word="bygone" if number >= last * 9 // 10 else "")
+        copy_seed(product, number, word="bygone" if number >= last * 9 // 10 else "")
         print(f"search: copy {number} of {last - 1}", file=sys.stderr, flush=True) if number % 10 == 0 else None
     product.execute("VACUUM ANALYZE threads_message")
     product.execute("VACUUM ANALYZE intake_record")
@@ -129,17 +129,20 @@ def plant(product: Product, count: int, *, records: int = SEED_RECORDS) -> int:
     return int(found)
 
 
-def _copy(product: Product, number: int, *, word: str = "", workspace_word: str = "", channel: Any = None) -> None:
-    """The seed once more, `number` spans of time earlier, in a channel; with `workspace_word` in its own workspace."""
+def make_workspace(slug: str) -> Any:
+    """One that has nothing yet."""
     from inspector.accounts.services import create_workspace
+
+    return create_workspace(slug=slug, name=slug)
+
+
+def copy_seed(product: Product, number: int, *, word: str = "", workspace: Any = None, channel: Any = None) -> None:
+    """The seed once more, `number` spans of time earlier, in a channel of the product's workspace or of another."""
     from inspector.threads.rendering.terms import mark_workspace
 
-    workspace, channel = product.workspace, channel or product.channel
-    mark = f"copy {number}"
-    if workspace_word:
-        workspace = create_workspace(slug="bench-other", name="Other")
-        channel = workspace.channels.get(name="main")
-        mark, word = "other", workspace_word
+    channel = channel or (workspace.channels.get(name="main") if workspace else product.channel)
+    workspace = workspace or product.workspace
+    mark = f"copy {number} {workspace.slug}"
     (span,) = product.execute(
         "SELECT max(order_time) - min(order_time) FROM threads_message JOIN bench_seed USING (id)"
     )[0]

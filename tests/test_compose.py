@@ -142,7 +142,7 @@ def test_versions_are_pinned_by_major() -> None:
     images = [service["image"] for name, service in SERVICES.items() if name not in PRODUCT]
     images += re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     for image in images:
-        assert re.search(r":\d+(\.\d+)*(-\w+)?$", image), image
+        assert re.search(r":\d+(\.\d+)*(-\w+)?(@sha256:[0-9a-f]{64})?$", image), image
 
 
 def test_nothing_runs_as_root_or_may_write_its_own_code() -> None:
@@ -341,6 +341,55 @@ def test_the_engine_script_says_why_there_is_none_with_a_status_of_its_own(tmp_p
             [tools / "bash", script, *words], env={"PATH": str(tools)}, capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stderr) == (75, f"engine: no container engine: {reason}\n")
+
+
+def make_program(path: Path, script: str) -> dict[str, str]:
+    """An environment in which this script is found under the name of a program."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return os.environ | {"PATH": f"{path.parent}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "status", "said"),
+    [
+        ("exit 0", {}, 0, "ci: make compose-test, for 480 seconds at most"),
+        ("exit 2", {}, 2, "ci: make compose-test"),
+        ("exit 2", {"CI_SECONDS": "100"}, 0, "ci: compose-test: SKIPPED: 100 seconds are left, and it may take 480."),
+        ("sleep 600", {"LIMIT": "1"}, 0, "ci: compose-test: SKIPPED: it did not end within 1 seconds."),
+    ],
+    ids=["passes", "fails", "no time", "too long"],
+)
+def test_the_build_server_runs_the_containers_where_time_is_left(
+    made: str, given: dict[str, str], status: int, said: str, tmp_path: Path
+) -> None:
+    [function] = re.findall(
+        r"^container_seconds=.*?^}$", (PROJECT / ".ci" / "run").read_text(), re.DOTALL | re.MULTILINE
+    )
+    script = f"set -euo pipefail\n{function}\ncontainer_seconds=${{LIMIT:-480}}\nstarted=$SECONDS\ntest_containers"
+    environment = make_program(tmp_path / "bin" / "make", made) | given
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert said in done.stdout
+
+
+def test_images_are_pinned_by_the_digests_that_the_registry_gives(tmp_path: Path) -> None:
+    names = [Path("Dockerfile"), Path("docker-compose.yml"), Path(".ci/pin")]
+    names += [path.relative_to(PROJECT) for path in (PROJECT / "deploy" / "kubernetes").glob("*.yaml")]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT / name, tmp_path / name)
+    for digest in ("a" * 64, "b" * 64):
+        docker = make_program(tmp_path / "bin" / "docker", f'[ "$1" = pull ] || echo "library/it@sha256:{digest}"')
+        subprocess.run([tmp_path / ".ci" / "pin"], env=docker, check=True)
+        for name in names[:2] + names[3:]:
+            text = (tmp_path / name).read_text()
+            assert text.replace(f"@sha256:{digest}", "") == (PROJECT / name).read_text()
+            images = re.findall(r"^(?: *image:|FROM) (\S+:\S+)", text, re.MULTILINE)
+            assert all(image.endswith(f"@sha256:{digest}") for image in images), images
+        assert (tmp_path / "Dockerfile").read_text().count(digest) == 2
+        assert (tmp_path / "docker-compose.yml").read_text().count(digest) == 3
 
 
 # A program begins so, and then nothing that base.txt does not pin can be imported; the pinned names are its argument.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .stack import PROJECT, Stack, find_obstacle
+from .stack import PROJECT, Stack, build_or_skip, find_obstacle
 
 OBSTACLE = find_obstacle()
 pytestmark = [pytest.mark.long(seconds=900, waits=True), pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE)]
@@ -37,8 +37,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     one = Stack(tmp_path_factory.mktemp("stack"))
     subprocess.run([sys.executable, ".ci/sbom"], cwd=PROJECT, check=True)
     try:
-        # Every service of the product has the same image.
-        one.run("build", "web")
+        build_or_skip(one)
         one.run("up", "-d")
         one.wait_until_well()
         yield one
