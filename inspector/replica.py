@@ -34,8 +34,6 @@ WAIT_SECONDS: Final = 0.05
 STEP_SECONDS: Final = 0.005
 REST_SECONDS: Final = 5.0
 _CANCELLED: Final = "57014"
-# By which a session says to policies on which workspace it works.
-_VARIABLE: Final = "inspector.workspace"
 
 # What the primary had committed when the replica was taken, as PostgreSQL writes a snapshot; empty while it is not.
 _snapshot: ContextVar[str] = ContextVar("replica", default="")
@@ -115,13 +113,11 @@ class _Standing:
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             # The snapshot is taken before the place is asked for: nothing in it is beyond that place.
             cursor.execute(
-                "SELECT pg_current_snapshot()::text, current_setting('role'), current_setting(%s, TRUE),"
-                " system_identifier, pg_current_wal_flush_lsn() FROM pg_control_system()",
-                [_VARIABLE],
+                "SELECT pg_current_snapshot()::text, system_identifier, pg_current_wal_flush_lsn()"
+                "  FROM pg_control_system()"
             )
-            snapshot, role, workspace, *place = cursor.fetchone()
+            snapshot, *place = cursor.fetchone()
         try:
-            _stand_as(role, workspace or "")
             has_come = _wait_for(place)
             stand_within(connections[REPLICA])
         except Error as error:
@@ -149,12 +145,6 @@ class _Standing:
 
 
 _standing: Final = _Standing()
-
-
-def _stand_as(role: str, workspace: str) -> None:
-    """Let the replica's session see what the primary's may: row-level security goes by its role and its workspace."""
-    with connections[REPLICA].cursor() as cursor:
-        cursor.execute("SELECT set_config('role', %s, FALSE), set_config(%s, %s, FALSE)", [role, _VARIABLE, workspace])
 
 
 def _wait_for(place: list[Any]) -> bool:
