@@ -54,7 +54,7 @@ def test_where_nothing_is_wrong_it_says_what_it_looked_at(cast: Cast) -> None:
     assert told.getvalue().splitlines() == [
         ask_guard().sentence,
         "Row-level security holds each request to its workspace.",
-        "Nothing is wrong: state folder, broker, database, object store, schema, clock, work and sessions.",
+        "Nothing is wrong: state folder, broker, database, schema, clock, work and sessions.",
     ]
 
 

@@ -57,23 +57,16 @@ class Command(BaseCommand):
             complaints.append(f"The database does not answer: {reason}. Start it, or correct DATABASE_URL.")
         else:
             behind = [*check_schema()]
-            complaints += behind or [
-                *check_trail(options["held"]),
-                *check_store(),
-                *check_clock(),
-                *check_work(),
-                *check_sessions(),
-                *check_replica(),
-            ]
+            complaints += behind or [*check_trail(options["held"]), *check_store(), *check_clock()]
+            complaints += () if behind else (*check_work(), *check_sessions(), *check_replica())
             if not behind:
                 self.stdout.write(f"{ask_guard().sentence}\n{tell_wall()}")
         for complaint in complaints:
             self.stdout.write(f"WRONG: {complaint}")
         if complaints:
             raise CommandError(f"{len(complaints)} things are wrong." if complaints[1:] else "One thing is wrong.")
-        self.stdout.write(
-            "Nothing is wrong: state folder, broker, database, object store, schema, clock, work and sessions."
-        )
+        store = "object store, " if object_store.ALIAS in settings.STORAGES else ""
+        self.stdout.write(f"Nothing is wrong: state folder, broker, database, schema, {store}clock, work and sessions.")
 
 
 def check_state() -> Iterator[str]:
@@ -139,18 +132,13 @@ def check_trail(must_be_held: bool) -> Iterator[str]:
 
 def check_store() -> Iterator[str]:
     """The object store takes, gives and deletes, where one is named; and one is where rows name objects."""
-    count, size = object_store.measure()
     if object_store.ALIAS in settings.STORAGES:
         try:
             object_store.try_out()
         except object_store.StoreError as error:
-            yield (
-                f"{error} ({error.__cause__}) Start it, or correct OBJECT_STORE and its key."
-                if error.__cause__
-                else str(error)
-            )
-    elif count:
-        yield f"{count:,} pieces of files ({size:,} bytes) are in an object store: set OBJECT_STORE again as it was."
+            yield f"{error} It says: {error.__cause__}. Start it, or correct OBJECT_STORE and its key."
+    elif named := object_store.tell_named():
+        yield f"{named}: set OBJECT_STORE again as it was."
 
 
 def check_clock() -> Iterator[str]:
