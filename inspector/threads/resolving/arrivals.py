@@ -248,7 +248,7 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     names: set[tuple[uuid.UUID, bytes]] = set()
     for conversation_id, channel_id, key, call_key, links, at, source, index in turned:
         slots[conversation_id].add(slot_of(at, bytes(source), index))
-        names |= {(conversation_id, name) for name in (read_links(links).correlation if links else ())}
+        names |= {(conversation_id, name) for name in (read_links(links, key).correlation if links else ())}
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)

@@ -41,15 +41,12 @@ def test_same_id_with_another_envelope_is_a_duplicate_that_keeps_it(cast: Cast) 
 
 def test_same_id_with_other_bytes_keeps_both(cast: Cast) -> None:
     deliver(cast, envelope("The door is open.", id="m1"), envelope("The door is shut.", id="m1"))
-    records = Record.objects.filter(workspace=cast.workspace)
-    assert records.count() == 2
-    assert len(set(records.values_list("likeness", flat=True))) == 1
+    assert Record.objects.filter(workspace=cast.workspace).count() == 2
 
 
 def test_the_same_id_in_another_conversation_is_another_record(cast: Cast) -> None:
     deliver(cast, envelope("Go.", id="m1", conversation="a"), envelope("Go.", id="m1", conversation="b"))
     assert Record.objects.count() == 2
-    assert len(set(Record.objects.values_list("likeness", flat=True))) == 2
 
 
 def test_timed_records_without_id_are_counted_within_their_delivery(cast: Cast) -> None:
