@@ -398,9 +398,10 @@ def _hold(job: Job) -> bool:
     """Whether a job and its companions are still leased to us; a thread renews the lease. Inside a transaction nobody
     takes them over until it ends."""
     ids = [job.pk, *(each.pk for each in job.companions)]
-    ours = Job.objects.filter(pk__in=ids, lease_token=job.lease_token, state=Job.State.RUNNING).values("pk")
-    is_locking = connection.in_atomic_block
-    return len(ours.order_by("pk").select_for_update(no_key=True) if is_locking else ours) == len(ids)
+    ours = "SELECT id FROM intake_job WHERE id = ANY(%s) AND lease_token = %s AND state = 'running' ORDER BY id"
+    with connection.cursor() as cursor:
+        cursor.execute(ours + (" FOR NO KEY UPDATE" if connection.in_atomic_block else ""), [ids, job.lease_token])
+        return bool(cursor.rowcount == len(ids))
 
 
 @contextmanager
