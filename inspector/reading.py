@@ -27,7 +27,7 @@ from inspector.threads.resolving.arrivals import insert_arrivals, prepare
 
 logger = logging.getLogger(__name__)
 
-BATCH_RECORDS = 2000
+BATCH_RECORDS = 1500
 BATCH_BYTES = 1024 * 1024
 # So many deliveries are looked at that might be read together.
 MAX_TOGETHER = 500

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.accounts.services import ensure_channel
 from inspector.intake import selectors
-from inspector.intake.models import Delivery, Door, Record, Sighting
+from inspector.intake.models import Delivery, Door, Record, Scaffold, Sighting
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -143,6 +143,19 @@ def test_slices_and_scaffold_give_the_stream_back(cast: Cast, log: bytes) -> Non
     assert b"".join(selectors.rebuild_stream(delivery=delivery)) == log
     received, stored, duplicate, quarantined = counts(delivery)
     assert received == stored + duplicate + quarantined
+
+
+def test_line_ends_between_records_are_not_stored_and_were(cast: Cast) -> None:
+    log = b"\none\ntwo\n\nthree\n\xff\xff\nfour\n"
+    delivery = deliver(cast, log)
+    kept = dict(delivery.scaffold.values_list("offset", "data"))
+    assert sum(len(data) for data in kept.values()) == 3
+    assert b"".join(selectors.rebuild_stream(delivery=delivery)) == log
+    # Each of them had a row in an earlier version.
+    missing = [at for at, byte in enumerate(log) if byte == 10 and not any(o <= at < o + len(kept[o]) for o in kept)]
+    assert len(missing) == 4
+    Scaffold.objects.bulk_create(Scaffold(delivery=delivery, offset=at, data=b"\n") for at in missing)
+    assert b"".join(selectors.rebuild_stream(delivery=delivery)) == log
 
 
 @pytest.mark.parametrize(
