@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -21,12 +21,13 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.failures import describe, is_passing
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
 from inspector.intake.time_limit import limit_time
+from inspector.lookups import IsAny
 from inspector.threads.inserting.inserts import hold_records, read_record
 from inspector.threads.resolving.arrivals import insert_arrivals, prepare
 
 logger = logging.getLogger(__name__)
 
-BATCH_RECORDS = 1000
+BATCH_RECORDS = 1500
 BATCH_BYTES = 1024 * 1024
 # So many deliveries are looked at that might be read together.
 MAX_TOGETHER = 500
@@ -64,7 +65,7 @@ def ingest_together(job: Job) -> bool:
     if job.subject not in found:
         return False
     rows = [each for held in found.values() for each in held]
-    records = Record.objects.in_bulk({each.record_id for each in rows})
+    records = _load(each.record_id for each in rows)
     try:
         with limit_time(READING_SECONDS):
             arrivals = [read_record(record) for record in records.values()]
@@ -93,6 +94,10 @@ def ingest_together(job: Job) -> bool:
             jobs.checkpoint(job, job.checkpoint, attempts=2)
         return False
     return True
+
+
+def _load(ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Record]:
+    return {record.pk: record for record in Record.objects.filter(IsAny("id", ids))}
 
 
 def _find_small(delivery_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Any]]:
@@ -161,7 +166,7 @@ def _insert(job: Job, batch: Sequence[int], state: dict[str, Any], *, attempts: 
 def _insert_sightings(
     job: Job, sightings: Sequence[Waiting], state: dict[str, Any], *, attempts: int, letter: DeadLetter | None = None
 ) -> None:
-    records = Record.objects.in_bulk({sighting.record_id for sighting in sightings})
+    records = _load(sighting.record_id for sighting in sightings)
     stored = sum(sighting.outcome == Sighting.Outcome.STORED for sighting in sightings)
     moved = [sighting.record_id for sighting in sightings if sighting.is_earlier]
     has_more = _waiting(job).filter(index__gt=sightings[-1].index).exists()

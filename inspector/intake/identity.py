@@ -3,8 +3,9 @@
 Identity, in this order:
 
 1. The wire or the envelope gives an id: the channel, the conversation (or none) and the id. With the same wire it is
-   a duplicate; with another both are kept, and share their likeness, by which the conflict is found.
-2. No id, but a time: the channel, wire and envelope, and n, which counts equal ones within the delivery.
+   a duplicate; with another both are kept.
+2. No id, but a time: the channel, wire and envelope, and n, which counts equal ones within the delivery: these share
+   their likeness.
 3. Neither, in a file: the channel and the digest of the file up to and including the record. The same file, or a
    longer version of it, adds only what is new.
 4. Neither, in a POST: always new, unless the Idempotency-Key of its POST was seen: a body that broke off and is sent
@@ -114,8 +115,7 @@ def draft_record(
     likeness: bytes | None = None
     if framed.problem is None and name:
         rule = BY_ID
-        likeness = digest_texts("id", conversation, name)
-        identity = digest_parts(likeness, wire)
+        identity = digest_parts(digest_texts("id", conversation, name), wire)
     elif framed.problem is None and (wire_time or said.at):
         rule = BY_TIME
         likeness = digest_parts(b"timed", wire, envelope.encode())

@@ -379,17 +379,29 @@ def checkpoint(job: Job, state: dict[str, Any], *, attempts: int | None = None) 
     Args:
         job: leased, and its companions with it.
         state: how far it is; another one than before is progress, which gives the job all its attempts back. The same
-            again is a sign of life only.
+            again is a sign of life only. Where one was given lately nothing is written; a transaction locks the rows.
         attempts: how many attempts count as begun from here on, for work that keeps count itself.
 
     Raises:
         LostLeaseError: if the lease has passed to another worker.
     """
     count = attempts or (1 if state != job.checkpoint else job.attempts)
-    if not _extend(job, state=state, attempts=count):
+    is_known = time.monotonic() - _heard_at.get(job.pk, 0) < settings.JOB_LEASE_SECONDS
+    is_written = not is_known or (state, count) != (job.checkpoint, job.attempts)
+    if not (_extend(job, state=state, attempts=count) if is_written else _hold(job)):
         raise LostLeaseError(str(job.pk))
     job.checkpoint, job.attempts = state, count
     _heard_at[job.pk] = time.monotonic()
+
+
+def _hold(job: Job) -> bool:
+    """Whether a job and its companions are still leased to us; a thread renews the lease. Inside a transaction nobody
+    takes them over until it ends."""
+    ids = [job.pk, *(each.pk for each in job.companions)]
+    ours = "SELECT id FROM intake_job WHERE id = ANY(%s) AND lease_token = %s AND state = 'running' ORDER BY id"
+    with connection.cursor() as cursor:
+        cursor.execute(ours + (" FOR NO KEY UPDATE" if connection.in_atomic_block else ""), [ids, job.lease_token])
+        return bool(cursor.rowcount == len(ids))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from typing import Final
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -15,6 +16,7 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, Channel, User, Workspace, make_id
 from inspector.keyring.models import PeriodKey
 
+from .identity import BY_TIME
 from .object_store import Stored
 from .sealed import SealedField
 
@@ -149,10 +151,14 @@ class Chunk(Stored):
         return "chunk", self.delivery_id, self.offset
 
 
+# The byte before a record where nothing else is stored for it, which is most of what lies between the lines of a log.
+LINE_END: Final = b"\n"
+
+
 class Scaffold(models.Model):
     """The bytes between records: separators, headers, comments; and those of a duplicate that is written otherwise.
 
-    With the slices they give the stream back.
+    With the slices, and `LINE_END` where one byte is missing, they give the stream back.
     """
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="scaffold", db_index=False)
@@ -175,8 +181,7 @@ class Record(models.Model):
     """One stretch of bytes that carries messages, stored once however often it was seen.
 
     `source` is the exact slice of the stream; `wire` the text read from it as UTF-8, or null where it is the slice
-    itself. `identity` is unique in a channel. `likeness` is shared by records that claim one id, or that are equal
-    but for their count: conflicting duplicates are found by it.
+    itself. `identity` is unique in a channel. `likeness` is shared by timed records that are equal but for their count.
     """
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
@@ -209,11 +214,9 @@ class Record(models.Model):
             models.UniqueConstraint(fields=["workspace", "channel", "identity"], name="record_identity_once"),
         ]
         indexes = [
-            # Serves the search for conflicting duplicates and the count of equal records in a delivery.
+            # Serves the count of equal records in a delivery.
             models.Index(
-                fields=["workspace", "channel", "likeness"],
-                name="record_likeness",
-                condition=models.Q(likeness__isnull=False),
+                fields=["workspace", "channel", "likeness"], name="record_equal", condition=models.Q(rule=BY_TIME)
             ),
             # Serves erasing a period, and the question whether its key still seals anything.
             models.Index(

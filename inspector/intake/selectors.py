@@ -17,7 +17,7 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, Workspace
 from inspector.lookups import take_page
 
-from .models import DeadLetter, Delivery, Door, Job, Record, Scaffold, Sighting, Withdrawal
+from .models import LINE_END, DeadLetter, Delivery, Door, Job, Record, Scaffold, Sighting, Withdrawal
 from .sealed import clear_length
 
 # A longer record is fetched in pieces: whole, it would be held several times over on its way from the database.
@@ -148,18 +148,21 @@ def rebuild_stream(*, delivery: Delivery) -> Iterator[bytes]:
         Sighting.objects.filter(delivery=delivery)
         .order_by("offset")
         .select_related("record")
-        .only("offset", "record__source", "record__sealed_with")
+        .only("offset", "length", "record__source", "record__sealed_with")
         .iterator(chunk_size=500)
     )
     between = delivery.scaffold.order_by("offset").iterator(chunk_size=500)
-    covered = -1
+    covered, end = -1, 0
     # Of equal offsets the scaffold's comes first.
     pieces: Iterator[Scaffold | Sighting] = heapq.merge(between, slices, key=lambda piece: piece.offset)
     for piece in pieces:
+        if piece.offset == end + 1:
+            yield LINE_END
         if piece.offset != covered:
             data = bytes(piece.data if isinstance(piece, Scaffold) else piece.record.source)
             yield data
             covered = piece.offset if data else covered
+        end = max(end, piece.offset + (len(piece.data) if isinstance(piece, Scaffold) else piece.length))
 
 
 def read_source(*, record: Record) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ from .bulk import insert_rows
 from .facts import facts_at
 from .identity import BY_TIME, Draft, count_equal
 from .jobs import ask, find_due
-from .models import Delivery, Job, Record, Scaffold, Sighting
+from .models import LINE_END, Delivery, Job, Record, Scaffold, Sighting
 from .sealed import clear_sha256, seal_row
 from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
@@ -155,11 +155,16 @@ def store_batch(
     if delivery._state.adding:
         _insert_delivery(delivery, ended)
     insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
+    starts = {draft.framed.offset for draft in drafts}
     insert_rows(
         model=Scaffold,
         columns=("delivery_id", "offset", "data", "sealed_with_id"),
         rows=[
-            *(_scaffold_row(delivery, item.offset, item.data, seal) for item in scaffold),
+            *(
+                _scaffold_row(delivery, item.offset, item.data, seal)
+                for item in scaffold
+                if item.data != LINE_END or item.offset + 1 not in starts
+            ),
             *(
                 _scaffold_row(delivery, draft.framed.offset, draft.framed.source or b"", seal)
                 for draft in _written_otherwise(drafts, held, fresh)
@@ -332,10 +337,8 @@ def _count_timed(delivery: Delivery, drafts: Sequence[Draft]) -> None:
     if delivery.received:
         likenesses = {draft.likeness for draft in timed}
         rows = (
-            Record.objects.filter(
-                workspace_id=delivery.workspace_id, channel_id=delivery.channel_id, likeness__in=list(likenesses)
-            )
-            .filter(sightings__delivery=delivery)
+            Record.objects.filter(workspace_id=delivery.workspace_id, channel_id=delivery.channel_id)
+            .filter(rule=BY_TIME, likeness__in=list(likenesses), sightings__delivery=delivery)
             .values_list("likeness")
             .annotate(times=models.Count("sightings"))
         )

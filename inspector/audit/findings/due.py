@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
@@ -73,6 +74,7 @@ SELECT EXISTS (SELECT 1 FROM "moment" JOIN "audit_finding" "finding" ON {_OF_CHA
 _OF_CONVERSATIONS: Final = _MOMENTS.format(
     channels='"channel"."id" IN (SELECT "channel_id" FROM "threads_conversation" WHERE "id" = ANY(%(conversations)s))'
 )
+_FIND_MOMENTS: Final = f"""{_OF_CONVERSATIONS} SELECT "id", "at" FROM "moment" """  # noqa: S608
 # Whoever judges findings locks them in the order of their ids as well.
 _NOTE: Final = f"""{_OF_CONVERSATIONS}
 UPDATE "audit_finding" SET "due_since" = statement_timestamp() WHERE "id" IN (
@@ -105,6 +107,13 @@ def is_noted(*, channel_id: uuid.UUID) -> bool:
         cursor.execute(_HAS_WAITING, {"channel": channel_id})
         (has_waiting,) = cursor.fetchone()
     return not has_waiting
+
+
+def find_moments(*, conversations: Collection[uuid.UUID]) -> dict[uuid.UUID, datetime]:
+    """The moment that findings are compared with, by channel, of the channels of these conversations."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND_MOMENTS, {"conversations": sorted(conversations)})
+        return dict(cursor.fetchall())
 
 
 def note_due(*, conversations: Collection[uuid.UUID], decided: Collection[uuid.UUID] = ()) -> None:

@@ -24,7 +24,7 @@ from inspector.tokens import hide_tokens
 
 from ..alerts.outbox import announce
 from ..models.findings import Examination, Finding
-from .due import COUNTS, note_due
+from .due import COUNTS, find_moments, note_due
 
 
 def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
@@ -43,7 +43,8 @@ def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
 
 _COLUMNS: Final = (
     *("id", "workspace_id", "channel_id", "conversation_id", "record_id", "part", "rule", "key", "severity", "text"),
-    *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at", "version"),
+    *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at"),
+    *("version", "due_since"),
 )
 _SAID: Final = (
     *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
@@ -91,13 +92,13 @@ def write_findings(
     now = timezone.now()
     ids = [each.pk for each in conversations]
     known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
-    fresh, changed = [], []
+    new, changed = [], []
     # What is due may have changed; and what waited for its moment, and waits no longer.
     moved, decided = set(), set()
     for each in {(one.conversation.pk, one.key): one for one in found}.values():
         row = known.pop((each.conversation.pk, each.key), None)
         if row is None:
-            fresh.append(_make_row(each, now, version))
+            new.append(each)
         else:
             pk, *said, holds, due_since = row
             if (*said, holds) == (*_values_of(each), True):
@@ -106,14 +107,17 @@ def write_findings(
             changed.append((pk, *_values_of(each), True, None, version, None))
             if each.due_at is None and said[_DUE_AT] is not None and due_since is None:
                 decided.add(pk)
-        if each.due_at is not None or row is not None:
             moved.add(each.conversation.pk)
     # What held and no longer does keeps what it said, but for tokens.
     changed += [(*map(_hide, row[:-2]), False, now, version, None) for row in known.values() if row[-2]]
-    if fresh:
+    if new:
+        # What is due already is written once, as such.
+        timed = {each.conversation.pk for each in new if each.due_at is not None}
+        moments = find_moments(conversations=timed) if timed else {}
+        fresh = [_make_row(each, now, version, moments.get(each.conversation.channel_id)) for each in new]
         insert_rows(model=Finding, columns=_COLUMNS, rows=fresh, order_by=("conversation_id", "key"))
         rows = [dict(zip(_COLUMNS, row, strict=True)) for row in fresh]
-        announce([row for row in rows if row["due_at"] is None])
+        announce([row for row in rows if row["due_at"] is None or row["due_since"] is not None])
     if changed:
         update_rows(model=Finding, columns=("id", *_CHANGING), rows=changed)
     if moved:
@@ -141,7 +145,8 @@ def _hide(value: Any) -> Any:
     return hide_tokens(value) if isinstance(value, str) else value
 
 
-def _make_row(each: Found, now: datetime, version: str) -> tuple[Any, ...]:
+def _make_row(each: Found, now: datetime, version: str, moment: datetime | None) -> tuple[Any, ...]:
+    is_due = each.due_at is not None and moment is not None and each.due_at < moment
     return (
         make_id(),
         each.conversation.workspace_id,
@@ -149,7 +154,7 @@ def _make_row(each: Found, now: datetime, version: str) -> tuple[Any, ...]:
         each.conversation.pk,
         *(each.record_id, each.part, each.rule, each.key, each.severity, each.text, each.cites, each.span),
         *(each.related, each.sender, each.at, each.due_at, each.is_suppressed),
-        *(Finding.State.OPEN.value, True, now, version),
+        *(Finding.State.OPEN.value, True, now, version, now if is_due else None),
     )
 
 

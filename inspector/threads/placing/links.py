@@ -174,10 +174,8 @@ def guess_of(reading: Reading) -> Guess | None:
 
 
 def write_links(links: Links) -> str:
-    """The links as JSON text."""
+    """The links as JSON text, without the key, which has a column of its own."""
     said: dict[str, Any] = {"size": links.size_bytes}
-    if links.key is not None:
-        said["id"] = links.key.hex()
     # Its own id is nearly always the only name by which an answer knows a message.
     if links.correlation != ((links.key,) if links.key else ()):
         said["names"] = [key.hex() for key in links.correlation]
@@ -196,10 +194,10 @@ def write_links(links: Links) -> str:
     return msgspec.json.encode(said).decode()
 
 
-def read_links(text: str) -> Links:
-    """The links that `write_links` wrote."""
+def read_links(text: str, key: bytes | memoryview | None = None) -> Links:
+    """The links that `write_links` wrote of a message with this key."""
     said = msgspec.json.decode(text)
-    key = bytes.fromhex(said["id"]) if "id" in said else None
+    key = None if key is None else bytes(key)
     names = said.get("names")
     return Links(
         key=key,

@@ -135,7 +135,7 @@ _COLUMNS: Final = (
     *("conversation_id", "order_time", "order_source", "order_index"),
     *("short_established" if name == "established" else name for name in _SAME),
     *("record_id", "sender", "receivers"),
-    *("task_id", "links", "told_digest", "trace_id", "order_basis", "status", "record__identity"),
+    *("task_id", "id_key", "links", "told_digest", "trace_id", "order_basis", "status", "record__identity"),
     *("place", "run", "parent", "parent_key", "parent_basis", "parent_why", "task"),
 )
 # Those of one order key by the identity of their records: ids are random and must decide nothing.
@@ -340,12 +340,12 @@ def sort_nodes(nodes: Iterable[StoredNode]) -> list[StoredNode]:
 
 def _make_node(row: Sequence[Any], links: Links | None = None) -> StoredNode:
     at, source, index, *same = row[1 : 4 + len(_SAME)]
-    record, sender, receivers, task, links_text, told_digest, trace, order_basis, status, identity = row[-17:-7]
+    record, sender, receivers, task, key, links_text, told_digest, trace, order_basis, status, identity = row[-18:-7]
     place, run, parent, parent_key, basis, why, task_id = row[-7:]
     said = dict(zip(_SAME, same, strict=True))
     cited = None if parent_key is None else bytes(parent_key)
     if links is None:
-        links = read_links(links_text) if links_text else Links()
+        links = read_links(links_text, key) if links_text else Links()
     return StoredNode(
         **said,
         record=record,

@@ -25,8 +25,10 @@ from .dependencies import DECODER_VERSION
 from .rule_flags import decide_flags
 from .terms import leave_out_texts, make_atoms, mark_workspace
 
-# Made once: `json.dumps` makes a writer for each call.
-_write_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=to_shallow_json).encode
+# Made once: `json.dumps` makes a writer for each call. What was read is a tree: nobody need look for circles in it.
+_write_json = json.JSONEncoder(
+    ensure_ascii=True, separators=(",", ":"), default=to_shallow_json, check_circular=False
+).encode
 
 # Searches and lists take no more of a sentence; pages show it from the body.
 MAX_SENTENCE: Final = 65_536

@@ -73,24 +73,25 @@ def quote_lexeme(word: str) -> str:
 
 def write_vector(texts: Iterable[str], mark: str) -> str:
     """A tsvector literal of the texts' words with their places; each word begins with the mark of the workspace."""
-    places: dict[str, list[int]] = {}
-    known = _lexemes
+    places: dict[str, list[str]] = {}
+    known, start = _lexemes, f"'{mark}"
     at = size = 0
     for text in texts:
         for word in find_words(text):
             at += 1
             for lexeme in known.get(word) or _find_lexemes(word):
-                if lexeme not in places:
+                where = places.get(lexeme)
+                if where is None:
                     size += len(mark) + len(lexeme.encode()) + 2
                 if size > _MAX_VECTOR_BYTES:
                     break
-                where = places.setdefault(lexeme, [])
+                if where is None:
+                    where = places[lexeme] = []
                 if at < _MAX_PLACES and len(where) < _MAX_PLACES_OF_WORD:
-                    where.append(at)
+                    where.append(str(at))
                     size += 2
         at += 1  # No phrase reaches from one text into the next.
-    marked = ((f"'{mark}{lexeme[1:]}", where) for lexeme, where in places.items())
-    return " ".join(f"{lexeme}:{','.join(map(str, where))}" if where else lexeme for lexeme, where in marked)
+    return " ".join([start + lexeme[1:] + (f":{','.join(where)}" if where else "") for lexeme, where in places.items()])
 
 
 def find_glyphs(*texts: str) -> set[str]:

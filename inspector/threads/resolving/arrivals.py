@@ -22,6 +22,7 @@ from inspector.intake.bulk import copy_rows, insert_rows
 from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
+from inspector.lookups import IsAny
 
 from ..inserting import inserts
 from ..inserting.marking import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
@@ -180,7 +181,8 @@ def insert_arrivals(
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
     stale = _merge(inserts.find_citing(prepared.borne, workspace_id), also_stale)
     reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
-    read, hidden = (each.objects.filter(record__in=prepared.arrivals) for each in (MessageRow, HiddenRecord))
+    is_theirs = IsAny("record_id", prepared.arrivals)
+    read, hidden = (each.objects.filter(is_theirs) for each in (MessageRow, HiddenRecord))
     # Where some were read before or are hidden, which is seldom, nothing is resolved with any.
     is_met_before = bool(read.values("record").union(hidden.values("record"), all=True)[:1])
     # Conversations before their messages: resolving locks them in the same order.
@@ -248,7 +250,7 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     names: set[tuple[uuid.UUID, bytes]] = set()
     for conversation_id, channel_id, key, call_key, links, at, source, index in turned:
         slots[conversation_id].add(slot_of(at, bytes(source), index))
-        names |= {(conversation_id, name) for name in (read_links(links).correlation if links else ())}
+        names |= {(conversation_id, name) for name in (read_links(links, key).correlation if links else ())}
         if key is not None:
             names.add((conversation_id, bytes(key)))
             borne[channel_id][bytes(key)].add(conversation_id)

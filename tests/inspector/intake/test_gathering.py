@@ -120,6 +120,11 @@ def test_what_one_worker_has_another_does_not_take(cast: Cast) -> None:
     assert again.attempts == 1
     jobs.finish(second, subjects=[each.subject for each in second.companions])
     assert Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.DONE).count() == 2
+    # A second sign of life shortly after the first writes no row.
+    jobs.checkpoint(first, {})
+    before = list(Job.objects.order_by("pk").values())
+    jobs.checkpoint(first, {})
+    assert list(Job.objects.order_by("pk").values()) == before
     # Whoever has lost one of several writes nothing.
     Job.objects.filter(pk=first.companions[0].pk).update(lease_token=None)
     with pytest.raises(jobs.LostLeaseError):

@@ -381,7 +381,7 @@ def test_links_are_what_was_written() -> None:
     links = links_of(message, dialect="prose", guess=guess, size_bytes=7)
     assert links.ways[0].key == key_of_id("m0\x00\ud800")
     assert links.correlation == (key_of_id("k" * 10_000), key_of_id("m1"))
-    assert read_links(write_links(links)) == links
+    assert read_links(write_links(links), links.key) == links
     assert len(write_links(links)) < 1000
 
 
