@@ -106,9 +106,10 @@ def _enter_kind(kind: Kind, since: datetime | None, until: float) -> tuple[int, 
     rows = kind.rows.filter(kind.since(since) if since else Q()).filter(~Exists(is_entered)).order_by("pk")
     count, after = 0, _watch.reached.get(kind.name) if since is None else None
     while time.monotonic() < until:
-        with transaction.atomic():
-            found = [*kind.read((rows.filter(pk__gt=after) if after is not None else rows)[:MAX_TOGETHER])]
-            _enter(kind.name, [leaf for _, leaf in found])
+        found = [*kind.read((rows.filter(pk__gt=after) if after is not None else rows)[:MAX_TOGETHER])]
+        if found:
+            with transaction.atomic():
+                _enter(kind.name, [leaf for _, leaf in found])
         count += len(found)
         if len(found) < MAX_TOGETHER:
             return count, True
