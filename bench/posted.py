@@ -39,6 +39,8 @@ TOLD = Goal("P27", "the same: seconds until all is told after the last", 10, 4, 
 POSTS, PAUSE_S, SETTLE_S, IDLE_S = 200, 0.05, 300.0, 20.0
 CONNECTIONS, POSTS_EACH, RECORDS = 200, 5, 5
 PAGE_PAUSE_S = 0.25
+# Agents post what they say now: later than what was loaded and posted before, in sessions that go on.
+DAY_S = 86_400
 # What stands in the command line of a program, and so names it.
 PROGRAMS = {
     "postgres": "postgres",
@@ -64,7 +66,7 @@ def measure_posted(installation: Installation) -> Iterator[Row]:
 def _measure_posts(installation: Installation, goal: Goal, *, records: int) -> Row:
     """Records posted a few at a time, and all processes until the last job has ended."""
     server = http.client.HTTPConnection(installation.door.host, installation.door.port, timeout=60)
-    lines = iter(Log(seed=100 + records, records=(POSTS + 20) * records).lines())
+    lines = iter(Log(seed=100 + records, records=(POSTS + 20) * records, after_s=(100 + records) * DAY_S).lines())
 
     def post(count: int) -> int:
         accepted = 0
@@ -104,7 +106,7 @@ def _measure_crowd(installation: Installation) -> Iterator[Row]:
     """Many connections at once, each sending its next POST when the last one is answered, and somebody who reads."""
     installation.renew()
     visitor = Visitor(host=installation.door.host, port=installation.door.port, link=installation.link)
-    lines = list(Log(seed=300, records=CONNECTIONS * POSTS_EACH * RECORDS).lines())
+    lines = list(Log(seed=300, records=CONNECTIONS * POSTS_EACH * RECORDS, after_s=300 * DAY_S).lines())
     bodies = [b"\n".join(lines[start : start + RECORDS]) for start in range(0, len(lines), RECORDS)]
     pages: list[float] = []
     is_over = threading.Event()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
+from django.db.models import BooleanField, F, Field, Func, Model, Q, QuerySet, Value
 from django.db.models.expressions import BaseExpression
 from django.db.models.sql.compiler import SQLCompiler
 from django.http import Http404
@@ -136,3 +137,38 @@ def or_404(found: T | None) -> T:
     if found is None:
         raise Http404
     return found
+
+
+class Written:
+    """A statement that selects whole rows of several models side by side, written out once: of what every request asks
+    the ORM takes several times as long to write the statement as PostgreSQL to answer it.
+
+    Args:
+        statement: with `{name}` for all columns of each model, whose table has that name in it.
+        models: by these names.
+    """
+
+    def __init__(self, statement: str, **models: type[Model]) -> None:
+        self._fields = {name: (model, model._meta.concrete_fields) for name, model in models.items()}
+        named = {
+            name: ", ".join(f'{name}."{field.column}"' for field in fields)
+            for name, (_, fields) in self._fields.items()
+        }
+        self._statement = statement.format(**named)
+
+    def find(self, parameters: Sequence[Any]) -> list[Any]:
+        """An object for each model from the first row, None where none was joined; an empty list where no row is."""
+        with connection.cursor() as cursor:
+            cursor.execute(self._statement, parameters)
+            left = iter(cursor.fetchone() or ())
+        rows = [(model, fields, list(islice(left, len(fields)))) for model, fields in self._fields.values()]
+        return [_make(*row) for row in rows] if rows[0][2] else []
+
+
+def _make(model: type[Row], fields: Sequence[Field[Any, Any]], values: list[Any]) -> Row | None:
+    if values[fields.index(model._meta.pk)] is None:
+        return None
+    for at, field in enumerate(fields):
+        for convert in field.get_db_converters(connection):
+            values[at] = convert(values[at], None, connection)
+    return model.from_db(connection.alias, [field.attname for field in fields], values)

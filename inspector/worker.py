@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import mmap
 import os
 import signal
 import time
@@ -38,12 +39,14 @@ class StoppedError(BaseException):
 
 
 class Worker:
-    """Works until SIGTERM or SIGINT; what it has begun then it ends."""
+    """Works until SIGTERM or SIGINT; what it has begun then it ends. Of those forked from one, each sweeps for all."""
 
     def __init__(self) -> None:
         self._is_over = False
         self._is_waiting = False
-        self._swept = self._tidied = float("-inf")
+        # When somebody last swept and tidied, in memory that forked processes share.
+        self._looked = memoryview(mmap.mmap(-1, 16)).cast("d")
+        self._looked[0] = self._looked[1] = float("-inf")
 
     def run(self) -> None:
         """Work until told to stop, also where the database is away for a while."""
@@ -72,16 +75,17 @@ class Worker:
                     count = pipeline.run_due(seconds=pipeline.LOOK_SECONDS, is_over=lambda: self._is_over)
                 faulthandler.cancel_dump_traceback_later()
                 if not count:
-                    self._wait(listener, min(max(seconds, BUSY_SECONDS), pipeline.LOOK_SECONDS))
+                    until_look = self._looked[0] + pipeline.LOOK_SECONDS - time.monotonic()
+                    self._wait(listener, max(min(seconds, until_look), BUSY_SECONDS))
 
     def _look_around(self) -> None:
+        close_old_connections()
         now = time.monotonic()
-        if now - self._swept >= pipeline.LOOK_SECONDS:
-            self._swept = now
-            close_old_connections()
+        if now - self._looked[0] >= pipeline.LOOK_SECONDS:
+            self._looked[0] = now
             pipeline.sweep()
-        if now - self._tidied >= pipeline.TIDY_SECONDS:
-            self._tidied = now
+        if now - self._looked[1] >= pipeline.TIDY_SECONDS:
+            self._looked[1] = now
             pipeline.tidy()
 
     def _wait(self, listener: Listener, seconds: float) -> None:
@@ -107,6 +111,7 @@ class Pool:
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self._worker = Worker()
         self._is_over = False
         self._born: dict[int, float] = {}
 
@@ -128,7 +133,7 @@ class Pool:
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if not process:
-            os._exit(_run_worker())
+            os._exit(_run(self._worker))
         self._born[process] = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
@@ -138,9 +143,9 @@ class Pool:
             os.kill(process, signal.SIGTERM)
 
 
-def _run_worker() -> int:
+def _run(worker: Worker) -> int:
     try:
-        Worker().run()
+        worker.run()
     except Exception:
         logger.exception("a worker failed")
         return 1

