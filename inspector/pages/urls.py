@@ -4,7 +4,6 @@ from django.urls import include, path, re_path
 
 from . import connect, counts, glossary, integrity, live, overview, retention, trail, translator
 from .agents import graph as agent_graph
-from .agents import naming as agent_words
 from .agents import views as directory
 from .conversations import raw, tasks
 from .conversations import views as conversations
@@ -84,9 +83,9 @@ workspace_urls = [
     path("agents/", directory.show_agents, name="agents"),
     path("agents/graph/", agent_graph.show_graph, name="agents-graph"),
     path("agents/<uuid:agent_id>/", directory.show_agent, name="agent"),
-    path("agents/<uuid:agent_id>/name/", agent_words.name, name="name-agent"),
-    path("agents/<uuid:agent_id>/join/", agent_words.join, name="join-agent"),
-    path("agents/words/<uuid:word_id>/undo/", agent_words.undo, name="undo-agent-word"),
+    path("agents/<uuid:agent_id>/name/", directory.name, name="name-agent"),
+    path("agents/<uuid:agent_id>/join/", directory.join, name="join-agent"),
+    path("agents/words/<uuid:word_id>/undo/", directory.undo, name="undo-agent-word"),
     path("translator/", translator.translate, name="translator"),
     path("glossary/<slug:dialect>/", glossary.show_glossary, name="glossary"),
     path("upload/", uploads.upload, name="upload"),

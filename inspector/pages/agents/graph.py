@@ -20,9 +20,9 @@ from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 
 from ..shell import cut_page, render_page, within_workspace
-from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
 from .rows import Gallery
+from .views import frame_agents, read_narrowing
 
 PAGE_PAIRS: Final = 40
 MAX_WAITING: Final = 8
