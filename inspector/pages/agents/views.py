@@ -53,9 +53,9 @@ from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, Agent
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 
 from ..forms import PLAIN, PageForm, list_dialects
+from ..lists import Walk, read_walk
 from ..shell import cut_page, render_page, require_auditor, within_workspace, write_query
 from ..shown.told import name_dialect, name_opened, shorten, write_elapsed
-from ..walks import Walk, read_walk
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
 

@@ -23,8 +23,7 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
 
 from ..agents.marks import Casts
-from ..shown.budgets import shorten_name
-from ..shown.markup import name_spans
+from ..shown.markup import name_spans, shorten_name
 from ..shown.told import find_openings_of, make_line, name_conversation, shorten
 
 MAX_SENTENCE_LENGTH: Final = 240

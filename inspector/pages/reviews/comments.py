@@ -25,10 +25,9 @@ from inspector.threads.selectors import find_conversation
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
 from ..shell import cut_page, read_id, read_place, render_page, require_auditor, turn_pages, within_workspace
-from ..shown.budgets import shorten_name
-from ..shown.fields import write_offsets
+from ..shown.fields import MAX_SHOWN_RECORD_BYTES, write_offsets
+from ..shown.markup import shorten_name
 from ..shown.told import find_openings_of, shorten
-from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
 PAGE_ROWS: Final = 25

@@ -25,13 +25,12 @@ from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later
 
 from ..agents.marks import cast_conversation
+from ..conversations.frame import write_edge
 from ..conversations.transcript import make_rows
-from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
 from ..shown.told import find_openings_of
-from .rows import describe_beside, describe_lease, is_free
-from .words import describe_verdicts
+from .rows import describe_beside, describe_lease, describe_verdicts, is_free
 
 WINDOW_ROWS: Final = 50
 MAX_FINDINGS: Final = 8

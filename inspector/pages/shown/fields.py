@@ -1,20 +1,28 @@
-"""A field tree as rows of a table, and its leaves as stretches of each layer of text."""
+"""A field tree as rows of a table, its leaves as stretches of each layer of text, and a wire as a list shows it:
+cut at its fields, and as much of it as the page can carry.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from dialects import Field, Layer, Reading, get_dialect
-from inspector.intake.concealing import may_be_masked
+from inspector.intake.concealing import may_be_masked, may_hold_secret
+from inspector.threads.messages import has_record, reread
+from inspector.threads.models import Message
 
-from .markup import Span, Stretch
+from .markup import Span, Stretch, fit, weigh
 
 MAX_DEPTH = 8
+
 MAX_ROWS = 500
+
 MAX_LAYERS = 20
 
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
@@ -154,3 +162,48 @@ def find_masked(reading: Reading) -> list[Stretch]:
 def has_secret(stretches: Mapping[int, Sequence[Stretch]]) -> bool:
     """Whether a piece of a record, cut by `cut_layers`, is masked."""
     return any(stretch.kind == "masked" for layer in stretches.values() for stretch in layer)
+
+
+WIRE_CHARACTERS: Final = 5_000
+
+# What the mark of a field costs in a wire.
+MARK_BYTES: Final = 12
+
+# A longer record is shown on its own page only: in a list it would cost more than all the others together.
+MAX_SHOWN_RECORD_BYTES: Final = 100_000
+
+# And a window of a conversation shows so much together: each is read anew, a megabyte of fields in six seconds.
+MAX_RECORD_BYTES: Final = 500_000
+
+
+def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
+    if not has_record(message):
+        return "", ()
+    return message.record.wire_text, cut_layers(reread(message=message)).get(0, ())
+
+
+def mask_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
+    """The text of a message's record with its masked stretches alone; nothing where it is not loaded.
+
+    Most records hold nothing that could be a secret: they are shown as they are, without being read.
+    """
+    if not has_record(message):
+        return "", ()
+    record = message.record
+    wire = record.wire_text
+    if not may_hold_secret(wire, record.envelope + record.facts, dialect=message.read_in):
+        return wire, ()
+    return wire, find_masked(reread(message=message))
+
+
+def weigh_wire(wire: str, stretches: Sequence[Stretch]) -> int:
+    """What the wire of a row weighs, the marks of its fields among it."""
+    return weigh(wire, WIRE_CHARACTERS) + MARK_BYTES * bisect_left(stretches, WIRE_CHARACTERS, key=attrgetter("start"))
+
+
+def fit_wire(wire: str, stretches: Sequence[Stretch], max_bytes: int) -> int:
+    """How many characters of the wire weigh at most so much."""
+    weight = weigh_wire(wire, stretches)
+    shown = min(len(wire), WIRE_CHARACTERS)
+    return shown if weight <= max_bytes else min(fit(wire, max_bytes, shown), shown * max_bytes // weight)

@@ -1,4 +1,5 @@
-"""Going through a list whose order moves: what moves behind the reader is shown at the end, so that nothing is lost.
+"""Lists: what one is narrowed to besides its own filters, the channel of the top bar and a delivery; and going through
+one whose order moves: what moves behind the reader is shown at the end, so that nothing is lost.
 
 A list that begins with the latest or the busiest loses what moves up past whoever reads a further page. Its first page
 therefore says since when it is read, and behind its last one follows the rest: every row that was written from then on,
@@ -11,18 +12,81 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, HttpRequest
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Channel, Membership, Workspace
+from inspector.accounts.selectors import find_channel
+from inspector.audit.findings.selectors import of_channel, of_delivery
 from inspector.lookups import WrittenSince, find_oldest_transaction
 from inspector.search.cursors import read_key, write_cursor, write_key
 from inspector.search.selectors import fetch
+from inspector.threads.messages import select_messages_of_delivery
 
+from .deliveries.views import describe_named
 from .shell import write_query
 
+# Parameters that another channel has no use for: places in a list.
+_PLACES = ("channel", "before", "grade", "since", "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A channel and a delivery that the address names, each None where it names none."""
+
+    channel: Channel | None
+    delivery: dict[str, Any] | None
+    channels: Sequence[str]
+    kept: Sequence[tuple[str, str]]
+    workspace: Workspace
+
+    @property
+    def findings(self) -> Q:
+        """The findings within it."""
+        within = of_channel(self.channel.pk) if self.channel else Q()
+        return within & of_delivery(self.delivery["id"]) if self.delivery else within
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What a link to a page of the same scope carries."""
+        named = {"channel": self.channel.name} if self.channel else {}
+        return named | ({"delivery": str(self.delivery["id"])} if self.delivery else {})
+
+    @property
+    def query(self) -> str:
+        """What leads to another page of the same channel, behind its address."""
+        return f"?{urlencode({'channel': self.channel.name})}" if self.channel else ""
+
+    @property
+    def conversations(self) -> Q:
+        """What belongs to a conversation within it."""
+        within = Q(conversation__channel=self.channel) if self.channel else Q()
+        if not self.delivery:
+            return within
+        reached = select_messages_of_delivery(workspace=self.workspace, delivery_id=self.delivery["id"])
+        return within & Q(conversation__in=reached.values("conversation"))
+
+
+def read_scope(request: HttpRequest, membership: Membership) -> Scope:
+    """What the address of a page narrows it to.
+
+    Raises:
+        Http404: for a channel or a delivery that is not there.
+    """
+    name = request.GET.get("channel", "")
+    channel = find_channel(workspace=membership.workspace, name=name) if name else None
+    if name and channel is None:
+        raise Http404
+    kept = [(key, str(value)) for key, value in request.GET.items() if value and key not in _PLACES]
+    return Scope(
+        channel, describe_named(request, membership), vars(membership)["channel_names"], kept, membership.workspace
+    )
+
+
 PATIENCE_MS: Final = 300
+
 # The names in the address: since when the list is read, and how far the rest of it was.
 _SINCE, _REST = "walk", "rest"
 

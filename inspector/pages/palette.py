@@ -1,7 +1,4 @@
-"""The palette: pages, saved searches, conversations, agents, rules and deliveries by letters, and what an id names.
-
-Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
-"""
+"""The palette: pages, saved searches, conversations, agents, rules and deliveries by letters, and what an id names."""
 
 from __future__ import annotations
 
@@ -23,14 +20,17 @@ from inspector.search.jumps import Found, find_by_native_id, find_by_uuid, list_
 from inspector.search.saved import list_saved
 from inspector.threads.models import Conversation
 
-from ..deliveries.progress import name_delivery
-from ..findings.views import link_rule
-from ..shell import within_workspace
-from ..shown.told import find_openings_of, name_conversation, shorten
+from .deliveries.views import name_delivery
+from .findings.views import link_rule
+from .shell import within_workspace
+from .shown.told import find_openings_of, name_conversation, shorten
 
 MAX_CHARACTERS: Final = 200
+
 MAX_ITEMS: Final = 20
+
 MAX_DELIVERIES: Final = 20
+
 _HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 # Who may see a page: everybody, or owners and auditors.
@@ -54,6 +54,7 @@ PAGES: Final = (
     ("Alerts", "alerts", True),
     ("Your account", "account", False),
 )
+
 GLOSSARY: Final = "Glossary"
 
 
