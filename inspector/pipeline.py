@@ -28,8 +28,7 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 
 from inspector.accounts.services import forget_sign_ins, record_reads
-from inspector.audit.findings.examining import ask_outdated
-from inspector.audit.findings.sweeping import note_all_due
+from inspector.audit.findings.examining import ask_outdated, note_all_due
 from inspector.erasing.requests import erase_expired
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs

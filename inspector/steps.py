@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Q
 
-from inspector.audit.alerts.sending import try_alert
+from inspector.audit.alerts import try_alert
 from inspector.audit.findings.examining import examine
 from inspector.erasing.pieces import erase
 from inspector.exports.making import make_step

@@ -9,9 +9,8 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from inspector.accounts.models import ApiKey
-from inspector.audit.comments.discussions import TOO_LARGE, Quote, Thread, find_commented, is_open_to_all, quote_of
-from inspector.audit.comments.services import digest_english
-from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.comments import TOO_LARGE, Quote, Thread, digest_english, find_commented, is_open_to_all, quote_of
+from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.selectors import has_bytes
 from inspector.threads.messages import has_record, load_records, unfold

@@ -12,16 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments.discussions import (
+from inspector.audit.comments import (
+    MAX_WORDS_LENGTH,
     PlaceOnWire,
     Thread,
     find_commented,
     find_thread,
     list_comments,
     list_threads,
+    reply,
+    turn,
+    withdraw,
+    write_comment,
 )
-from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews import leases, verdicts
+from inspector.audit.reviews import verdicts
 from inspector.audit.reviews.queues import MAX_CRITERIA
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -137,7 +137,7 @@ class NextView(Endpoint):
         """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
         queue = self.find(find_queue, queue_id=queue_id)
         with act_for(request) as person:
-            item = leases.claim_next(membership=person, queue=queue)
+            item = verdicts.claim_next(membership=person, queue=queue)
         if item is None:
             raise ProblemError(409, "nothing waits in this queue for the member who made this key")
         logger.info("key %s: took review %s", self.key.prefix, item.pk)
@@ -164,17 +164,17 @@ class LeaseView(Endpoint):
     @extend_schema(operation_id="take_review", request=None, responses={200: ItemDetailSerializer})
     def post(self, request: Request, item_id: uuid.UUID) -> Response:
         """Claim it for half an hour, in the name of the member who made the key; 409 where another person does."""
-        return _lease(request, item_id, leases.claim)
+        return _lease(request, item_id, verdicts.claim)
 
     @extend_schema(operation_id="hold_review", request=None, responses={200: ItemDetailSerializer})
     def put(self, request: Request, item_id: uuid.UUID) -> Response:
         """Hold it for another half hour from now on; 409 where one does not hold it any more."""
-        return _lease(request, item_id, leases.renew)
+        return _lease(request, item_id, verdicts.renew)
 
     @extend_schema(operation_id="give_review_back", request=None, responses={200: ItemDetailSerializer})
     def delete(self, request: Request, item_id: uuid.UUID) -> Response:
         """Give it back, so that anybody may take it; 409 where one does not hold it any more."""
-        return _lease(request, item_id, leases.release)
+        return _lease(request, item_id, verdicts.release)
 
 
 class VerdictView(Endpoint):

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.selectors import find_membership, list_channels
+from inspector.audit.findings.examining import Settings, load_settings
 from inspector.audit.findings.selectors import RuleCount, count_by_rule
-from inspector.audit.findings.settings import Settings, load_settings
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.search.saved import select_saved

@@ -21,8 +21,7 @@ from inspector.threads.trees.traces import select_traces
 from .findings.due import WAITING
 from .findings.selectors import grade_of, list_holding
 from .models import ReviewItem
-from .models.comments import Comment
-from .models.reviews import OPEN_STATES
+from .models.reviews import OPEN_STATES, Comment
 from .reviews.bindings import select_stale
 from .rules import RULES, Rule
 from .rules.work import UNANSWERED

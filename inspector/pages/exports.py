@@ -22,7 +22,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_channel
 from inspector.audit.rules import RULES
-from inspector.audit.samples.drawing import find_sample
+from inspector.audit.samples import find_sample
 from inspector.exports.making import read_file
 from inspector.exports.manifests import make_manifest, say_secrets
 from inspector.exports.models import Export

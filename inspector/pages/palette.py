@@ -1,4 +1,7 @@
-"""The palette: pages, saved searches, conversations, agents, rules and deliveries by letters, and what an id names."""
+"""The palette: pages, saved searches, conversations, agents, rules and deliveries by letters, and what an id names.
+
+Everything in it can be reached without it too; each question of it is bounded, however large the workspace is.
+"""
 
 from __future__ import annotations
 

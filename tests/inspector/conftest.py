@@ -186,7 +186,7 @@ def settle_all(*, is_examined: bool = True) -> None:
     """
     from django.utils import timezone
 
-    from inspector.audit.findings.sweeping import note_all_due
+    from inspector.audit.findings.examining import note_all_due
     from inspector.intake.models import Job
 
     kinds = tuple(kind for kind in Job.Kind.values if is_examined or kind != Job.Kind.EXAMINE)

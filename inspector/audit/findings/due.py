@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from ..alerts.outbox import announce
+from ..alerts import announce
 
 # What counts: what is no matter of time, and what was noted to be due.
 DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)

@@ -53,8 +53,20 @@ from inspector.threads.rendering.terms import mark_workspace
 from inspector.threads.resolving.summaries import read_tally
 from inspector.threads.tasks.rows import read_steps
 
-from .after_results import MAX_RESULTS, TOOL_FAILURES, load_after_results
-from .scene import Body, Noted, Said, Scene, Seen, SeenTask, Skewed, read_body, read_value
+from .scene import (
+    MAX_RESULTS,
+    TOOL_FAILURES,
+    Body,
+    Noted,
+    Said,
+    Scene,
+    Seen,
+    SeenTask,
+    Skewed,
+    load_after_results,
+    read_body,
+    read_value,
+)
 
 COLUMNS: Final = (
     *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),

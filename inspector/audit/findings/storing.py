@@ -22,7 +22,7 @@ from inspector.lookups import IsAny
 from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 
-from ..alerts.outbox import announce
+from ..alerts import announce
 from ..models.findings import Examination, Finding
 from .due import COUNTS, note_due
 

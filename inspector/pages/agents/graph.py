@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from inspector.accounts.models import Membership
-from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
+from inspector.audit.agents import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
 from inspector.threads.models import PairTotal
 

@@ -23,8 +23,11 @@ from django.urls import reverse
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
-from inspector.audit.naming import (
+from inspector.audit.agents import (
     MAX_REASON,
+    Outcome,
+    count_asked_between,
+    count_asked_of,
     find_word,
     join_agents,
     list_candidates,
@@ -32,7 +35,6 @@ from inspector.audit.naming import (
     name_agent,
     undo_word,
 )
-from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
 from inspector.browsing.directory import (
     AgentSum,
     Choice,

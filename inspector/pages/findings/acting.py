@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from inspector.accounts.models import Membership, User
+from inspector.audit.findings.examining import find_suppression
 from inspector.audit.findings.selectors import find_finding
 from inspector.audit.findings.services import (
     assign,
@@ -29,7 +30,6 @@ from inspector.audit.findings.services import (
     snooze,
     suppress,
 )
-from inspector.audit.findings.settings import find_suppression
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES

@@ -13,8 +13,8 @@ from typing import Any, Final
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.findings.examining import list_changes, list_suppressions
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
-from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES

@@ -13,9 +13,20 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.models.comments import Comment
+from inspector.audit.comments import (
+    MAX_WORDS_LENGTH,
+    TOO_LARGE,
+    Quote,
+    find_comment,
+    find_commented,
+    list_comments,
+    quote_of,
+    reply,
+    turn,
+    withdraw,
+    write_comment,
+)
+from inspector.audit.models.reviews import Comment
 from inspector.intake.masks import mask_layers
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message, has_record, load_records, unfold

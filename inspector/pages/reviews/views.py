@@ -18,7 +18,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.models import ReviewItem, ReviewQueue
 from inspector.audit.models.reviews import MAX_NAME_LENGTH
-from inspector.audit.reviews import leases, queues
+from inspector.audit.reviews import queues, verdicts
 from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_CRITERIA, Filled
 from inspector.audit.reviews.selectors import (
     DISPUTED,
@@ -223,7 +223,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
         return _answer(request, membership, queue, error="choose what is to be done")
     try:
         if act == "next":
-            item = leases.claim_next(membership=membership, queue=queue)
+            item = verdicts.claim_next(membership=membership, queue=queue)
             if item is not None:
                 return redirect("pages:review-item", membership.workspace.slug, item.pk)
             flashes.info(request, "No items waiting that you may review now.")

@@ -19,9 +19,8 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.api import ingest
 from inspector.audit.models import Review
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import judge_item, withdraw_verdict
+from inspector.audit.reviews.verdicts import claim, judge_item, withdraw_verdict
 from inspector.intake.models import Delivery, Record
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry

@@ -21,7 +21,7 @@ from django.utils import timezone
 from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
-from inspector.audit.comments.services import write_comment
+from inspector.audit.comments import write_comment
 from inspector.erasing.requests import Target, ask_to_erase, preview
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold
 from inspector.intake.selectors import find_record, measure_source, read_source, rebuild_stream

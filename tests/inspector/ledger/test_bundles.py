@@ -17,11 +17,10 @@ from django.core.management import CommandError, call_command
 from pymerkle import InmemoryTree, verify_inclusion
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments.services import withdraw
+from inspector.audit.comments import withdraw
 from inspector.audit.models import Review
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import give_verdict, judge_item
+from inspector.audit.reviews.verdicts import claim, give_verdict, judge_item
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
 from inspector.ledger.selectors import get_checkpoint

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.audit.naming import join_agents
+from inspector.audit.agents import join_agents
 from inspector.browsing.sequence import Arrow, Step, read_sequence
 from inspector.pages.agents.marks import Cast as Marks
 from inspector.pages.agents.marks import cast_conversation

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.utils import DatabaseError
 from django.utils import timezone
 
-from inspector.audit.comments.services import reply, write_comment
+from inspector.audit.comments import reply, write_comment
 from inspector.erasing import pieces, requests
 from inspector.erasing.requests import Target, ask_to_erase, erase_expired, preview
 from inspector.exports.models import Export

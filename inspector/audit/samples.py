@@ -30,9 +30,8 @@ from inspector.lookups import take_page
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
-from ..models.reviews import ReviewItem
-from ..models.samples import AuditSample, SampledConversation
-from ..reviews.queues import MAX_AT_ONCE, create_queue, fill_queue
+from .models.reviews import AuditSample, ReviewItem, SampledConversation
+from .reviews.queues import MAX_AT_ONCE, create_queue, fill_queue
 
 # Between the names that a stratum is made of.
 AND: Final = " and "
@@ -47,8 +46,11 @@ def say_stratum(sample: AuditSample, name: str) -> str:
 
 # It changes when the same seed would draw others.
 METHOD: Final = "sample 1"
+
 MAX_SEED_LENGTH: Final = 64
+
 MAX_STRATUM_LENGTH: Final = 300
+
 _COLUMNS: Final = ("pk", "key", "channel__name", "dialects", "agents", "severity", "generation", "settled_generation")
 
 
