@@ -142,7 +142,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
         for bound in _PATIENCE:
             if name.startswith("inspector.") and hasattr(module, bound):
                 monkeypatch.setattr(module, bound, 60_000)
-    monkeypatch.setattr("inspector.accounts.idleness.WRITE_SECONDS", 3600)
+    monkeypatch.setattr("inspector.accounts.sessions.WRITE_SECONDS", 3600)
     monkeypatch.setattr("inspector.api.rates.KEPT_SECONDS", 3600.0)
 
 
