@@ -34,7 +34,7 @@ from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
 from inspector.accounts.sessions import is_over
-from inspector.browsing.feed import find_latest
+from inspector.browsing.activity import find_latest
 from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from django.db import transaction
 from django.db.models import F, Q
 
-from inspector.browsing.changed_keys import find_changed_keys, find_next_shown
+from inspector.browsing.directory import find_changed_keys, find_next_shown
 from inspector.browsing.transcripts import say_changed_key
 from inspector.intake import jobs
 from inspector.intake.models import Job

@@ -38,7 +38,7 @@ from django.db.models import (
 
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
-from inspector.browsing.changed_keys import KEYED, find_changed_keys
+from inspector.browsing.directory import KEYED, find_changed_keys
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny

@@ -21,7 +21,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from dialects import all_dialects
-from inspector.browsing.changed_keys import ChangedKey
+from inspector.browsing.directory import ChangedKey
 from inspector.lookups import IsAny
 from inspector.threads.models import Conversation, Message
 from inspector.tokens import MARKS

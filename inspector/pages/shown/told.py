@@ -15,7 +15,7 @@ from django.urls import reverse
 
 import dialects
 from dialects import say_name, title_of
-from inspector.browsing.changed_keys import ChangedKey
+from inspector.browsing.directory import ChangedKey
 from inspector.threads.messages import split_mark
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
