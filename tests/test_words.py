@@ -33,7 +33,7 @@ SPEAKING = (
     "inspector/threads/agents/*.py",
     "inspector/browsing/*.py",
     "inspector/opening/*.py",
-    "inspector/search/terms.py",
+    "inspector/search/registry.py",
     "inspector/trail/*.py",
     "inspector/intake/*.py",
     "inspector/keyring/*.py",

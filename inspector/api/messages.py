@@ -19,8 +19,8 @@ from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
 from inspector.search import selectors as search
-from inspector.search.conversations import mean_conversations
 from inspector.search.cursors import read_cursor
+from inspector.search.selectors import mean_conversations
 from inspector.threads import messages, selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message

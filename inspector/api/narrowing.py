@@ -13,7 +13,7 @@ from inspector.intake.models import Delivery
 from inspector.intake.selectors import find_delivery
 from inspector.intake.text import make_storable
 from inspector.search.language import find_close
-from inspector.search.speakers import is_known
+from inspector.search.sql import is_known
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
 

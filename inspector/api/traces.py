@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.search.conversations import mean_traces
+from inspector.search.selectors import mean_traces
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import read_instant
 from inspector.threads.selectors import find_conversation

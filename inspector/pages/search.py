@@ -25,14 +25,22 @@ from inspector.lookups import or_404
 from inspector.search.cursors import write_cursor
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import MAX_CHARACTERS, QueryError, Term, list_terms
-from inspector.search.loosening import find_droppable
-from inspector.search.parts import Part, can_be_asked, choose, cut_parts, find_choice, take_away, unchoose, write_term
-from inspector.search.registry import names
+from inspector.search.parts import (
+    Part,
+    can_be_asked,
+    choose,
+    cut_parts,
+    find_choice,
+    find_droppable,
+    take_away,
+    unchoose,
+    write_term,
+)
+from inspector.search.registry import ALIASES, names
 from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
 from inspector.search.selectors import SlowQueryError, count_hidden, read_query
 from inspector.search.selectors import search as search_messages
 from inspector.search.suggestions import suggest, suggest_paths
-from inspector.search.terms import ALIASES
 from inspector.search.values import SEVERITIES
 from inspector.threads.agents.names import load_labels
 from inspector.threads.messages import find_message, list_around, load_records

@@ -29,7 +29,7 @@ from django.db.models.functions import JSONObject, RowNumber
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord, Sighting
 from inspector.intake.text import make_storable
-from inspector.search.conversations import mean
+from inspector.search.selectors import mean
 from inspector.threads.models import Conversation, Message
 
 from ..models.findings import Finding

@@ -22,8 +22,8 @@ from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_do
 from inspector.lookups import or_404
 from inspector.pages.shown.dumps import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
-from inspector.search.beside import find_beside
 from inspector.search.language import MAX_CHARACTERS, QueryError
+from inspector.search.selectors import find_beside
 from inspector.threads.messages import (
     find_message,
     find_messages_by_ids,
