@@ -23,7 +23,7 @@ from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Delivery, Job, Sighting
 from inspector.intake.services import frame_upload, weigh_records
 from inspector.keyring.encryption import KeyringError
-from inspector.ledger.checking import verify
+from inspector.ledger.verifying import verify
 from inspector.memory import give_back
 from inspector.opening.trying import Attempt, open_batch
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, ingest_together, retry_letter

@@ -22,7 +22,7 @@ from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
-from inspector.ledger.places import Place, place_of
+from inspector.ledger.proofs import Place, place_of
 from inspector.ledger.selectors import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.lookups import or_404
 from inspector.opening.reveals import disclose_source

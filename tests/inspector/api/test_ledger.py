@@ -25,10 +25,9 @@ from inspector.intake.models import Delivery, Record
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign
-from inspector.ledger.places import look_up
+from inspector.ledger.proofs import look_up
 from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import ensure_key, sign_checkpoint
+from inspector.ledger.sequencing import ensure_key, enter_new, sign_checkpoint
 from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed

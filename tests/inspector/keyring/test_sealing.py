@@ -31,11 +31,10 @@ from inspector.keyring import periods
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, set_indexing, set_sealing
-from inspector.ledger import signing
+from inspector.ledger import sequencing
 from inspector.ledger.models import LedgerKey
 from inspector.ledger.selectors import find_changed
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import get_key
+from inspector.ledger.sequencing import enter_new, get_key
 from inspector.ledger.verifying import verify_ledger
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.services import lift_hold, place_hold
@@ -536,7 +535,7 @@ def test_checkpoints_are_signed_after_the_key_encryption_key_was_changed(sealing
     settings.KEYRING_KEY, settings.KEYRING_OLD_KEYS = "the next key-encryption key, 32 or more", [settings.KEYRING_KEY]
     call_command("rewrap_keyring")
     settings.KEYRING_OLD_KEYS = []
-    signing._opened.clear()
+    sequencing._opened.clear()
     deliver(sealing, LOG)
     enter_new(at_once=True)
     verified = verify_ledger(sealing.workspace.pk)

@@ -24,8 +24,7 @@ from inspector.audit.reviews.verdicts import claim, give_verdict, judge_item
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
 from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import get_key, get_verifier
+from inspector.ledger.sequencing import enter_new, get_key, get_verifier
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 

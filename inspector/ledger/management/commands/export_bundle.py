@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.accounts.models import Workspace
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
-from inspector.ledger.signing import get_key, get_verifier
+from inspector.ledger.sequencing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
 from inspector.trail.acting import OPERATOR, act_as
 
