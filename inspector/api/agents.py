@@ -18,9 +18,8 @@ from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .endpoints import Endpoint
-from .narrowing import SLUGS, find_named_channel
 from .paging import CURSOR, FIELDS_ABOUT, FIXED, LIMIT, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
-from .parameters import Choice, Names, Parameter
+from .parameters import SLUGS, Choice, Names, Parameter, find_named_channel
 from .shapes import show
 
 MAX_PAIRS, MAX_DECLARED = 200, 200

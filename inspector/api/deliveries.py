@@ -26,9 +26,8 @@ from .bodies import read_json
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
-from .narrowing import find_named_channel
 from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, cut_page, read_place
-from .parameters import Choice, Names, Number, Parameter
+from .parameters import Choice, Names, Number, Parameter, find_named_channel
 from .problems import ProblemError
 from .receipts import (
     LISTED_STATES,

@@ -24,10 +24,9 @@ from inspector.effort import SpentError
 from inspector.leaving import GoneError
 from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import caller_of, refuse_haste
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
-from .rates import refuse_haste
 
 Found = TypeVar("Found")
 # What any request may be answered with instead; an address with an id in it adds 404.

@@ -17,7 +17,7 @@ from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
 from .authentication import ACT_REFUSALS, act_for
-from .documents import Document, Text
+from .bodies import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, page_of, walk_by_id
 from .parameters import Choice
