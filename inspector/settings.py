@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from inspector.secret import read_or_make_secret
 from inspector.starting import (
     Environment,
     RefusedStartError,
@@ -19,6 +18,7 @@ from inspector.starting import (
     check_shared_settings,
     check_single_sign_on,
     needing_state,
+    read_or_make_secret,
 )
 
 env = Environment()

@@ -32,7 +32,7 @@ SPEAKING = (
     "inspector/threads/tasks/*.py",
     "inspector/threads/agents/*.py",
     "inspector/browsing/*.py",
-    "inspector/opening/*.py",
+    "inspector/opening.py",
     "inspector/search/registry.py",
     "inspector/trail/*.py",
     "inspector/intake/*.py",

@@ -18,7 +18,7 @@ from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
 from inspector.ledger.selectors import find_changed, say_changed
 from inspector.lookups import or_404
-from inspector.opening.reveals import disclose_source
+from inspector.opening import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
 
 from .authentication import ACT_REFUSALS, act_for, caller_of

@@ -21,7 +21,7 @@ from inspector.intake.masks import mask_layers
 from inspector.intake.selectors import read_source
 from inspector.intake.text import make_storable
 from inspector.lookups import take_page
-from inspector.opening.reveals import find_opened_ids
+from inspector.opening import find_opened_ids
 from inspector.threads.messages import unfold
 from inspector.threads.models import Conversation, Message
 from inspector.threads.rendering.dependencies import DECODER_VERSION

@@ -21,7 +21,7 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
 from inspector.browsing.transcripts import find_rekeyed, tell_lines
 from inspector.effort import check_effort
-from inspector.opening.reveals import Opening, disclose, find_opened_ids, find_openings_of
+from inspector.opening import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers

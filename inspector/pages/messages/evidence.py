@@ -25,7 +25,7 @@ from inspector.intake.selectors import find_record, has_bytes, list_sightings, m
 from inspector.ledger.proofs import Place, place_of
 from inspector.ledger.selectors import find_changed, is_as_entered, leaf_hash_of, say_changed
 from inspector.lookups import or_404
-from inspector.opening.reveals import disclose_source
+from inspector.opening import disclose_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold

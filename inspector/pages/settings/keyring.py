@@ -24,8 +24,14 @@ from inspector.keyring.selectors import find_key, find_last_uses, list_events, l
 from inspector.keyring.services import MAX_LABEL_LENGTH, remove_key
 from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, SpellingError, read_keys
 from inspector.lookups import or_404
-from inspector.opening.reveals import count_opened, count_opening, count_unreadable_without, find_opening_failure
-from inspector.opening.trying import escrow_keys, open_with_released
+from inspector.opening import (
+    count_opened,
+    count_opening,
+    count_unreadable_without,
+    escrow_keys,
+    find_opening_failure,
+    open_with_released,
+)
 from inspector.search.cursors import write_cursor
 
 from ..forms import PLAIN, PageForm

@@ -300,7 +300,7 @@ class OpenedMessage(models.Model):
     key = models.ForeignKey(
         EscrowedKey, on_delete=models.DO_NOTHING, db_constraint=False, related_name="opened_messages"
     )
-    # JSON text: see `opening.trying`.
+    # JSON text: see `opening`.
     sealed = models.BinaryField()
     told_digest = models.BinaryField(max_length=32)
     opened_at = models.DateTimeField(default=timezone.now)

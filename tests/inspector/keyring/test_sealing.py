@@ -22,7 +22,7 @@ from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.audit.comments import write_comment
-from inspector.erasing.requests import Target, ask_to_erase, preview
+from inspector.erasing import Target, ask_to_erase, preview
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold
 from inspector.intake.selectors import find_record, measure_source, read_source, rebuild_stream
 from inspector.intake.staging import Choices, load, look_at, stage_file
@@ -76,7 +76,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     periods._seals.clear()
     periods._unindexed.clear()
     clock = Clock()
-    for module in ("inspector.keyring.periods", "inspector.erasing.pieces"):
+    for module in ("inspector.keyring.periods", "inspector.erasing"):
         monkeypatch.setattr(f"{module}.name_period", lambda: clock.month)
     return clock
 
