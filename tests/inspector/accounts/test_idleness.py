@@ -33,7 +33,7 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
         passed[0] += minutes * 60
 
     now = time.time
-    monkeypatch.setattr(sessions, "time", SimpleNamespace(time=lambda: now() + passed[0]))
+    monkeypatch.setattr(sessions, "time", SimpleNamespace(time=lambda: now() + passed[0], monotonic=time.monotonic))
     return later
 
 
