@@ -11,10 +11,11 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
-from collections.abc import Sequence
+
 from django.conf import settings
 from django.db import connection
 from psycopg import sql
@@ -25,6 +26,7 @@ FORMAT: Final = "inspector-backup/1"
 MANIFEST, DUMP = "manifest.json", "database.dump"
 
 _BLOCK_BYTES: Final = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
@@ -96,8 +98,8 @@ class BackupError(Exception):
     """It cannot be done, or was not; the sentence says why and what to do."""
 
 
-
 _VARIABLES: Final = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+
 
 def get_address() -> dict[str, Any]:
     """The address to dump from and to restore to: the owner of the tables, where one is named, and never a pooler."""

@@ -30,7 +30,7 @@ from dialects import (
     say_cautions,
 )
 from inspector.accounts.models import Membership
-from inspector.pages.shown.dumps import show_layers
+from inspector.pages.shown.fields import show_layers
 from inspector.threads.messages import CAUTION_MARK
 
 from .forms import PageForm, list_dialects

@@ -34,10 +34,9 @@ from ..models.findings import Examination, Finding, RuleChange, Suppression
 from ..reviews.bindings import check
 from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
-from .due import find_changed, note_due
 from .loading import load_scenes
 from .scene import Noted, Scene
-from .storing import Found, grade_conversations, write_findings
+from .storing import Found, find_changed, grade_conversations, note_due, write_findings
 
 
 @dataclass(frozen=True, slots=True)

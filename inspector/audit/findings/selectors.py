@@ -35,7 +35,7 @@ from inspector.threads.models import Conversation, Message
 from ..models.findings import Finding
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from .due import AWAKE, COUNTS, DUE, WAITING
+from .storing import AWAKE, COUNTS, DUE, WAITING
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.

@@ -14,21 +14,24 @@ its channel went on elsewhere, or fell silent.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence, Mapping
-from typing import Any, Final
-from django.db import connection
-from django.db.models import Q, F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Now, Coalesce
-from ..alerts import announce
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
+
 from inspector.accounts.models import make_id
 from inspector.intake.bulk import insert_rows, update_rows
 from inspector.lookups import IsAny
 from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
+
+from ..alerts import announce
 from ..models.findings import Examination, Finding
 
 # What counts: what is no matter of time, and what was noted to be due.
@@ -115,6 +118,7 @@ UPDATE "audit_finding" SET "due_since" = NULL WHERE "id" IN (
 
 _NOTED: Final = ("id", "workspace_id", "rule", "severity", "is_suppressed")
 
+
 def find_changed(*, most: int) -> Sequence[tuple[uuid.UUID, uuid.UUID]]:
     """(workspace, conversation) of findings that have become due, or are due no longer, and are not noted so."""
     with connection.cursor() as cursor:
@@ -147,7 +151,6 @@ def note_due(*, conversations: Collection[uuid.UUID], decided: Collection[uuid.U
     announce(noted)
 
 
-
 def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
     """Note how grave the gravest finding that stands open is in each of these conversations.
 
@@ -174,6 +177,7 @@ _SAID: Final = (
 _CHANGING: Final = (*_SAID, "holds", "ended_at", "version", "snoozed_until")
 
 _DUE_AT: Final = _SAID.index("due_at")
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

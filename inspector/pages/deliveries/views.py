@@ -18,8 +18,8 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.api.backlog import estimate_told
-from inspector.audit.findings.due import is_noted
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
+from inspector.audit.findings.storing import is_noted
 from inspector.erasing import find_erased
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Withdrawal

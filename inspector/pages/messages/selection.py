@@ -20,8 +20,7 @@ from inspector.threads.models import Message
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
 
-from ..shown.dumps import escape_character
-from ..shown.fields import write_offsets
+from ..shown.fields import escape_character, write_offsets
 from ..shown.markup import Span, name_spans
 
 MAX_SHOWN_LENGTH: Final = 200

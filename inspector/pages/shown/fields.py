@@ -11,16 +11,19 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice, groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
 from dialects import Field, Layer, Reading, get_dialect
 from inspector.intake.concealing import may_be_masked, may_hold_secret
 from inspector.threads.messages import has_record, reread
 from inspector.threads.models import Message
-from .markup import Span, Stretch, fit, weigh, name_spans, share, write_lit, write_wire
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+
+from .markup import Span, Stretch, fit, name_spans, share, weigh, write_lit, write_wire
 
 MAX_DEPTH = 8
 
@@ -29,6 +32,7 @@ MAX_ROWS = 500
 MAX_LAYERS = 20
 
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
+
 
 def list_rows(reading: Reading) -> tuple[list[dict[str, Any]], int]:
     """The first rows of the tree, parents before children, and how many more there are.
@@ -177,6 +181,7 @@ MAX_SHOWN_RECORD_BYTES: Final = 100_000
 # And a window of a conversation shows so much together: each is read anew, a megabyte of fields in six seconds.
 MAX_RECORD_BYTES: Final = 500_000
 
+
 def cut_wire(message: Message) -> tuple[str, Sequence[Stretch]]:
     """The text of a message's record cut at its fields, so that secrets are masked; nothing where it is not loaded."""
     if not has_record(message):
@@ -210,7 +215,6 @@ def fit_wire(wire: str, stretches: Sequence[Stretch], max_bytes: int) -> int:
     return shown if weight <= max_bytes else min(fit(wire, max_bytes, shown), shown * max_bytes // weight)
 
 
-
 ROW_BYTES: Final = 8
 
 # Where there is room two rows stand in one line: a dump begins at the first of two.
@@ -230,6 +234,7 @@ _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
 
 VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
+
 
 def dump_bytes(
     text: str, stretches: Sequence[Stretch], *, light: Sequence[Span] = (), most: int = MAX_BYTES, layer: int = 0
