@@ -10,20 +10,29 @@ from typing import Any, Literal, NamedTuple
 
 from .._english import quote, say_name
 from .._record import Failure, Message, Note, Priority, Span
-from .notes import (
+from .tables import (
+    ACTS,
     AFTER_QUOTE,
+    ALPHABET,
     BARE_TEXT,
     DUPLICATE,
     EMPTY_FIELD,
     EMPTY_VALUE,
     ESCAPED_QUOTES,
+    FRAMES,
+    HEADER,
     LEADING_ZEROS,
     LEGACY_HEADER,
+    MAX_FIELDS,
+    MAX_NUMBER,
+    MAX_NUMBER_LENGTH,
     MISSING_HEADER,
     NO_HEADER,
     NOT_A_NUMBER,
     OUT_OF_RANGE,
     QUOTED_NUMBER,
+    RANGES,
+    SLOTS,
     SPACE,
     TOO_LARGE,
     TOO_MANY_FIELDS,
@@ -34,8 +43,8 @@ from .notes import (
     UNKNOWN_FRAME,
     UNKNOWN_PREFIX,
     UNQUOTED,
+    Slot,
 )
-from .tables import ACTS, ALPHABET, FRAMES, HEADER, MAX_FIELDS, MAX_NUMBER, MAX_NUMBER_LENGTH, RANGES, SLOTS, Slot
 from .tags import ESCAPED_TEXT, SPACES, Tag
 
 _WORTH = {digit: worth for worth, digit in enumerate(ALPHABET)}

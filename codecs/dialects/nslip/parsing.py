@@ -10,8 +10,7 @@ from typing import NamedTuple
 from .._record import Field, Note
 from .._scan import leaf, tile
 from .fields import Read, TagRead, read_tag
-from .notes import NO_TAG, TOO_MANY_TAGS
-from .tables import ACTS, AGENTS, FRAMES, MAX_TAGS
+from .tables import ACTS, AGENTS, FRAMES, MAX_TAGS, NO_TAG, TOO_MANY_TAGS
 from .tags import SEPARATORS, SPACES, find_tags
 
 

@@ -1,31 +1,218 @@
-"""What all transcripts share: one turn of a speaker, and its content as texts, media, thoughts, calls and results."""
+"""Turns of a chat, in whatever carries them: what users, models and tools say, call and give back. One turn of a
+speaker is its content as texts, media, thoughts, calls and results; the tables have the roles, how each speaks, the
+kinds of content, and what is noted on a turn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from .._draft import Draft
-from .._english import say_name
-from .._failing import says_failure
-from .._json import JsonError, Rules, load, write
-from .._jsonrpc import list_values
-from .._positions import Path
-from .._record import Failure
-from .._time import instant_of_log
-from .blocks import find_value, read_text, say_block, say_content, say_value
-from .tables import (
-    ARGUMENTS_INVALID,
-    CALL_ID_MISSING,
-    CALLS,
-    NAME_MISSING,
-    RESULTS,
-    THOUGHTS,
-    TOOL_FAILED,
-    Role,
+from ._draft import Draft
+from ._english import quote, say_name
+from ._failing import says_failure
+from ._json import JsonError, Rules, load, write
+from ._jsonrpc import list_values, say_scalar, say_values
+from ._positions import Path
+from ._record import Failure, NoteKind
+from ._time import instant_of_log
+
+
+class Role(NamedTuple):
+    """Who speaks in a role, how it is said, and what act that is."""
+
+    name: str
+    speaker: str
+    says: str
+    performative: str
+
+
+USER: Final = Role("user", "The user", "says", "inform")
+
+ASSISTANT: Final = Role("assistant", "The assistant", "says", "inform")
+
+SYSTEM: Final = Role("system", "The system prompt", "instructs the assistant", "control")
+
+DEVELOPER: Final = Role("developer", "The developer", "instructs the assistant", "control")
+
+TOOL: Final = Role("tool", "The tool", "answers", "done")
+
+# The roles of OpenAI and Anthropic, by which a bare message is known.
+ROLES: Final = {
+    "user": USER,
+    "assistant": ASSISTANT,
+    "system": SYSTEM,
+    "developer": DEVELOPER,
+    "tool": TOOL,
+    "function": TOOL,
+}
+
+# As ShareGPT and LangChain call them.
+OTHER_ROLES: Final = {
+    **ROLES,
+    "human": USER,
+    "gpt": ASSISTANT,
+    "ai": ASSISTANT,
+    "chatgpt": ASSISTANT,
+    "bot": ASSISTANT,
+    "model": ASSISTANT,
+    "observation": TOOL,
+}
+
+# A block of content that is a text, and the key of the text.
+TEXTS: Final = {
+    "text": "text",
+    "input_text": "text",
+    "output_text": "text",
+    "summary_text": "text",
+    "reasoning_text": "text",
+    "refusal": "refusal",
+    "logs": "logs",
+}
+
+# A block that is no text, as it is named.
+MEDIA: Final = {
+    "image": "an image",
+    "image_url": "an image",
+    "input_image": "an image",
+    "computer_screenshot": "an image",
+    "input_audio": "a sound",
+    "audio": "a sound",
+    "file": "a file",
+    "input_file": "a file",
+    "document": "a document",
+    "container_upload": "a file",
+    "video_url": "a video",
+}
+
+THOUGHTS: Final = {"thinking": "thinking", "reasoning": "reasoning", "redacted_thinking": "data"}
+
+CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
+RESULTS: Final = frozenset(
+    (
+        *("tool_result", "mcp_tool_result", "web_search_tool_result", "web_fetch_tool_result"),
+        *("code_execution_tool_result", "bash_code_execution_tool_result"),
+        *("text_editor_code_execution_tool_result", "tool_search_tool_result"),
+    )
 )
 
+ARGUMENTS_INVALID: Final = NoteKind(
+    code="chat.arguments-invalid",
+    severity="warning",
+    group="malformed",
+    about="The arguments of a call are a text that is no JSON, or one cut short; the text is kept as it is.",
+    cites="OpenAI Chat Completions, tool_calls.function.arguments",
+)
+
+NAME_MISSING: Final = NoteKind(
+    code="chat.tool-unnamed",
+    severity="warning",
+    group="protocol",
+    about="A call names no tool.",
+)
+
+CALL_ID_MISSING: Final = NoteKind(
+    code="chat.call-id-missing",
+    severity="warning",
+    group="protocol",
+    about="The result of a tool names no call, so that nobody can say what it answers.",
+)
+
+TOOL_FAILED: Final = NoteKind(
+    code="chat.tool-failed",
+    severity="notice",
+    group="protocol",
+    about="A tool ran and failed: its result says so.",
+)
+
+OTHER_SHAPE: Final = NoteKind(
+    code="chat.other-shape",
+    severity="info",
+    group="undecoded",
+    about="Something within a transcript has a form that is not known here; it is shown as it stands.",
+)
+
+NOTES: Final = (ARGUMENTS_INVALID, NAME_MISSING, CALL_ID_MISSING, TOOL_FAILED, OTHER_SHAPE)
+
+
+def read_text(value: Any) -> str | None:
+    """A text that is not empty; None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def find_value(value: Any, *keys: str) -> Any:
+    """What stands below these keys; None where one of them leads nowhere."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def say_value(draft: Draft, value: Any, path: Path) -> None:
+    """A value: texts and what has members are carried, the rest is as JSON writes it."""
+    if isinstance(value, (str, dict, list)):
+        draft.carry(path)
+    else:
+        draft.say(say_scalar(value), path)
+
+
+def say_content(draft: Draft, content: Any, path: Path) -> None:
+    """A content of a message or a result: its texts are carried, media are named by kind and size."""
+    if isinstance(content, list) and content:
+        for index, block in enumerate(content):
+            draft.say(" and " if index else "")
+            say_block(draft, block, (*path, index))
+    elif content in (None, "", [], {}):
+        draft.say("nothing", path)
+    else:
+        say_block(draft, content, path)
+
+
+def say_block(draft: Draft, block: Any, path: Path) -> None:
+    """One block of a content."""
+    kind = find_value(block, "type")
+    key = TEXTS.get(kind) if isinstance(kind, str) else None
+    if key and isinstance(block.get(key), str):
+        draft.say("a refusal, " if kind == "refusal" else "").carry((*path, key))
+        say_values(draft, block[key], (*path, key))
+    elif isinstance(kind, str) and kind in MEDIA:
+        draft.say(_name_media(block, MEDIA[kind]), path)
+    elif isinstance(kind, str):
+        draft.say(f"content of the kind {say_name(kind)}: ").carry(path)
+        draft.note(OTHER_SHAPE, "this kind of content is not known here: shown as it stands", path)
+    else:
+        say_value(draft, block, path)
+        say_values(draft, block, path)
+
+
+def _name_media(block: dict[str, Any], words: str) -> str:
+    """What is no text, by its kind, its type and its size in bytes, or by its name or address; never its data."""
+    places = (
+        block,
+        block.get("source"),
+        *(block.get(key) for key in ("image_url", "input_audio", "file", "video_url")),
+    )
+    about: list[str] = []
+    for held in places:
+        held = {"url": held} if isinstance(held, str) else held if isinstance(held, dict) else {}
+        for key in ("media_type", "format", "filename", "title", "file_id", "url", "image_url", "data", "file_data"):
+            value = read_text(held.get(key))
+            if value is None:
+                continue
+            if value.startswith("data:"):
+                media_type, _, value = value[5:].partition(",")
+                about.append(say_name(media_type.partition(";")[0]))
+                key = "data"
+            if key in ("data", "file_data"):
+                size = len(value) * 3 // 4 - len(value[-2:]) + len(value[-2:].rstrip("="))
+                about.append(f"{size:,} bytes")
+            else:
+                about.append(quote(value) if key in ("url", "image_url") else say_name(value))
+    return f"{words} ({', '.join(dict.fromkeys(about))})" if about else words
+
+
 _RULES: Final = Rules(max_depth=64, allows_controls=True)
+
 # Keys that say the same, by the name of the record; the first that is given stands.
 _COLUMNS: Final = {
     "message_id": ("uuid", "id", "message_id"),
