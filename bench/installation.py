@@ -24,22 +24,21 @@ from types import TracebackType
 import psutil
 import psycopg
 
-from inspector.embedded import programs
-from inspector.embedded.account import find_server_account
+from inspector.embedded import processes
+from inspector.embedded.binaries import find_server_account
 from inspector.embedded.cluster import NAME as POSTGRES
-from inspector.embedded.cluster import Cluster
-from inspector.embedded.door import Door
+from inspector.embedded.cluster import Cluster, make_cluster
 from inspector.embedded.errors import EmbeddedError
-from inspector.embedded.homes import make_cluster
 from inspector.embedded.processes import Program, Supervisor, read_last_lines
 from inspector.embedded.run import HOST, open_listener
+from inspector.embedded.samples import Door
 from inspector.embedded.state import PROJECT, StateFolder, open_state
 
 from .broker import NAME as BROKER
 from .broker import NONE, Broker, open_broker
 from .visitor import Visitor
 
-FRONT, WEB, POSTING, WORKER = programs.FRONT, programs.WEB, programs.POSTING, programs.WORKER
+FRONT, WEB, POSTING, WORKER = processes.FRONT, processes.WEB, processes.POSTING, processes.WORKER
 BEAT = "beat"
 PATIENCE_S = 120.0
 RESTARTS = 20
@@ -154,7 +153,7 @@ class Installation:
         broker = {"CELERY_BROKER_URL": self.broker.url} if self.broker else {}
         # One person asks for all the pages that are measured.
         patient = {"LIMIT_PAGES_PER_MINUTE": "0", **self.variables}
-        return {**programs.make_environment(self.state, self.cluster.url), **broker, **patient}
+        return {**processes.make_environment(self.state, self.cluster.url), **broker, **patient}
 
     def start(self) -> None:
         """Start web server and worker, and wait until the web server answers.
@@ -164,7 +163,7 @@ class Installation:
         """
         environment = self.environment()
         for program in (
-            *programs.make_web(self.state, environment, self.listener, self.sockets),
+            *processes.make_web(self.state, environment, self.listener, self.sockets),
             *self._make_workers(environment),
         ):
             entered = replace(program, command=(*self.enter, *program.command))
@@ -175,7 +174,7 @@ class Installation:
 
     def _make_workers(self, environment: Mapping[str, str]) -> list[Program]:
         """The workers as the product starts them; beside a broker, Celery's worker and beat."""
-        worker = programs.make_worker(self.state, environment)
+        worker = processes.make_worker(self.state, environment)
         if self.broker is None:
             return [worker]
         celery = (sys.executable, "-m", "celery", "--app=inspector")

@@ -15,7 +15,7 @@ from typing import Final
 
 import psutil
 
-from inspector.budget import MAX_BYTES
+from inspector.bounds import MAX_ANSWER_BYTES
 
 from .installation import WEB, WORKER, Installation
 from .measure import Goal, Row
@@ -25,7 +25,7 @@ MIB: Final = 2**20
 RECORD_BYTES: Final = 16 * MIB
 # What stands in a line around its body, and the rest of a body of members.
 MARGIN_BYTES: Final = 1024
-BYTES = Goal("R28", "one record of 16 MiB ({kind}): the largest answer, MiB", MAX_BYTES / MIB, 1, is_share=True)
+BYTES = Goal("R28", "one record of 16 MiB ({kind}): the largest answer, MiB", MAX_ANSWER_BYTES / MIB, 1, is_share=True)
 MEMORY = Goal(
     "R28", "one record of 16 MiB ({kind}): more memory of a process for an answer, MiB", 64, 16, is_share=True
 )

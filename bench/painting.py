@@ -94,10 +94,10 @@ def make_trace(count: int) -> Iterator[bytes]:
 def make_things(product: Product) -> dict[str, Any]:
     """One of each thing that the address of a page names, the largest where there are several."""
     from inspector.accounts.models import Membership, Role
-    from inspector.audit.comments.services import write_comment
+    from inspector.audit.comments import write_comment
     from inspector.audit.models import Finding
     from inspector.audit.reviews.queues import create_queue, fill_queue
-    from inspector.audit.samples.drawing import draw_sample
+    from inspector.audit.samples import draw_sample
     from inspector.exports.services import ask_for_export
     from inspector.intake.models import Delivery
     from inspector.keyring.models import EscrowedKey

@@ -19,7 +19,7 @@ from statistics import quantiles
 
 import psutil
 
-from inspector.embedded.door import Door
+from inspector.embedded.samples import Door
 
 from .installation import Installation
 from .logs import Log

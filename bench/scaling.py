@@ -112,7 +112,7 @@ def measure_questions(product: Product, records: int, steps: Sequence[int]) -> d
 
 def count_blocks(product: Product, query: str) -> int:
     """How many blocks are looked at to find a search's first page of messages, in tries that were given up too."""
-    from inspector.pages.search.views import PAGE_ROWS
+    from inspector.pages.search import PAGE_ROWS
     from inspector.search.selectors import find_messages
 
     counts = []

@@ -205,7 +205,7 @@ def time_statements(product: Product, query: str) -> Timed:
     """What the database takes to find the page's messages: all the statements of it together, as they are sent."""
     from django.db import connection
 
-    from inspector.pages.search.views import PAGE_ROWS
+    from inspector.pages.search import PAGE_ROWS
     from inspector.search.selectors import find_messages
 
     held = 0.0

@@ -28,9 +28,8 @@ from collections.abc import Callable
 from django.db import DatabaseError, connection
 
 from inspector.accounts.services import forget_sign_ins, record_reads
-from inspector.audit.findings.examining import ask_outdated
-from inspector.audit.findings.sweeping import note_all_due
-from inspector.erasing.requests import erase_expired
+from inspector.audit.findings.examining import ask_outdated, note_all_due
+from inspector.erasing import erase_expired
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
 from inspector.intake.breaks import end_abandoned
@@ -44,12 +43,11 @@ from inspector.intake.waking import wake
 from inspector.keyring.services import remove_expired_keys
 from inspector.ledger.sequencing import enter_new
 from inspector.logs import about
-from inspector.memory import collect_seldom, give_back
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
 from inspector.telemetry import step
 from inspector.threads.resolving.writing import forget_announcements
-from inspector.upkeep import analyze_grown
+from inspector.upkeep import analyze_grown, collect_seldom, give_back
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from inspector.secret import read_or_make_secret
 from inspector.starting import (
     Environment,
     RefusedStartError,
@@ -19,6 +18,7 @@ from inspector.starting import (
     check_shared_settings,
     check_single_sign_on,
     needing_state,
+    read_or_make_secret,
     spell_object_store,
 )
 
@@ -88,12 +88,12 @@ MIDDLEWARE = [
     "inspector.effort.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.trail.row_security.RowSecurityMiddleware",
-    "inspector.pages.csp.ContentSecurityPolicyMiddleware",
+    "inspector.pages.answers.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "inspector.accounts.idleness.IdlenessMiddleware",
+    "inspector.accounts.sessions.IdlenessMiddleware",
     "inspector.api.probes.HostMiddleware",
     "inspector.bounds.BodyBoundsMiddleware",
-    "inspector.pages.unavailable.UnreadableMiddleware",
+    "inspector.pages.answers.UnreadableMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -199,8 +199,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"password_list_path": BASE_DIR / "inspector" / "accounts" / "common_passwords.txt.gz"},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "inspector.accounts.passwords.DifferentCharactersValidator"},
-    {"NAME": "inspector.accounts.passwords.NearWordsValidator"},
+    {"NAME": "inspector.accounts.signing_in.DifferentCharactersValidator"},
+    {"NAME": "inspector.accounts.signing_in.NearWordsValidator"},
 ]
 LOGIN_URL = "pages:sign-in"
 LOGIN_REDIRECT_URL = "pages:home"
@@ -256,7 +256,7 @@ if OIDC_SERVER_URL:
 # A session ends when nobody uses it for so long, and so long after its sign-in.
 SESSION_IDLE_MINUTES = env.int("SESSION_IDLE_MINUTES", 720)
 SESSION_HOURS = env.int("SESSION_HOURS", 336)
-SESSION_ENGINE = "inspector.accounts.session_store"
+SESSION_ENGINE = "inspector.accounts.sessions"
 # What a page says once goes with the session: no third cookie is needed.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_COOKIE_HTTPONLY = True

@@ -1,4 +1,5 @@
-"""Refusing to start: settings that cannot be read, and those that a start beside a remote database may not make up.
+"""Refusing to start: settings that cannot be read, and those that a start beside a remote database may not make up. One
+that may be made up is a secret in a file of its own, made on first use and readable by its owner alone.
 
 Each refusal is one sentence on the error stream and exit status 1. It names the variable and never quotes a value: an
 address of a database holds a password.
@@ -7,6 +8,8 @@ address of a database holds a password.
 from __future__ import annotations
 
 import ipaddress
+import os
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,7 @@ from environs import Env, EnvError
 RoleName = Literal["owner", "auditor", "viewer"]
 
 MIN_SECRET_LENGTH: Final = 32
+
 MIN_CHARACTERS: Final = 8
 
 
@@ -189,3 +193,22 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def read_or_make_secret(path: Path) -> str:
+    """The secret in the file; 64 random URL-safe characters are written there when the file does not exist.
+
+    Two processes that start together agree: the file is created exclusively, and the loser reads the winner's.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        fresh.touch(mode=0o600)
+        fresh.write_text(secrets.token_urlsafe(48))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # Another process was first; its secret is the one that holds.
+        finally:
+            fresh.unlink()
+    return path.read_text().strip()

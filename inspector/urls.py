@@ -23,4 +23,4 @@ if settings.OPERATOR_ADMIN:
 
     urlpatterns.insert(0, path("operators/", site.urls))
 
-handler500 = "inspector.pages.unavailable.answer_failure"
+handler500 = "inspector.pages.answers.answer_failure"

@@ -6,8 +6,8 @@ from importlib import import_module
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from .leaving import end_work_of_the_gone
-from .memory import collect_seldom
+from .effort import end_work_of_the_gone
+from .upkeep import collect_seldom
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 

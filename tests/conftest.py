@@ -15,7 +15,7 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from inspector import memory
+from inspector import upkeep
 
 from .emptying import empty_by_deleting, give_pages_back
 from .spreading import order_places, spread
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Go through what was collected no more: hundreds of thousands of objects, which stay to the end."""
-    memory.collect_seldom()
+    upkeep.collect_seldom()
 
 
 @pytest.fixture(scope="session")

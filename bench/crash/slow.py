@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 
-from inspector.embedded.door import Door
+from inspector.embedded.samples import Door
 
 TIMEOUT_S = 30.0
 PIECE_BYTES = 512

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.visitor import Visitor, VisitorError, read_forms
-from inspector.embedded.door import Door
+from inspector.embedded.samples import Door
 
 from .ledger import Ledger, Load
 from .slow import post_slowly, read_slowly

@@ -13,8 +13,7 @@ from typing import NoReturn
 
 import dialects
 
-from ._shell.commands import Run, list_dialects
-from ._shell.inputs import InputError
+from ._shell import InputError, Run, list_dialects
 
 ALL_DECODED, SOME_NOT, WRONG_USAGE = 0, 1, 2
 _PROGRAM = "python -m dialects"

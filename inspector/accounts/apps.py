@@ -11,4 +11,4 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen for sign-ins, and for those that fail."""
-        from . import failures, idleness  # noqa: F401 (their import connects the receivers)
+        from . import sessions, signing_in  # noqa: F401 (their import connects the receivers)

@@ -1,17 +1,34 @@
-"""Who a session belongs to: the person together with their memberships, which every page asks for, in one statement."""
+"""Sessions: Django's, in the database, each row with whose it is, which makes this the engine that `SESSION_ENGINE`
+names; the person that one belongs to together with their memberships, which every page asks for, in one statement; and
+when one ends by itself: unused for too long, or too long after its sign-in.
+"""
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.signals import user_logged_in
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.db.models import QuerySet
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
-from .models import Membership, User
+from inspector.trail.acting import find_address
+
+from .models import Membership, Session, User, make_id
 from .selectors import list_memberships
 
 MAX_PACES: Final = 10_000
+
 # By person: how many pages were left to them in this process, and when that was.
 _paces: Final[dict[int, tuple[float, float]]] = {}
 
@@ -57,3 +74,112 @@ def reserve_page(user: User) -> bool:
 
 
 BACKEND = f"{SessionBackend.__module__}.{SessionBackend.__qualname__}"
+
+
+# In a session: its name on pages, seconds since 1970 of its sign-in and of its last use, its address and program.
+PUBLIC_ID: Final = "public_id"
+
+STARTED: Final = "started"
+
+LAST_USED: Final = "last_used"
+
+ADDRESS: Final = "address"
+
+PROGRAM: Final = "program"
+
+MAX_PROGRAM_LENGTH: Final = 400
+
+# The first that is found in a User-Agent names it: most name their ancestors too.
+_BROWSERS: Final = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
+
+_NAMES: Final = {"Edg": "Edge", "OPR": "Opera"}
+
+_SYSTEMS: Final = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS": "macOS"}
+
+
+class SessionStore(DatabaseStore):
+    """The store of the framework, with the columns of `Session` written beside the data."""
+
+    @classmethod
+    def get_model_class(cls) -> type[Session]:
+        """The table."""
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        """The row of the session, as it holds `data` now."""
+        row = cast(Session, super().create_model_instance(data))
+        row.public_id = data.get(PUBLIC_ID) or row.public_id
+        row.user_id = data.get(SESSION_KEY)
+        row.started_at, row.last_used_at = _read_time(data, STARTED), _read_time(data, LAST_USED)
+        row.address, row.program = data.get(ADDRESS, ""), data.get(PROGRAM, "")
+        return row
+
+
+def _read_time(data: Mapping[str, Any], name: str) -> datetime | None:
+    seconds = data.get(name)
+    return None if seconds is None else datetime.fromtimestamp(seconds, tz=UTC)
+
+
+def list_sessions(*, user: User) -> QuerySet[Session]:
+    """The sessions of a person that may go on, the last used first."""
+    now = timezone.now()
+    used_since = now - timedelta(minutes=settings.SESSION_IDLE_MINUTES)
+    rows: QuerySet[Session] = Session.objects.filter(user=user, expire_date__gt=now, last_used_at__gt=used_since)
+    return rows.order_by("-last_used_at", "-started_at", "public_id")
+
+
+def name_program(user_agent: str) -> str:
+    """A browser in a few words, by what it calls itself: `Firefox on Linux`."""
+    browser = next((name for name in _BROWSERS if f"{name}/" in user_agent), None)
+    if browser is None:
+        return re.split(r"[/ (]", user_agent, maxsplit=1)[0][:40] or "unknown program"
+    system = next((name for mark, name in _SYSTEMS.items() if mark in user_agent), None)
+    system = system or ("Linux" if "Linux" in user_agent else "an unknown system")
+    return f"{_NAMES.get(browser, browser)} on {system}"
+
+
+# A session is written at most this often: reading pages must not write to the database at each request.
+WRITE_SECONDS: Final = 60
+
+# What an open page asks by itself: that nobody closed a window does not mean that somebody sits before it.
+ASKED_BY_PAGES: Final = frozenset({"live", "progress"})
+
+
+@receiver(user_logged_in, dispatch_uid="note the start of a session")
+def note_start(sender: object, request: HttpRequest, **_: object) -> None:
+    """Both times begin at the sign-in, which also says from where and by which program."""
+    request.session[PUBLIC_ID] = str(make_id())
+    request.session[STARTED] = request.session[LAST_USED] = int(time.time())
+    request.session[ADDRESS] = find_address()
+    request.session[PROGRAM] = request.headers.get("User-Agent", "")[:MAX_PROGRAM_LENGTH].replace("\x00", "")
+
+
+def is_over(session: SessionBase) -> bool:
+    """Whether the session has ended by itself. One from before these times were noted has none, and is over."""
+    now = int(time.time())
+    idle, age = now - session.get(LAST_USED, 0), now - session.get(STARTED, 0)
+    return bool(idle > settings.SESSION_IDLE_MINUTES * 60 or age > settings.SESSION_HOURS * 3600)
+
+
+class IdlenessMiddleware:
+    """Ends a session that is over before anything asks whose it is. It stands after Django's session middleware."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+        """End the session, or note that it is in use."""
+        # Without its cookie there is no session; answers of the API must not come to depend on one.
+        if settings.SESSION_COOKIE_NAME not in request.COOKIES or SESSION_KEY not in request.session:
+            return
+        session = request.session
+        if is_over(session):
+            session.flush()
+        elif request.resolver_match and request.resolver_match.url_name not in ASKED_BY_PAGES:
+            now = int(time.time())
+            if now - session[LAST_USED] >= WRITE_SECONDS:
+                session[LAST_USED] = now

@@ -1,7 +1,13 @@
-"""How a sign-in begins and ends: the second factor between, then a session and an entry in the audit log."""
+"""How a sign-in begins and ends: the second factor between, then a session and an entry in the audit log.
+
+One that failed is an entry in the trail of each workspace whose member was named, and a line in the log. Passwords are
+long, on no list, and not among those guessed first: of few different characters, or of words that lie near.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,19 +16,25 @@ from allauth.account.authentication import get_authentication_records
 from allauth.account.utils import perform_login
 from django.conf import settings
 from django.contrib.auth import logout
+from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import ValidationError
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 
+from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
-from .models import User
-from .services import note_account
+from .models import User, Workspace
+from .services import note_account, note_failed_sign_in
 from .sessions import BACKEND
 
 # In a session, how it began: by a link, which proves as much as the old password; by a link that stands for the second
 # factor too; at the provider of single sign-on, which asked for a second factor.
 CAME_BY_LINK: Final = "came_by_link"
+
 CAME_BY_BREAK_GLASS: Final = "came_by_break_glass"
+
 CAME_BY_PROVIDER: Final = "came_by_provider"
 
 
@@ -100,3 +112,66 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         factor = {"second factor": kinds[-1].replace("_", " ")} if kinds else {}
         note_account(user=user, code="account.signed-in", details={"by": by, **factor})
         return redirect(redirect_url or resolve_url(settings.LOGIN_REDIRECT_URL))
+
+
+MAX_NAME_LENGTH: Final = 150
+
+logger = logging.getLogger(__name__)
+
+
+@receiver(user_login_failed, dispatch_uid="note failed sign-ins")
+def note_failure(sender: object, credentials: Mapping[str, Any], **_: object) -> None:
+    """Keep the name that was tried and the address it came from. A password is in neither."""
+    name = hide_tokens(str(credentials.get("username") or ""))[:MAX_NAME_LENGTH]
+    logger.warning("sign-in failed for %r from %s", name, find_address() or "an unknown address")
+    note_failed_sign_in(name=name)
+
+
+MIN_DIFFERENT: Final = 5
+
+# Words of this product and of who uses it; docs/signing-in.md lists them. Names of workspaces come to them.
+NEAR_WORDS: Final = ("inspector", "auditor", "conversation", "dashboard", "password", "administrator", "welcome")
+
+MIN_BESIDE: Final = 8
+
+
+class DifferentCharactersValidator:
+    """As `AUTH_PASSWORD_VALIDATORS` takes them."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """Refuse a password of fewer than five different characters.
+
+        Raises:
+            ValidationError: with what to do.
+        """
+        if len(set(password)) < MIN_DIFFERENT:
+            raise ValidationError(self.get_help_text(), code="password_monotonous")
+
+    def get_help_text(self) -> str:
+        """The rule in a sentence."""
+        return f"Your password must contain at least {MIN_DIFFERENT} different characters."
+
+
+class NearWordsValidator:
+    """As `AUTH_PASSWORD_VALIDATORS` takes them."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """Refuse a password that is little more than such words, than this person's name, or than a workspace's.
+
+        Raises:
+            ValidationError: with what to do.
+        """
+        named = Workspace.objects.filter(memberships__user=user) if getattr(user, "pk", None) else ()
+        names = [name for each in named for name in (each.slug, each.name)]
+        names += [user.get_username()] if isinstance(user, User) else []
+        words = {*NEAR_WORDS, *(name.casefold() for name in names if len(name) > 3)}
+        left = re.sub("|".join(map(re.escape, sorted(words, key=len, reverse=True))), "", password.casefold())
+        if len(left) < min(MIN_BESIDE, len(password)):
+            raise ValidationError(self.get_help_text(), code="password_near")
+
+    def get_help_text(self) -> str:
+        """The rule in a sentence."""
+        return (
+            "Your password must contain at least "
+            f"{MIN_BESIDE} characters besides the product’s words, your name and your workspaces’ names."
+        )

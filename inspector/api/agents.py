@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.outcomes import Outcome, count_asked_of
+from inspector.audit.agents import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
 from inspector.intake.text import make_storable
@@ -19,9 +19,8 @@ from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .endpoints import Endpoint
-from .narrowing import SLUGS, find_named_channel
 from .paging import CURSOR, FIELDS_ABOUT, FIXED, LIMIT, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
-from .parameters import Choice, Names, Parameter
+from .parameters import SLUGS, Choice, Names, Parameter, find_named_channel
 from .shapes import show
 
 MAX_PAIRS, MAX_DECLARED = 200, 200

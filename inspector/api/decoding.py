@@ -13,14 +13,13 @@ from rest_framework.response import Response
 
 import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
-from inspector.budget import CUTS
+from inspector.bounds import CUTS
 from inspector.effort import bound_effort, check_effort
 
 from .bodies import look_at_beginning, read_body
 from .endpoints import Endpoint
 from .ingest import choose_form
-from .narrowing import SLUGS
-from .parameters import Choice
+from .parameters import SLUGS, Choice
 from .problems import BrokenBodyError, ProblemError
 from .shapes import TEXT_OR_NULL, list_of, or_null, refer
 

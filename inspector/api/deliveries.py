@@ -18,7 +18,7 @@ from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
 from inspector.ledger.selectors import find_changed, say_changed
 from inspector.lookups import or_404
-from inspector.opening.reveals import disclose_source
+from inspector.opening import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
 
 from .authentication import ACT_REFUSALS, act_for, caller_of
@@ -26,9 +26,8 @@ from .bodies import read_json
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, withhold
-from .narrowing import find_named_channel
 from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, cut_page, read_place
-from .parameters import Choice, Names, Number, Parameter
+from .parameters import Choice, Names, Number, Parameter, find_named_channel
 from .problems import ProblemError
 from .receipts import (
     LISTED_STATES,

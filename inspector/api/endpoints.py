@@ -19,15 +19,13 @@ from rest_framework.views import APIView
 
 from inspector.accounts.models import ApiKey, Workspace
 from inspector.accounts.services import add_reads
-from inspector.budget import fit_answer
-from inspector.effort import SpentError
-from inspector.leaving import GoneError
+from inspector.bounds import fit_answer
+from inspector.effort import GoneError, SpentError
 from inspector.lookups import or_404
 
-from .authentication import caller_of
+from .authentication import caller_of, refuse_haste
 from .parameters import Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
-from .rates import refuse_haste
 
 Found = TypeVar("Found")
 # What any request may be answered with instead; an address with an id in it adds 404.

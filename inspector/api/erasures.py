@@ -10,14 +10,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.erasing.requests import Target, ask_to_erase, preview
+from inspector.erasing import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
 from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 
 from .authentication import ACT_REFUSALS, act_for
-from .documents import Document, Text
+from .bodies import Document, Text
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, page_of, walk_by_id
 from .parameters import Choice

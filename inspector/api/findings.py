@@ -35,12 +35,11 @@ from inspector.replica import on_replica
 from inspector.threads.models import Message
 
 from .authentication import ACT_REFUSALS, act_for
-from .documents import Document, Text
+from .bodies import Document, Text
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .narrowing import find_named_conversation, find_named_delivery
 from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_page, page_of, read_place
-from .parameters import Choice, Id, Moment, Names, Parameter
+from .parameters import Choice, Id, Moment, Names, Parameter, find_named_conversation, find_named_delivery
 from .problems import ProblemError
 from .shapes import show
 

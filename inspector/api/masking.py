@@ -17,7 +17,7 @@ from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets,
 from inspector.intake.models import Record
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.keyring.models import KeyEvent
-from inspector.opening.reveals import Opening, disclose, find_openings_of
+from inspector.opening import Opening, disclose, find_openings_of
 from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
 

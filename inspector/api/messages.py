@@ -1,4 +1,6 @@
-"""GET messages and conversations: lists by keyset, and each in full."""
+"""GET messages and conversations: lists by keyset, and each in full; and GET live, the messages that were told since a
+cursor, each once, for programs that follow a workspace.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
 from inspector.replica import on_replica
 from inspector.search import selectors as search
-from inspector.search.conversations import mean_conversations
-from inspector.search.cursors import read_cursor
+from inspector.search.cursors import CursorError, read_cursor
+from inspector.search.news import begin, list_news, read_since, write_since
+from inspector.search.selectors import mean_conversations
 from inspector.threads import messages, selectors
 from inspector.threads.messages import Provenance, find_provenance
 from inspector.threads.models import Conversation, Message
@@ -33,7 +36,6 @@ from .authentication import caller_of
 from .endpoints import Endpoint
 from .erasures import refuse_erased
 from .masking import may_see_secrets, open_for, show_layers
-from .narrowing import FILTERS, read_filters
 from .paging import (
     CURSOR,
     FIELDS_ABOUT,
@@ -46,8 +48,10 @@ from .paging import (
     read_start,
     show_next,
 )
-from .parameters import Names, Number, Parameter
+from .parameters import FILTERS, Names, Number, Parameter, read_filters
+from .problems import ProblemError
 from .serializers import (
+    ChosenMessageSerializer,
     ConversationDetailSerializer,
     ConversationPageSerializer,
     ConversationSerializer,
@@ -58,14 +62,18 @@ from .serializers import (
 from .shapes import list_of, show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
+
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
     CURSOR,
     LIMIT,
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
+
 MAX_TOPIC_LENGTH: Final = 200
+
 MAX_NODES: Final = 2_000
+
 _NODE: Final[dict[str, Any]] = {
     "type": "object",
     "description": "a field of docs/record.md without its children: `depth` says how deep it stands",
@@ -276,3 +284,54 @@ def walk_fields(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
         depth, field = stack.pop()
         yield depth, field
         stack.extend((depth + 1, child) for child in reversed(field.children))
+
+
+class LiveSerializer(serializers.Serializer[Any]):
+    """New messages, in the order in which they were processed; `after` is the cursor to come back with."""
+
+    results = ChosenMessageSerializer(many=True)
+    after = serializers.CharField()
+    has_more = serializers.BooleanField(help_text="whether to come back at once, and not after a pause")
+
+
+class LiveView(Endpoint):
+    """New messages since a cursor."""
+
+    reads = "new messages"
+    refusals: ClassVar = {"GET": (410,)}
+    parameters: ClassVar = {
+        "GET": (
+            Parameter(name="after", about="`after` of the answer before; without it this is where to begin"),
+            Parameter(name="q", about="only what this means, in the search language", default=""),
+            Number(name="limit", about="how many new messages are looked at", least=1, most=200, default=50),
+            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
+        )
+    }
+
+    @extend_schema(operation_id="follow_messages", responses=LiveSerializer)
+    def get(self, request: Request) -> Response:
+        """The messages that were processed for the first time since `after`: none is left out, and none comes twice.
+
+        The answer holds the messages among `limit` new ones that match `q`, so that it may hold fewer, or none, while
+        there are more. A cursor is good for a day; later the answer is 410.
+        """
+        key = self.key
+        try:
+            since = read_since(self.given["after"], key.workspace_id)
+            found = list_news(
+                workspace=key.workspace,
+                since=since or begin(),
+                query=self.given["q"],
+                limit=self.given["limit"],
+                zone=None,
+                may_see_secrets=may_see_secrets(key),
+            )
+        except CursorError as error:
+            raise ProblemError(400, str(error), parameter="after") from error
+        if found is None:
+            detail = "the cursor is older than what is remembered: read the lists, and begin again without it"
+            raise ProblemError(410, detail, parameter="after")
+        messages, since, has_more = found
+        shown = show_messages(messages)
+        rows = [choose(row, self.given["fields"]) for row in shown.values()]
+        return Response({"results": rows, "after": write_since(since, key.workspace_id), "has_more": has_more})

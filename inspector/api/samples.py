@@ -14,17 +14,10 @@ from rest_framework.response import Response
 from inspector.audit.models import AuditSample
 from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA, MAX_CRITERION_LENGTH
-from inspector.audit.samples.drawing import (
-    MAX_SEED_LENGTH,
-    draw_sample,
-    find_items,
-    find_sample,
-    list_drawn,
-    list_samples,
-)
+from inspector.audit.samples import MAX_SEED_LENGTH, draw_sample, find_items, find_sample, list_drawn, list_samples
 
 from .authentication import ACT_REFUSALS, act_for
-from .documents import Document, Text, Texts, Whole
+from .bodies import Document, Text, Texts, Whole
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, cut_page, page_of, read_place, read_row_key
 from .parameters import Choice, Moment, Number

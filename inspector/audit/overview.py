@@ -18,11 +18,10 @@ from inspector.threads.models import Conversation, Task
 from inspector.threads.tasks.measures import select_maybe_answered
 from inspector.threads.trees.traces import select_traces
 
-from .findings.due import WAITING
 from .findings.selectors import grade_of, list_holding
+from .findings.storing import WAITING
 from .models import ReviewItem
-from .models.comments import Comment
-from .models.reviews import OPEN_STATES
+from .models.reviews import OPEN_STATES, Comment
 from .reviews.bindings import select_stale
 from .rules import RULES, Rule
 from .rules.work import UNANSWERED

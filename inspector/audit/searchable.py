@@ -16,7 +16,7 @@ from inspector.search.language import QueryError, Term
 from inspector.search.registry import Condition, SearchableCondition, compare
 from inspector.search.values import SEVERITIES, read_severity
 
-from .findings.due import COUNTS, WAITING
+from .findings.storing import COUNTS, WAITING
 from .models.findings import Finding
 from .models.reviews import Review, ReviewItem
 from .reviews.bindings import select_stale, select_told, select_told_items

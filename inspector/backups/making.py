@@ -17,11 +17,10 @@ from inspector.intake import object_store
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.ledger.merkle import compute_root
 from inspector.ledger.selectors import IncompleteError, get_checkpoint, make_reader
-from inspector.ledger.signing import get_key, name_origin
+from inspector.ledger.sequencing import get_key, name_origin
 from inspector.schema import list_applied
 
-from .database import count_rows, get_server_version, run_program
-from .manifest import DUMP, MANIFEST, BackupError, Manifest, measure
+from .manifest import DUMP, MANIFEST, BackupError, Manifest, count_rows, get_server_version, measure, run_program
 
 
 def make_backup(folder: Path, *, pg_dump: str) -> Manifest:

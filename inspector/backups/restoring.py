@@ -20,9 +20,8 @@ from inspector.ledger.sequencing import get_size
 from inspector.schema import find_fault
 from inspector.trail.roles import as_owner
 
-from .database import count_rows, run_program
 from .making import name_key_encryption_key, read_ledgers
-from .manifest import DUMP, BackupError, Manifest, read_manifest
+from .manifest import DUMP, BackupError, Manifest, count_rows, read_manifest, run_program
 
 KEYRING_KEY: Final = "keyring_key"
 

@@ -30,7 +30,7 @@ from dialects import (
 )
 from dialects import Message as Told
 from inspector.accounts.models import Workspace
-from inspector.browsing.changed_keys import KEYED, ChangedKey, find_changed_keys
+from inspector.browsing.directory import KEYED, ChangedKey, find_changed_keys
 from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256

@@ -1,17 +1,24 @@
 """One PostgreSQL cluster of our own: made, started, recovered and reached through a private Unix socket.
 
-The home folder holds `data` and `sockets`, which belong to the account that PostgreSQL runs as, and the passwords,
-which do not. There is no TCP port and no trust: who can read the passwords may come in, nobody else.
+Its home is in the state folder, unless the account that PostgreSQL runs as cannot reach it there. The home holds `data`
+and `sockets`, which belong to that account, and the passwords, which do not. There is no TCP port and no trust: who can
+read the passwords may come in, nobody else.
+
+A server that was killed leaves `postmaster.pid`. PostgreSQL refuses to start beside its own living predecessor, and
+takes any process that happens to have got the predecessor's id for it; its `pg_ctl stop` would even end that process.
+We hold the lock of the state folder, so whatever runs on this data is ours to stop, and nothing else is.
 """
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -21,26 +28,77 @@ from psycopg import sql
 
 from inspector.trail.powers import spell_powers
 
-from . import postmaster
-from .account import ServerAccount
-from .binaries import Binaries
+from .binaries import Binaries, ServerAccount, find_binaries, find_server_account, publish_binaries
 from .errors import ClusterFailedError, NoSpaceError, ProcessFailedError
 from .processes import Program, Supervisor
+from .state import StateFolder
+
+POLL_S = 0.05
+
+FAST_S = 30.0
+
+IMMEDIATE_S = 10.0
+
+
+def clear(data: Path) -> None:
+    """Stop a server that still runs on this data, and remove the file, which by now may name somebody else's process.
+
+    Raises:
+        ClusterFailedError: if a server on this data cannot be stopped.
+    """
+    file = data / "postmaster.pid"
+    try:
+        pid = int(file.read_text().split()[0])
+    except FileNotFoundError:
+        return
+    except (ValueError, IndexError):
+        pid = 0  # Cut off while it was written: PostgreSQL would not read it either.
+    for number, seconds in ((signal.SIGINT, FAST_S), (signal.SIGQUIT, IMMEDIATE_S)):
+        deadline = time.monotonic() + seconds
+        if _serves(pid, data):
+            os.kill(pid, number)
+        while _serves(pid, data) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+    if _serves(pid, data):
+        raise ClusterFailedError(f"Another PostgreSQL (process {pid}) runs on {data} and does not stop.")
+    file.unlink(missing_ok=True)
+
+
+def _serves(pid: int, data: Path) -> bool:
+    """Whether a living process is a PostgreSQL server on this folder, by its command line."""
+    if Path("/proc/self").exists():
+        try:
+            return os.fsencode(data) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+    # Where there is no /proc, as on macOS, there is ps.
+    told = subprocess.run(["/bin/ps", "-wwo", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return f"-D {data} " in told.stdout
+
 
 NAME = "postgresql"
+
 # The role that owns the database and its tables, and the one that the product works as.
 ROLE = DATABASE = "inspector"
+
 APPLICATION = "inspector_application"
+
 PASSWORDS = {ROLE: "password", APPLICATION: "application_password"}
+
 SUPERUSER = "postgres"
+
 PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the environment changes nothing.
+
 RANK = 9  # The last to stop: everything else still writes.
+
 STOP_GRACE_S = 60.0
+
 # The kernel's limit for a socket's path is 108 bytes on Linux and 104 on macOS, with a zero at the end.
 MAX_SOCKET_BYTES = 103
 
 # The same order and the same upper and lower case on every machine, whatever its C library knows.
 LOCALES = {True: ("--locale-provider=builtin", "--builtin-locale=C.UTF-8"), False: ("--locale-provider=libc",)}
+
 FIRST_WITH_BUILTIN_LOCALE = 17
 
 # What a committed transaction must survive: a throw-away cluster a kill, any other also a power cut.
@@ -48,10 +106,12 @@ DURABILITY: Mapping[bool, Mapping[str, str]] = {
     False: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
     True: {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"},
 }
+
 # A test that is undone leaves pages full of rows that count no more. A table that is analysed while the next test has
 # written thousands of rows, which nobody else sees yet, is taken for empty from then on, and joined row by row. When
 # that would be depends on the clock: so it never is, and whoever runs the tests sees to the pages between them.
 UPKEEP: Mapping[bool, Mapping[str, str]] = {False: {}, True: {"autovacuum": "off"}}
+
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
     "unix_socket_permissions": "0600",
@@ -120,7 +180,7 @@ class Cluster:
         self.prepare()
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
-        postmaster.clear(self.data)
+        clear(self.data)
         self._make_socket_folder()
         old_bytes = self.log.stat().st_size if self.log.exists() else 0
         supervisor.start(self._program())
@@ -294,3 +354,65 @@ def _write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.rename(path)
+
+
+# For root's projects in places like /root, which no other account may enter, and which nobody wants opened.
+ELSEWHERE = Path("/var/lib/agent-conversation-inspector")
+
+
+def make_cluster(state: StateFolder, *, is_throw_away: bool = False) -> Cluster:
+    """The cluster of a state folder, with the PostgreSQL that can open its data; nothing is started.
+
+    Raises:
+        EmbeddedError: where there is no PostgreSQL, no account to run it as, or no place that account can reach.
+    """
+    account = find_server_account()
+    home = choose_home(list_candidates(state.root), account, state.root)
+    binaries = find_binaries(major=read_major(home))
+    if account:
+        binaries = publish_binaries(binaries, account, home.parent / "binaries")
+    return Cluster(
+        home=home,
+        binaries=binaries,
+        log=state.logs / "postgresql.log",
+        account=account,
+        is_throw_away=is_throw_away,
+    )
+
+
+def list_candidates(root: Path) -> list[Path]:
+    """The places for a state folder's cluster, the best first."""
+    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
+    return [root / "postgres", ELSEWHERE / digest / "postgres"]
+
+
+def choose_home(candidates: Sequence[Path], account: ServerAccount | None, root: Path) -> Path:
+    """The first candidate that the account can reach; the folders on the way that do not exist yet are made.
+
+    `root` is the state folder, which is opened to the account's group if the cluster lives in it, and only then.
+
+    Raises:
+        ClusterFailedError: when the account can reach none.
+    """
+    if account is None:
+        return candidates[0]
+    for home in candidates:
+        existing = next(folder for folder in home.parents if folder.exists())
+        if existing == root:
+            existing = root.parent
+        if account.can_enter(existing):
+            for folder in reversed(home.parents):
+                if folder == root or not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                    account.admit(folder)
+            return home
+    raise ClusterFailedError(
+        f"The account `{account.name}`, as which PostgreSQL runs, can reach none of "
+        f"{', '.join(map(str, candidates))}: set INSPECTOR_STATE_DIR to a folder it can reach, or DATABASE_URL."
+    )
+
+
+def read_major(home: Path) -> int | None:
+    """The major version that wrote the data in this home, or None where there is none yet."""
+    written = home / "data" / "PG_VERSION"
+    return int(written.read_text()) if written.exists() else None

@@ -18,7 +18,7 @@ from django.utils import timezone
 from inspector.schema import count_behind, refuse_other_schema
 
 from .binaries import OLDEST_MAJOR
-from .programs import UNREACHABLE
+from .processes import UNREACHABLE
 
 KEY_NAME = "make run"
 KEY_LASTS = timedelta(hours=2)

@@ -1,7 +1,8 @@
 """`make run`: from an environment with the packages to pages in a browser, and back to nothing running.
 
 The order is PostgreSQL, the first steps (schema, workspace, keys), the web server (pages, posting, front), the worker,
-the samples; everything stops in the opposite order, the worker warm.
+the samples; everything stops in the opposite order, the worker warm. The person at the terminal reads sentences, and
+one line of progress that writes over itself.
 """
 
 import argparse
@@ -19,18 +20,81 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from . import programs, proof, samples
-from .cluster import Cluster
-from .door import Door
+from . import processes, samples
+from .cluster import Cluster, make_cluster
 from .errors import DatabaseError, EmbeddedError, PortForbiddenError, PortTakenError, ProcessFailedError
-from .homes import make_cluster
 from .processes import Supervisor, read_last_lines
+from .samples import Door, Progress
 from .state import PROJECT, StateFolder, find_state_root, open_state
-from .terminal import Terminal
+
+PLAIN_EVERY_S = 2.0
+
+
+class Terminal:
+    """Writes to stdout and stderr; a reader that went away (a closed pipe, a closed window) is no reason to stop."""
+
+    def __init__(self) -> None:
+        self._is_screen = sys.stdout.isatty()
+        self._shown = ""
+        self._shown_at = 0.0
+
+    def say(self, text: str) -> None:
+        """A line, or several."""
+        self.end_progress()
+        self._write(text + "\n")
+
+    def complain(self, text: str) -> None:
+        """A line on stderr."""
+        self.end_progress()
+        try:
+            print(text, file=sys.stderr, flush=True)
+        except OSError:
+            _close(sys.stderr.fileno())
+
+    def show_progress(self, progress: Progress) -> None:
+        """Where the work stands: on a screen at every change, in a file at most every two seconds."""
+        text = (
+            f"  received {progress['received']} · read {progress['read']} · "
+            f"conversations processed {progress['settled']} of {progress['conversations']}"
+        )
+        now = time.monotonic()
+        if text == self._shown:
+            return
+        if self._is_screen:
+            self._write(f"\r\x1b[K{text}")
+        elif progress["is_read"] or now - self._shown_at >= PLAIN_EVERY_S:
+            self._write(text + "\n")
+        else:
+            return
+        self._shown, self._shown_at = text, now
+
+    def end_progress(self) -> None:
+        """Leave the line of progress as it stands."""
+        if self._shown and self._is_screen:
+            self._write("\n")
+        self._shown = ""
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError:
+            _close(sys.stdout.fileno())
+
+
+def _close(descriptor: int) -> None:
+    """Let what is written there vanish from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
 
 HOST = "127.0.0.1"
+
 DEFAULT_PORT = 8000
+
 BACKLOG = 1024
+
 WEB_PATIENCE_S = 60.0
 
 
@@ -108,8 +172,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
             finally:
                 terminal.end_progress()
                 # The front waits for the answers of what it handed on, so those who answer stop behind it.
-                supervisor.stop(programs.WORKER, programs.FRONT)
-                supervisor.stop(programs.WEB, programs.POSTING)
+                supervisor.stop(processes.WORKER, processes.FRONT)
+                supervisor.stop(processes.WEB, processes.POSTING)
                 if cluster is not None:
                     cluster.stop(supervisor)
                     state.database_url.unlink(missing_ok=True)
@@ -128,7 +192,7 @@ def start_product(
     owner: dict[str, str],
 ) -> int:
     """Start the product on a running database; `owner` is what the environment says of the role that owns it."""
-    environment = programs.make_environment(state, database_url)
+    environment = processes.make_environment(state, database_url)
     if options.restore:
         restore(options, environment | owner)
     first = take_first_steps(state, environment | owner, terminal)
@@ -137,10 +201,10 @@ def start_product(
     terminal.say("Starting the web server and the worker")
     sockets = Path(tempfile.mkdtemp(prefix="inspector-"))  # A socket's path has at most a hundred letters.
     supervisor.throw_away(sockets)
-    for program in programs.make_web(state, environment, listener, sockets):
+    for program in processes.make_web(state, environment, listener, sockets):
         supervisor.start(program)
-    supervisor.start(programs.make_worker(state, environment))
-    if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=programs.WEB):
+    supervisor.start(processes.make_worker(state, environment))
+    if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=processes.WEB):
         raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")
 
     if options.restore:  # Nothing is added to what was restored, now or at a later start.
@@ -150,7 +214,7 @@ def start_product(
     deliveries = {} if is_bare else load_samples(door, state, supervisor, terminal, first["workspace"])
     if options.once:
         terminal.say("\nThe proof:")
-        is_proven = proof.prove(door, deliveries, supervisor, terminal.say)
+        is_proven = samples.prove(door, deliveries, supervisor, terminal.say)
         terminal.say("Everything works." if is_proven else "Something is wrong: see above.")
         return 0 if is_proven else 1
     terminal.say(f"\nOpen  http://{host}:{port}{first['link']}\n(this link signs you in once; Ctrl-C stops everything)")
@@ -196,10 +260,10 @@ def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: 
             if line.lstrip().startswith("Applying"):
                 terminal.say(line.rstrip())
         printed = steps.stdout.read()
-    if steps.returncode == programs.UNREACHABLE:
+    if steps.returncode == processes.UNREACHABLE:
         raise DatabaseError(read_last_lines(log, 1))
     if steps.returncode != 0:
-        raise ProcessFailedError(programs.STEPS, steps.returncode, log, read_last_lines(log))
+        raise ProcessFailedError(processes.STEPS, steps.returncode, log, read_last_lines(log))
     told: dict[str, str] = json.loads(printed)
     return told
 

@@ -1,21 +1,96 @@
-"""The sample logs: taken in through the API like anybody's, followed until every conversation is settled, and shown."""
+"""The sample logs: taken in through the HTTP API like anybody's, followed until every conversation is settled, and
+shown.
+
+`--once` proves the counts of the samples' README, and finds a fresh message by search and reads it in English.
+"""
 
 import hashlib
+import http.client
 import json
 import re
+import secrets
 import textwrap
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-from .door import Door
 from .errors import EmbeddedError
 from .processes import Supervisor
 from .state import PROJECT
 
+TIMEOUT_S = 120.0
+
+
+class DoorError(EmbeddedError):
+    """The API answered otherwise than it promises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """The API of one server with one key. The connection is direct: no proxy of the environment is asked."""
+
+    host: str
+    port: int
+    token: str
+
+    def post_log(self, body: bytes, *, content_type: str, idempotency_key: str) -> dict[str, Any]:
+        """Send a log and answer its receipt."""
+        headers = {"Content-Type": content_type, "Idempotency-Key": idempotency_key}
+        return self._ask("POST", "/api/v1/messages", body, headers)
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        """Read one resource."""
+        return self._ask("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def list_all(self, path: str, **query: object) -> Iterator[dict[str, Any]]:
+        """Read a list to its end."""
+        page = self.get(path, limit=200, **query)
+        yield from page["results"]
+        while page["next"]:
+            page = self.get(path, limit=200, cursor=page["next"], **query)
+            yield from page["results"]
+
+    def is_open(self) -> bool:
+        """Whether the server answers at all."""
+        try:
+            return self._send("GET", "/api/v1/limits", None, {})[0] < http.client.INTERNAL_SERVER_ERROR
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def takes_messages(self) -> bool:
+        """Whether the processes that take bodies in answer: here with what is wrong with an empty one."""
+        try:
+            return self._send("POST", "/api/v1/messages", b"", {})[0] < http.client.INTERNAL_SERVER_ERROR
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _ask(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        status, answer = self._send(method, path, body, headers or {})
+        if status >= http.client.BAD_REQUEST:
+            raise DoorError(f"{method} {path} was answered with {status}: {answer[:500].decode(errors='replace')}")
+        read = json.loads(answer)
+        if not isinstance(read, dict):
+            raise DoorError(f"{method} {path} was answered with something else than an object")
+        return read
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
+        try:
+            connection.request(method, path, body, {"Authorization": f"Bearer {self.token}", **headers})
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+
 FOLDER = PROJECT / "samples"
+
 CONTENT_TYPES = {
     ".jsonl": "application/x-ndjson",
     ".ndjson": "application/x-ndjson",
@@ -24,14 +99,20 @@ CONTENT_TYPES = {
     ".txt": "text/plain",
     ".log": "text/plain",
 }
-SHOWN_MESSAGES = 14
-WIDTH = 108
-MAX_SHOWN = 320
-MAX_DEPTH = 6  # Deeper replies are not indented further: the lines would have no room left.
-PATIENCE_S = 300.0
-PAUSE_S = 0.25
-QUIET_S = 1.0
 
+SHOWN_MESSAGES = 14
+
+WIDTH = 108
+
+MAX_SHOWN = 320
+
+MAX_DEPTH = 6  # Deeper replies are not indented further: the lines would have no room left.
+
+PATIENCE_S = 300.0
+
+PAUSE_S = 0.25
+
+QUIET_S = 1.0
 
 # How far the work on some deliveries has come: the counts of their receipts, with `conversations`, those `settled`, the
 # `messages` in them, and whether all `is_read`.
@@ -160,3 +241,47 @@ def make_printable(text: str) -> str:
 
 def _name(agent: Any) -> str:
     return str(agent["name"]) if isinstance(agent, dict) else str(agent)
+
+
+PROOF_S = 60.0
+
+LETTERS = "bcdfghjklmnpqrstvwxz"
+
+
+def prove(door: Door, deliveries: Mapping[str, str], supervisor: Supervisor, say: Callable[[str], None]) -> bool:
+    """Whether everything is as it should be; each finding is said in words."""
+    differences = compare_counts(door, deliveries)
+    for difference in differences:
+        say(f"  WRONG: {difference}.")
+    if not differences:
+        say(f"  The counts of all {len(deliveries)} sample files agree with samples/README.md.")
+    english = find_fresh_message(door, supervisor)
+    if english is None:
+        say(f"  WRONG: a message that was just posted could not be found by its word within {PROOF_S:.0f} seconds.")
+    else:
+        say(f"  A message with a fresh word was posted, found by search and reads: {make_printable(english)}")
+    return not differences and english is not None
+
+
+def find_fresh_message(door: Door, supervisor: Supervisor) -> str | None:
+    """Post a message that holds a word nobody ever used, and search for it until its English holds the word."""
+    word = "".join(secrets.choice(LETTERS) for _ in range(16))
+    wire = {
+        "clowl": "0.2",
+        "mid": f"once-{word}",
+        "cid": f"once-{word[:8]}",
+        "ts": int(time.time()),
+        "p": "REQ",
+        "from": "make-run",
+        "to": "inspector",
+        "body": {"t": "search", "d": {"q": word}},
+    }
+    door.post_log(json.dumps(wire).encode(), content_type="application/json", idempotency_key=f"once-{word}")
+    english: list[str] = []
+
+    def has_arrived() -> bool:
+        found = door.get("/api/v1/messages", q=word)["results"]
+        english[:] = [message["english"] for message in found if word in message["english"]]
+        return len(found) == 1 and len(english) == 1
+
+    return english[0] if supervisor.wait_until(has_arrived, seconds=PROOF_S) else None

@@ -15,10 +15,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import Context, Field, Reading, TranscriptLine, choose_dialect, say_name, tell, title_of
-from inspector.audit.comments.discussions import make_thread
+from inspector.audit.comments import make_thread
 from inspector.audit.findings.selectors import GRADE, list_here
-from inspector.audit.models.comments import Comment, CommentTurn
 from inspector.audit.models.findings import Finding, FindingAct
+from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts

@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.db import connection
 from psycopg import Cursor
 
-from inspector.browsing.changed_keys import KEYED
+from inspector.browsing.directory import KEYED
 from inspector.browsing.transcripts import REUSING, add_cautions, find_conflicts
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value

@@ -28,7 +28,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Value
 from inspector.accounts.models import Workspace
 from inspector.audit.findings.selectors import EVERYWHERE, list_findings, of_assignee, of_delivery
 from inspector.audit.models import Finding
-from inspector.audit.models.samples import SampledConversation
+from inspector.audit.models.reviews import SampledConversation
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.search.selectors import days_of, read_query
 from inspector.search.sql import as_filter

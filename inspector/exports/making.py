@@ -24,8 +24,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Channel
-from inspector.audit.models.samples import AuditSample
-from inspector.audit.samples.drawing import find_sample
+from inspector.audit.models.reviews import AuditSample
+from inspector.audit.samples import find_sample
 from inspector.intake import jobs
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job

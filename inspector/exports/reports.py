@@ -15,7 +15,7 @@ from inspector.audit.models.findings import Finding
 from inspector.audit.models.reviews import Review
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
 from inspector.audit.rules import RULES
-from inspector.ledger.places import Place, draw_note, find_places
+from inspector.ledger.proofs import Place, draw_note, find_places
 from inspector.ledger.selectors import find_changed, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import get_state

@@ -9,11 +9,10 @@ from typing import Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inspector.audit.models.reviews import Review
-from inspector.audit.models.samples import AuditSample, SampledConversation
+from inspector.audit.models.reviews import AuditSample, Review, SampledConversation
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.queues import MAX_AT_ONCE
-from inspector.audit.samples.drawing import list_drawn, say_stratum
+from inspector.audit.samples import list_drawn, say_stratum
 from inspector.threads.tasks.measures import get_state
 
 from .lines import write_instant, write_second

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership, User, Workspace
-from inspector.audit.samples.drawing import find_sample
+from inspector.audit.samples import find_sample
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from .bodies import Pace, Room
+from .requests import Pace, Room
 from .server import HEAD_BYTES, Front
 
 # Beyond it a visitor's line is dropped, and tried again by the system a second later.

@@ -14,8 +14,20 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from .bodies import PIECE_BYTES, BrokenError, FullError, Kept, Pace, Room, SlowError, read_pieces
-from .heads import MAX_BYTES, BadHeadError, Head, read_head
+from .requests import (
+    MAX_BYTES,
+    PIECE_BYTES,
+    BadHeadError,
+    BrokenError,
+    FullError,
+    Head,
+    Kept,
+    Pace,
+    Room,
+    SlowError,
+    read_head,
+    read_pieces,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
-from inspector.memory import give_back
+from inspector.upkeep import give_back
 
 from . import jobs
 from .breaks import close_broken

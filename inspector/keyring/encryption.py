@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from inspector.secret import read_or_make_secret
+from inspector.starting import read_or_make_secret
 
 MIN_CHARACTERS = 32
 KEY_BYTES, NONCE_BYTES = 32, 12

@@ -41,9 +41,9 @@ from inspector.trail.services import Thing, record_deed
 from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
 from .models import LedgerCheckpoint, LedgerEntry
-from .places import write_note
+from .proofs import write_note
 from .selectors import IncompleteError, get_checkpoint, make_reader
-from .signing import get_key, get_verifier, name_origin
+from .sequencing import get_key, get_verifier, name_origin
 
 T = TypeVar("T")
 

@@ -30,11 +30,11 @@ from django.http import HttpRequest, QueryDict
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 
-from inspector.accounts.idleness import is_over
 from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
-from inspector.browsing.feed import find_latest
+from inspector.accounts.sessions import is_over
+from inspector.browsing.activity import find_latest
 from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
 from inspector.trail.row_security import enter_workspace

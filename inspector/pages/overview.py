@@ -41,10 +41,10 @@ from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 
 from .agents.marks import Casts
 from .agents.rows import Gallery, write_term
-from .deliveries.progress import name_delivery
+from .deliveries.views import name_delivery
 from .findings.views import link_rule, link_severities
+from .lists import Scope, read_scope
 from .live import watch
-from .scope import Scope, read_scope
 from .shell import render_page, within_workspace
 from .shown.told import make_line, name_conversation, name_dialect, shorten, write_elapsed
 

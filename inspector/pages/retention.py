@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from inspector.accounts.models import Channel, Membership
-from inspector.erasing.requests import Target, ask_to_erase, count_expired, preview
+from inspector.erasing import Target, ask_to_erase, count_expired, preview
 from inspector.intake.text import make_storable
 from inspector.keyring.selectors import list_period_keys
 from inspector.retention.selectors import find_rules, list_erasures, list_holds

@@ -1,4 +1,6 @@
-"""Entering a workspace: who is signed in, what they may see, and the frame around every page."""
+"""Entering a workspace: who is signed in, what they may see, and the frame around every page; with the numbers beside
+the entries of its navigation, asked for once the page stands, so that no page waits for them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -17,6 +19,7 @@ from django.views.decorators.http import require_http_methods
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.sessions import recall_memberships, reserve_page
+from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.lookups import or_404
 from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
 from inspector.trail.acting import note_actor
@@ -25,6 +28,7 @@ from inspector.trail.row_security import enter_workspace
 Row = TypeVar("Row")
 
 View = Callable[..., HttpResponseBase]
+
 _ANY: Final = uuid.UUID(int=0)
 
 
@@ -176,3 +180,14 @@ def address_each(name: str, slug: str) -> Callable[[uuid.UUID], str]:
     """
     before, _, behind = reverse(name, args=[slug, _ANY]).rpartition(str(_ANY))
     return lambda pk: f"{before}{pk}{behind}"
+
+
+@within_workspace("GET")
+def show_counts(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """How much each list holds as it opens, in words, by the name of its page; without those that hold nothing."""
+    counts = count_sections(workspace=membership.workspace)
+    return JsonResponse({name: _write(count) for name, count in counts.items() if count})
+
+
+def _write(count: int) -> str:
+    return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else f"{count:,}"

@@ -25,7 +25,7 @@ from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
-from .downloads import answer_rows
+from .answers import answer_rows
 from .findings.rows import name_rule
 from .shell import cut_page, render_page, within_workspace, write_query
 

@@ -1,31 +1,49 @@
-"""The translator: what is pasted is read, told and written in another dialect, and kept nowhere."""
+"""The translator: what is pasted is read, told and written in another dialect, and kept nowhere. And the glossary of a
+dialect: every act, field, code and atom in plain words, from the tables that decode it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any, Final
 
 from django import forms
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.debug import sensitive_post_parameters
 
 import dialects
-from dialects import Candidate, Conversations, LogOptions, LogReader, LogRecord, Reading, say_cautions
+from dialects import (
+    PERFORMATIVES,
+    Candidate,
+    Conversations,
+    Dialect,
+    LogOptions,
+    LogReader,
+    LogRecord,
+    Reading,
+    Term,
+    all_dialects,
+    say_cautions,
+)
 from inspector.accounts.models import Membership
-from inspector.pages.shown.dumps import show_layers
+from inspector.pages.shown.fields import show_layers
 from inspector.threads.messages import CAUTION_MARK
 
 from .forms import PageForm, list_dialects
 from .shell import render_page, within_workspace
-from .shown.readings import list_all_notes, show_parts, show_pieces
-from .shown.told import name_dialect, shorten
+from .shown.told import list_all_notes, name_dialect, shorten, show_parts, show_pieces
 
 MAX_TEXT_LENGTH: Final = 64_000
+
 # What is longer is a log: it belongs into an upload, which has a preview of its own.
 MAX_RECORDS: Final = 50
+
 MAX_NOTES: Final = 50
+
 MAX_GUESSES: Final = 5
 
 EXAMPLES: Final = (
@@ -197,3 +215,60 @@ def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
         "refusal": "",
         "back": " ".join(message.sentence for message in back.messages),
     }
+
+
+MAX_QUERY_LENGTH = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """The terms of one kind."""
+
+    name: str
+    terms: tuple[Term, ...]
+
+
+@within_workspace("GET")
+def show_glossary(request: HttpRequest, membership: Membership, dialect: str) -> HttpResponse:
+    """The terms of a dialect by kind: all of them, those that hold some words (`q`), or one code (`code`)."""
+    chosen = _find_dialect(dialect)
+    query = request.GET.get("q", "").strip()[:MAX_QUERY_LENGTH]
+    code = request.GET.get("code", "")[:MAX_QUERY_LENGTH]
+    terms = [term for term in chosen.glossary if _is_meant(term, query, code)]
+    context: dict[str, Any] = {
+        "dialect": {"slug": chosen.slug, "title": chosen.title},
+        "dialects": [{"slug": each.slug, "title": each.title} for each in _dialects()],
+        "kinds": [Kind(name=name, terms=tuple(same)) for name, same in groupby(_sorted(terms), lambda term: term.kind)],
+        "query": query,
+        "code": code,
+        "count": len(terms),
+        "total": len(chosen.glossary),
+        "performatives": list(PERFORMATIVES.items()) if not (query or code) else [],
+    }
+    return render_page(request, membership, "glossary/glossary.html", context, section="glossary")
+
+
+def _dialects() -> list[Dialect]:
+    return [dialect for dialect in all_dialects() if dialect.glossary]
+
+
+def _find_dialect(slug: str) -> Dialect:
+    for dialect in _dialects():
+        if dialect.slug == slug:
+            return dialect
+    raise Http404
+
+
+def _sorted(terms: list[Term]) -> list[Term]:
+    """By kind, and within a kind as the tables have them."""
+    order: dict[str, int] = {}
+    for term in terms:
+        order.setdefault(term.kind, len(order))
+    return sorted(terms, key=lambda term: order[term.kind])
+
+
+def _is_meant(term: Term, query: str, code: str) -> bool:
+    if code:
+        return term.code == code
+    text = f"{term.code} {term.name} {term.meaning}".casefold()
+    return all(word in text for word in query.casefold().split())

@@ -2,27 +2,22 @@
 
 from django.urls import include, path, re_path
 
-from . import connect, counts, glossary, integrity, live, overview, retention, trail, translator
+from . import connect, exports, integrity, live, overview, palette, retention, search, shell, trail, translator
 from .agents import graph as agent_graph
-from .agents import naming as agent_words
 from .agents import views as directory
-from .conversations import raw, tasks
+from .conversations import tasks
 from .conversations import views as conversations
-from .deliveries import dead_letters, problems, uploads
+from .deliveries import uploads
 from .deliveries import views as deliveries
-from .exports import views as exports
-from .findings import acting, alerts, finding, rules
+from .findings import acting, alerts
 from .findings import views as findings
 from .messages import evidence
 from .messages import views as messages
 from .reviews import comments, samples
 from .reviews import item as review_item
 from .reviews import views as reviews
-from .search import aids as search_aids
-from .search import palette
-from .search import views as search
 from .sequences import views as sequence
-from .settings import account, invitations, keyring, members, sign_in, workspaces
+from .settings import account, keyring, sign_in
 from .settings import views as settings
 from .traces import views as traces
 
@@ -40,7 +35,7 @@ workspace_urls = [
     path("conversations/<uuid:conversation_id>/sequence/", sequence.show_sequence, name="sequence"),
     path("conversations/<uuid:conversation_id>/sequence.mmd", sequence.download_mermaid, name="sequence-mermaid"),
     path("conversations/<uuid:conversation_id>/tasks/", tasks.show_tasks, name="conversation-tasks"),
-    path("conversations/<uuid:conversation_id>/raw/", raw.show_raw, name="conversation-raw"),
+    path("conversations/<uuid:conversation_id>/raw/", conversations.show_raw, name="conversation-raw"),
     path("conversations/<uuid:conversation_id>/tree/", traces.show_conversation_tree, name="conversation-tree"),
     path(
         "conversations/<uuid:conversation_id>/findings/",
@@ -60,10 +55,10 @@ workspace_urls = [
     path("reviews/items/<uuid:item_id>/verdict/", review_item.judge_item, name="judge-item"),
     path("findings/", findings.show_findings, name="findings"),
     path("findings/judge/", acting.judge_findings, name="judge-findings"),
-    path("findings/rule/", rules.set_one, name="set-rule"),
-    path("findings/suppress/", rules.suppress_findings, name="suppress-findings"),
-    path("findings/suppressions/<uuid:suppression_id>/lift/", rules.lift_suppression, name="lift-suppression"),
-    path("findings/<uuid:finding_id>/", finding.show_finding, name="finding"),
+    path("findings/rule/", acting.set_one, name="set-rule"),
+    path("findings/suppress/", acting.suppress_findings, name="suppress-findings"),
+    path("findings/suppressions/<uuid:suppression_id>/lift/", acting.lift_suppression, name="lift-suppression"),
+    path("findings/<uuid:finding_id>/", findings.show_finding, name="finding"),
     path("traces/", traces.show_traces, name="traces"),
     path("traces/<uuid:trace_id>/", traces.show_trace, name="trace"),
     path("messages/<uuid:message_id>/", messages.show_message, name="message"),
@@ -74,33 +69,33 @@ workspace_urls = [
     path("messages/<uuid:message_id>/json/", messages.show_json, name="message-json"),
     path("records/<uuid:record_id>/raw/", evidence.download_raw, name="raw"),
     path("search/", search.search, name="search"),
-    path("search/facets/", search_aids.show_facets, name="facets"),
-    path("search/suggestions/", search_aids.suggest_terms, name="suggestions"),
-    path("search/saved/", search_aids.save, name="save-search"),
-    path("search/saved/<uuid:saved_id>/forget/", search_aids.forget, name="forget-search"),
-    path("messages/<uuid:message_id>/around/", search_aids.show_around, name="around"),
-    path("counts/", counts.show_counts, name="counts"),
+    path("search/facets/", search.show_facets, name="facets"),
+    path("search/suggestions/", search.suggest_terms, name="suggestions"),
+    path("search/saved/", search.save, name="save-search"),
+    path("search/saved/<uuid:saved_id>/forget/", search.forget, name="forget-search"),
+    path("messages/<uuid:message_id>/around/", search.show_around, name="around"),
+    path("counts/", shell.show_counts, name="counts"),
     path("palette/", palette.suggest_places, name="palette"),
     path("agents/", directory.show_agents, name="agents"),
     path("agents/graph/", agent_graph.show_graph, name="agents-graph"),
     path("agents/<uuid:agent_id>/", directory.show_agent, name="agent"),
-    path("agents/<uuid:agent_id>/name/", agent_words.name, name="name-agent"),
-    path("agents/<uuid:agent_id>/join/", agent_words.join, name="join-agent"),
-    path("agents/words/<uuid:word_id>/undo/", agent_words.undo, name="undo-agent-word"),
+    path("agents/<uuid:agent_id>/name/", directory.name, name="name-agent"),
+    path("agents/<uuid:agent_id>/join/", directory.join, name="join-agent"),
+    path("agents/words/<uuid:word_id>/undo/", directory.undo, name="undo-agent-word"),
     path("translator/", translator.translate, name="translator"),
-    path("glossary/<slug:dialect>/", glossary.show_glossary, name="glossary"),
+    path("glossary/<slug:dialect>/", translator.show_glossary, name="glossary"),
     path("upload/", uploads.upload, name="upload"),
     path("upload/waiting/", uploads.decide_waiting, name="decide-waiting"),
     path("upload/<uuid:delivery_id>/", uploads.show_staged, name="staged"),
     path("deliveries/", deliveries.show_deliveries, name="deliveries"),
     path("deliveries/<uuid:delivery_id>/", deliveries.show_delivery, name="delivery"),
     path("deliveries/<uuid:delivery_id>/progress/", deliveries.show_progress, name="progress"),
-    path("deliveries/<uuid:delivery_id>/problems.csv", problems.download, {"form": "csv"}, name="problems-csv"),
-    path("deliveries/<uuid:delivery_id>/problems.jsonl", problems.download, {"form": "jsonl"}, name="problems-jsonl"),
+    path("deliveries/<uuid:delivery_id>/problems.csv", deliveries.download, {"form": "csv"}, name="problems-csv"),
+    path("deliveries/<uuid:delivery_id>/problems.jsonl", deliveries.download, {"form": "jsonl"}, name="problems-jsonl"),
     path("deliveries/<uuid:delivery_id>/withdraw/", deliveries.withdraw, name="withdraw"),
     path("deliveries/<uuid:delivery_id>/take-back/", deliveries.undo, name="take-back"),
-    path("dead-letters/", dead_letters.show_dead_letters, name="dead-letters"),
-    path("dead-letters/retry/", dead_letters.retry_dead_letters, name="retry-dead-letters"),
+    path("dead-letters/", deliveries.show_dead_letters, name="dead-letters"),
+    path("dead-letters/retry/", deliveries.retry_dead_letters, name="retry-dead-letters"),
     path("exports/", exports.show_exports, name="exports"),
     path("exports/new/", exports.ask, name="new-export"),
     path("exports/<uuid:export_id>/", exports.show_export, name="export"),
@@ -117,13 +112,13 @@ workspace_urls = [
     path("settings/alerts/test/", alerts.test, name="test-alerts"),
     path("settings/alerts/secret/", alerts.renew, name="renew-alert-secret"),
     path("settings/alerts/switch/", alerts.switch, name="switch-alerts"),
-    path("settings/workspace/", workspaces.change, name="change-workspace"),
-    path("settings/workspaces/", workspaces.make, name="new-workspace"),
-    path("settings/members/", members.invite, name="invite"),
-    path("settings/members/<int:membership_id>/", members.change, name="change-member"),
-    path("settings/members/<int:membership_id>/switch/", members.switch, name="switch-member"),
-    path("settings/invitations/<int:invitation_id>/", members.act_on_invitation, name="act-on-invitation"),
-    path("settings/members/<int:membership_id>/remove/", members.remove, name="remove-member"),
+    path("settings/workspace/", settings.change_workspace, name="change-workspace"),
+    path("settings/workspaces/", settings.make_another, name="new-workspace"),
+    path("settings/members/", settings.invite, name="invite"),
+    path("settings/members/<int:membership_id>/", settings.change_role, name="change-member"),
+    path("settings/members/<int:membership_id>/switch/", settings.switch_access, name="switch-member"),
+    path("settings/invitations/<int:invitation_id>/", settings.act_on_invitation, name="act-on-invitation"),
+    path("settings/members/<int:membership_id>/remove/", settings.take_out, name="remove-member"),
     path("trail/", trail.show_trail, name="trail"),
     path("trail/trail.csv", trail.download, {"form": "csv"}, name="trail-csv"),
     path("trail/trail.jsonl", trail.download, {"form": "jsonl"}, name="trail-jsonl"),
@@ -147,7 +142,7 @@ urlpatterns = [
     path("", sign_in.show_home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-in-link/", sign_in.use_link, name="sign-in-link"),
-    path("invitation/", invitations.follow_invitation, name="invitation"),
+    path("invitation/", sign_in.follow_invitation, name="invitation"),
     re_path(r"^(?:sign-in|invitation)/[\w-]+/$", sign_in.refuse_old_link, name="old-link"),
     path("sign-out/", sign_in.sign_out, name="sign-out"),
     path("w/<slug:slug>/", include(workspace_urls)),

@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.db import models
 
 from inspector.accounts.models import Workspace
-from inspector.browsing.feed import Batch, LostPlaceError, Place, find_end, read_feed
+from inspector.browsing.activity import Batch, LostPlaceError, Place, find_end, read_feed
 from inspector.threads.models import Message
 from inspector.threads.resolving.writing import KEPT
 from inspector.threads.selectors import filter_conversations

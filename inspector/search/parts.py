@@ -1,19 +1,27 @@
-"""The parts of a query that hold together, as they are written: each can be shown, taken away, or given more values."""
+"""The parts of a query that hold together, as they are written: each can be shown, taken away, or given more values;
+and of a query that finds nothing, those without which it would find something.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Final
 
-from inspector.search.terms import ALIASES
+from django.db.models import IntegerField, Value
+
+from inspector.accounts.models import Workspace
+from inspector.search.registry import ALIASES
 from inspector.threads.rendering.terms import fold
 
 from .language import Term, list_tokens, quote
-from .selectors import read_query
+from .selectors import fetch, narrow, read_query
 
 _SIGNS: Final = ',():*<>"'
+
 _LEFT_BEFORE: Final = re.compile(r"(?:^|\s)(?:AND|&&)$")
+
 _LEFT_BEHIND: Final = re.compile(r"^(?:AND|&&)\s+")
 
 
@@ -142,3 +150,35 @@ def can_be_asked(value: str) -> bool:
 def _write_value(value: str) -> str:
     is_plain = not any(sign in _SIGNS or sign.isspace() for sign in value) and not value.startswith(("=", "-"))
     return value if is_plain and "||" not in value and "&&" not in value else quote(value)
+
+
+PATIENCE_MS: Final = 700
+
+# Of a longer query the first so many parts are left away, each by itself.
+MAX_PARTS: Final = 8
+
+
+def find_droppable(
+    *, workspace: Workspace, query: str, zone: tzinfo | None = None, may_see_secrets: bool = False
+) -> list[Part]:
+    """The parts of a query without which, each by itself, it finds something; one statement.
+
+    None where that takes longer than a reader would wait.
+
+    Args:
+        query: in the search language.
+        zone: whose days the days of the query are; UTC where none is given.
+        may_see_secrets: as in `selectors.search`.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    parts = cut_parts(query)[:MAX_PARTS]
+    if len(parts) < 2:
+        return []
+    sides = []
+    for number, part in enumerate(parts):
+        rows = narrow(workspace=workspace, query=take_away(query, part), zone=zone, may_see_secrets=may_see_secrets)
+        sides.append(rows.order_by().values_list(Value(number, output_field=IntegerField()))[:1])
+    found = fetch(sides[0].union(*sides[1:], all=True), PATIENCE_MS)
+    return [parts[number] for (number,) in sorted(found or ())]

@@ -1,10 +1,11 @@
-"""Searching messages: newest first, by keyset, within a time that a reader is willing to wait.
+"""Searching messages: newest first, by keyset, within a time that a reader is willing to wait; those beside one in that
+order; and the conversations and traces that hold a shown message which a query finds.
 
 The whole timeline is asked for at once, which is nearly always quick. Where it is not (PostgreSQL takes what is common
 elsewhere to be common here, and walks through everything newer), the index of words and terms is asked alone: what is
 rare here it finds at once, and of what is common, by a sample, the newest. What is neither is looked for in windows of
 the timeline that widen, newest first, until the time is up; the answer then says how far back it looked, and the search
-can go on from there.
+can go on from there. Entries of the index for spans of time find the newest messages without the others.
 """
 
 from __future__ import annotations
@@ -15,31 +16,82 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from typing import Any, Final, Generic, TypeVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import OperationalError, connections, models, router, transaction
+from django.db.models import BooleanField, CharField, Exists, Func, OuterRef, Q, TextField, Value
+from django.db.models.lookups import IsNull
 
 from inspector.accounts.models import Workspace
 from inspector.intake.withdrawals import has_hidden
 from inspector.lookups import IsAny, go_on
-from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.terms import SAMPLED
+from inspector.threads.models import Message, MessageQuerySet, Trace
+from inspector.threads.placing.keys import RANDOM
+from inspector.threads.placing.places import count_microseconds
+from inspector.threads.rendering.terms import SAMPLE, SAMPLED, SIZES, Spans, mark_workspace
 
 from . import registry
 from .language import Group, parse
-from .spans import IsWithin, write_sample, write_spans
 from .sql import as_filter, is_of_terms
 from .values import zone_of_query
 
+
+def write_sample(workspace_id: uuid.UUID) -> list[str]:
+    """The entry of the sampled messages; it begins with the mark of the workspace, as all entries do."""
+    return [f"{mark_workspace(workspace_id)}{SAMPLE}"]
+
+
+def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
+    """The entries of the fewest spans that hold the time between two moments, these included."""
+    mark = mark_workspace(workspace_id)
+    first, last = (count_microseconds(moment) // 1_000_000 for moment in (since, until))
+    return [f"{mark}{bits}:{number}" for bits, number in _cover(first, last)]
+
+
+def _cover(first: int, last: int) -> Iterator[tuple[int, int]]:
+    start, end = first >> SIZES[0], (last >> SIZES[0]) + 1
+    for bits, wider in pairwise(SIZES):
+        many = 1 << wider - bits
+        # What does not fill a wider span at either side.
+        while start < end and start % many:
+            yield bits, start
+            start += 1
+        while start < end and end % many:
+            end -= 1
+            yield bits, end
+        start, end = start // many, end // many
+    yield from ((SIZES[-1], number) for number in range(start, end))
+
+
+class IsWithin(Func):
+    """Whether a message has one of these entries."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " && "
+    output_field = BooleanField()
+
+    def __init__(self, entries: list[str]) -> None:
+        super().__init__(Spans(), Value(entries, output_field=ArrayField(TextField())))
+
+
 Place = tuple[datetime, uuid.UUID]
+
 Row = TypeVar("Row", bound=models.Model)
 
 GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 4, 60, 550
+
 PATIENCE_MS: Final = 2500
+
 HIDDEN_MS: Final = 700
+
 MAX_TRIES: Final = 5
+
 FIRST_WINDOW: Final = 512
+
 _CANCELLED: Final = "57014"
+
 # Helpers take longer to start than the index of words and terms takes to find a page.
 _BY_INDEX: Final = {"enable_indexscan": "off", "enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
 
@@ -272,3 +324,120 @@ def days_of(zone: tzinfo | None) -> Iterator[None]:
         yield
     finally:
         zone_of_query.reset(token)
+
+
+BESIDE_MS: Final = 700
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The ids of the matches on both sides of a message, None where there is none.
+
+    `is_known` is False where finding them takes too long.
+    """
+
+    newer: uuid.UUID | None
+    older: uuid.UUID | None
+    is_known: bool = True
+
+
+def find_beside(
+    *, workspace: Workspace, query: str, message: Message, zone: tzinfo | None = None, may_see_secrets: bool = False
+) -> Beside:
+    """The next newer and the next older message that a query means; the message itself need not be one.
+
+    Args:
+        query: in the search language.
+        message: beside which.
+        zone: whose days the days of the query are; UTC where none is given.
+        may_see_secrets: as in `selectors.search`.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    rows = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
+    at = {"order_time": message.order_time}
+    newer = rows.filter(Q(order_time__gt=message.order_time) | Q(**at, pk__gt=message.pk)).order_by("order_time", "id")
+    older = rows.filter(Q(order_time__lt=message.order_time) | Q(**at, pk__lt=message.pk)).order_by(
+        "-order_time", "-id"
+    )
+    sides = [
+        side[:1].values_list("pk", Value(name, output_field=CharField()))
+        for name, side in (("newer", newer), ("older", older))
+    ]
+    found = fetch(sides[0].union(sides[1], all=True), BESIDE_MS)
+    if found is None:
+        return Beside(None, None, is_known=False)
+    ids = {name: pk for pk, name in found}
+    return Beside(ids.get("newer"), ids.get("older"))
+
+
+THREADS_MS: Final = 700
+
+# As `find_traces_of` has it: an id that is random by its form is in the trace across channels, any other in that of its
+# channel where there is one.
+_OF_ITS_CHANNEL: Final = Trace.objects.filter(
+    workspace=OuterRef("workspace"), key=OuterRef("trace_key"), channel=OuterRef("channel"), last_at__isnull=False
+)
+
+_OF_TRACE: Final = Q(trace_key=OuterRef("key")) & (
+    Q(channel=OuterRef("channel")) & ~Q(trace_basis=RANDOM)
+    | Q(IsNull(OuterRef("channel"), True)) & (Q(trace_basis=RANDOM) | ~Q(Exists(_OF_ITS_CHANNEL)))
+)
+
+
+def mean_conversations(*, workspace: Workspace, query: str, may_see_secrets: bool) -> Exists | None:
+    """The condition on conversations that a query is; None for an empty one.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    return mean(Q(conversation=OuterRef("pk")), workspace=workspace, query=query, may_see_secrets=may_see_secrets)
+
+
+def mean_traces(*, workspace: Workspace, query: str, may_see_secrets: bool) -> Exists | None:
+    """The condition on traces that a query is; None for an empty one.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    return mean(_OF_TRACE, workspace=workspace, query=query, may_see_secrets=may_see_secrets)
+
+
+def mean(own: Q, *, workspace: Workspace, query: str, may_see_secrets: bool) -> Exists | None:
+    """The condition that one of the shown messages of a row is found; None for an empty query.
+
+    Args:
+        own: says of a message whether it is the row's, to which it refers by `OuterRef`.
+        query: in the search language.
+        may_see_secrets: as in `selectors.search`.
+
+    Raises:
+        QueryError: for a query that cannot be understood.
+    """
+    if not query.strip():
+        return None
+    rows = narrow(workspace=workspace, query=query, zone=None, may_see_secrets=may_see_secrets)
+    return Exists(rows.filter(own).order_by())
+
+
+def find_meant(
+    rows: models.QuerySet[Row], meant: Exists | None, *, at: str, before: Place | None, limit: int
+) -> Found[Row]:
+    """The first of these rows that a query means, newest first.
+
+    Args:
+        rows: in the order of `at` and the primary key.
+        meant: the condition that the query is; None for all of them.
+        at: the name of the time that they are ordered by.
+        before: the place after which to look.
+
+    Raises:
+        SlowQueryError: where nothing at all could be looked through.
+    """
+    every = go_on(rows, at, before)
+    if meant is None:
+        return Found(list(every[:limit]))
+    wanted = every.filter(meant)
+    found = fetch(wanted[:limit], THREADS_MS)
+    return Found(found) if found is not None else search_back(wanted, every, at=at, before=before, limit=limit)

@@ -1,14 +1,16 @@
-"""A query's tree as one condition on messages.
+"""A query's tree as one condition on messages; and whom `from:` and `to:` mean: who bears a name on the wire, and who
+is known by it to people.
 
 The invariant: no value of a query becomes part of the SQL. Conditions are made of Django's `Q`, `Exists` and `Func`,
 and where a template of SQL stands in one, it is a constant of this folder: what a query says is a `Value` in it, so a
-parameter of the statement. `tests/inspector/search/test_grammar.py` asks every name for values that it then
-looks for in the SQL.
+parameter of the statement. `tests/inspector/search/test_grammar.py` asks every name for values that it then looks for
+in the SQL.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -18,15 +20,53 @@ from django.db.models.functions import Coalesce
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.intake.selectors import find_delivery
+from inspector.lookups import IsAny
+from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
+from inspector.threads.models import Agent, key_of_name
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import mark_workspace
 
 from . import registry
 from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
-from .registry import Condition, has_any_term, has_terms, has_words
-from .speakers import list_names, write_called, write_speakers
-from .terms import KNOWN
+from .registry import KNOWN, Condition, has_any_term, has_terms, has_words
+
+
+def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> Condition:
+    """Messages in which one of these names stands under this atom.
+
+    What a name means is said in `threads.agents.names`.
+    """
+    said = has_any_term(workspace, [terms.term(atom, name) for name in names])
+    return said | write_called(atom, names, workspace)
+
+
+def write_called(atom: str, names: Sequence[str], workspace: Workspace) -> Condition:
+    """Those who are called by one of these names and bear another on the wire; an empty condition for nobody."""
+    found = Q()
+    for each in find_meanings(workspace=workspace, names=names) if names else ():
+        said = [terms.term(atom, each.name)]
+        if each.dialect:
+            said.append(terms.term("dialect", each.dialect))
+        condition = has_terms(workspace, said)
+        if each.channel_id is not None:
+            condition &= Q(channel=each.channel_id)
+        elif each.but_in:
+            condition &= ~Q(IsAny("channel_id", each.but_in))
+        found |= condition
+    return found
+
+
+def list_names(beginning: str, workspace: Workspace) -> list[str]:
+    """The names that begin so and by which people call an agent that bears another."""
+    return KnownNames(load_labels(workspace_id=workspace.pk)).list_beginning(beginning)
+
+
+def is_known(*, workspace: Workspace, name: str) -> bool:
+    """Whether an agent of the workspace bears this name, spelled so, or is called by it."""
+    bearers = Agent.objects.filter(workspace=workspace, name_key=key_of_name(name))
+    return name in bearers.values_list("name", flat=True) or bool(find_meanings(workspace=workspace, names=[name]))
+
 
 _OF_DELIVERIES: Final = ("delivery", "stored", "duplicate")
 

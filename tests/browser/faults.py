@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import include, path
 from django.views.csrf import csrf_failure
 
-handler500 = "inspector.pages.unavailable.answer_failure"
+handler500 = "inspector.pages.answers.answer_failure"
 
 ERRORS = {400: BadRequest, 403: PermissionDenied, 404: Http404, 500: RuntimeError, 503: OperationalError}
 

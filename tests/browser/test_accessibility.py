@@ -17,12 +17,11 @@ from playwright.sync_api import Page
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import User, Workspace
 from inspector.accounts.services import create_sign_in_link
-from inspector.audit.comments.services import reply, turn, write_comment
+from inspector.audit.comments import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import give_verdict, judge_item
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.reviews.verdicts import claim, give_verdict, judge_item
+from inspector.audit.samples import draw_sample
 from inspector.exports.models import Export
 from inspector.exports.services import stop_export
 from inspector.intake.models import Delivery

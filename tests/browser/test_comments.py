@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from inspector.audit.models.comments import Comment
+from inspector.audit.models.reviews import Comment
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.inspector.conftest import Cast, deliver, settle_all

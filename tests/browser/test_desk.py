@@ -12,7 +12,7 @@ from playwright.sync_api import Route, expect
 from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.samples import draw_sample
 from inspector.exports.services import ask_for_export
 from inspector.intake.models import Delivery, Job
 from inspector.pipeline import run_due

@@ -652,7 +652,7 @@ def test_a_telling_in_very_many_pieces_keeps_every_word_and_ends_in_one(monkeypa
     wire = json.dumps({"clowl": "0.2", "p": "REQ", "from": "ada", "to": "bob", "body": {"t": "count", "d": members}})
     (whole,) = dialects.decode(wire).messages
     told = {name: getattr(whole, name) for name in ("english", "gloss")}
-    monkeypatch.setattr("dialects.clowl.told.MAX_SEGMENTS", 20)
+    monkeypatch.setattr("dialects.clowl.asides.MAX_SEGMENTS", 20)
     (cut,) = dialects.decode(wire).messages
     for name in ("english", "gloss"):
         segments, every = getattr(cut, name), told[name]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dialects
 from dialects._english import quote, say_cautions, say_name
-from dialects._shell.outputs import Talks
+from dialects._shell import Talks
 from tests.lanes import generated
 
 from ..each import for_each

@@ -13,10 +13,9 @@ import pytest
 
 import dialects
 from dialects.lambda_lang import DIALECT, sayings
-from dialects.lambda_lang.atoms import WORDS
 from dialects.lambda_lang.lexicon import find_word
 from dialects.lambda_lang.protocol import ERRORS
-from dialects.lambda_lang.vocabulary import histories, load_vocabulary, other_meanings
+from dialects.lambda_lang.vocabulary import WORDS, histories, load_vocabulary, other_meanings
 
 from ..each import for_each
 from ..timing import is_within

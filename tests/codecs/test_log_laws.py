@@ -10,7 +10,8 @@ import pytest
 from hypothesis import strategies as st
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold, read_log
-from dialects._log import blocks, forms, tape
+from dialects._log import blocks, tape
+from dialects._log import reader as log_reader
 from tests.each import for_each
 from tests.lanes import generated
 
@@ -31,7 +32,7 @@ options = st.builds(
 def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tape, "PIECE_BYTES", 16)
     monkeypatch.setattr(tape, "SCAFFOLD_BYTES", 8)
-    monkeypatch.setattr(forms, "_LOOK_BYTES", 32)
+    monkeypatch.setattr(log_reader, "_LOOK_BYTES", 32)
     monkeypatch.setattr(blocks, "_openers", lambda: OPENERS)
 
 

@@ -146,8 +146,8 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
         for bound in _PATIENCE:
             if name.startswith("inspector.") and hasattr(module, bound):
                 monkeypatch.setattr(module, bound, 60_000)
-    monkeypatch.setattr("inspector.accounts.idleness.WRITE_SECONDS", 3600)
-    monkeypatch.setattr("inspector.api.rates.KEPT_SECONDS", 3600.0)
+    monkeypatch.setattr("inspector.accounts.sessions.WRITE_SECONDS", 3600)
+    monkeypatch.setattr("inspector.api.authentication.KEPT_SECONDS", 3600.0)
 
 
 def deliver(
@@ -190,7 +190,7 @@ def settle_all(*, is_examined: bool = True) -> None:
     """
     from django.utils import timezone
 
-    from inspector.audit.findings.sweeping import note_all_due
+    from inspector.audit.findings.examining import note_all_due
     from inspector.intake.models import Job
 
     step_out()

@@ -15,12 +15,12 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import create_api_key
+from inspector.audit.agents import name_agent
 from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
-from inspector.audit.naming import name_agent
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import give_verdict
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.samples import draw_sample
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from inspector import effort, leaving
+from inspector import effort
 from inspector.accounts.sessions import BACKEND
-from inspector.effort import SpentError, bound_effort, check_effort
-from inspector.leaving import GoneError
+from inspector.effort import GoneError, SpentError, bound_effort, check_effort
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 
@@ -57,7 +56,7 @@ def test_what_had_its_share_is_told_to_ask_for_less(
 
 def test_what_is_computed_for_one_who_has_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: Any = SimpleNamespace(is_gone=False)
-    monkeypatch.setitem(leaving._visits, threading.get_ident(), gone)
+    monkeypatch.setitem(effort._visits, threading.get_ident(), gone)
     with bound_effort():
         check_effort()
         gone.is_gone = True

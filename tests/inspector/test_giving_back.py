@@ -9,37 +9,37 @@ from collections.abc import Iterator
 
 import pytest
 
-from inspector import memory
+from inspector import upkeep
 
 
 class TestGiveBack:
     def test_asks_the_allocator_once_in_a_moment(self, monkeypatch):
         asked = []
-        monkeypatch.setattr(memory, "_trim", asked.append)
-        monkeypatch.setattr(memory, "_last", threading.local())
-        memory.give_back()
-        memory.give_back()
+        monkeypatch.setattr(upkeep, "_trim", asked.append)
+        monkeypatch.setattr(upkeep, "_last", threading.local())
+        upkeep.give_back()
+        upkeep.give_back()
         assert asked == [0]
 
     def test_asks_again_after_a_while(self, monkeypatch):
         asked = []
-        monkeypatch.setattr(memory, "_trim", asked.append)
-        monkeypatch.setattr(memory, "_last", threading.local())
-        monkeypatch.setattr(memory, "_EVERY_SECONDS", 0.0)
-        memory.give_back()
-        memory.give_back()
+        monkeypatch.setattr(upkeep, "_trim", asked.append)
+        monkeypatch.setattr(upkeep, "_last", threading.local())
+        monkeypatch.setattr(upkeep, "_EVERY_SECONDS", 0.0)
+        upkeep.give_back()
+        upkeep.give_back()
         assert asked == [0, 0]
 
     def test_where_the_allocator_has_no_such_call_nothing_happens(self, monkeypatch):
-        monkeypatch.setattr(memory, "_trim", None)
-        memory.give_back()
+        monkeypatch.setattr(upkeep, "_trim", None)
+        upkeep.give_back()
 
     def test_a_library_without_the_call_is_none(self, monkeypatch):
         def open_library(_name):
             raise OSError
 
-        monkeypatch.setattr(memory.ctypes, "CDLL", open_library)
-        assert memory._find_trim() is None
+        monkeypatch.setattr(upkeep.ctypes, "CDLL", open_library)
+        assert upkeep._find_trim() is None
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def collector() -> Iterator[None]:
 
 class TestCollectSeldom:
     def test_what_is_there_is_passed_over_and_circles_are_still_found(self, collector: None) -> None:
-        memory.collect_seldom()
+        upkeep.collect_seldom()
         frozen = gc.get_freeze_count()
         assert frozen > 0
         assert gc.get_threshold()[0] > 700
         # What is frozen may still be freed by whoever held it, so that the count may fall; these would make it rise.
         fresh = [[number] for number in range(1000)]
-        memory.collect_seldom()
+        upkeep.collect_seldom()
         assert gc.get_freeze_count() <= frozen, "once for a process"
         assert len(fresh) == 1000
         circle: list[object] = []

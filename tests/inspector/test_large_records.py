@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from inspector.accounts.services import create_api_key
-from inspector.budget import MAX_BYTES
+from inspector.bounds import MAX_ANSWER_BYTES
 from inspector.threads.messages import read_body
 from inspector.threads.models import Message
 from inspector.threads.rendering.teller import MAX_SENTENCE
@@ -78,7 +78,7 @@ def test_every_answer_is_small(cast: Cast, sign_in: Callable[..., Client], kind:
     # Once without measuring: templates and parsers are loaded then.
     said = {address: [ask(*each) for _ in range(2)][1] for each in asked for address in [each[1]]}
     assert {address: status for address, (status, _, _) in said.items() if status != 200} == {}
-    assert {address: size for address, (_, size, _) in said.items() if size > MAX_BYTES} == {}
+    assert {address: size for address, (_, size, _) in said.items() if size > MAX_ANSWER_BYTES} == {}
     assert {address: memory for address, (_, _, memory) in said.items() if memory > MAX_MEMORY} == {}
     exact = ask(Client(), f"/api/v1/records/{record}/raw", headers)
     assert exact[1] > 2_000_000

@@ -58,7 +58,7 @@ def test_an_unforeseen_error_is_logged_with_its_cause(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the inside of it")
 
-    monkeypatch.setattr("inspector.pages.glossary.render_page", fail)
+    monkeypatch.setattr("inspector.pages.translator.render_page", fail)
     client = sign_in(cast.owner)
     client.raise_request_exception = False
     answer = client.get("/w/acme/glossary/nslip/")

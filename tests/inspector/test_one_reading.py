@@ -14,7 +14,7 @@ from django.conf import settings
 
 import dialects
 from inspector import effort
-from inspector.budget import fit_answer
+from inspector.bounds import fit_answer
 from tests.codecs import test_carriers
 from tests.each import for_each
 from tests.timing import is_within

@@ -20,8 +20,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from inspector.effort import EVERY_SECONDS
 from inspector.intake.models import Delivery
-from inspector.leaving import EVERY_SECONDS
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
 from tests.lanes import begin_with
 

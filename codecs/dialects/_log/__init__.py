@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .items import Item, LogOptions, LogRecord, Piece, Problem, Scaffold
 from .reader import LogReader, read_log
+from .tape import Item, LogOptions, LogRecord, Piece, Problem, Scaffold
 from .warnings import LogWarning, warnings_of
 
 __all__ = [

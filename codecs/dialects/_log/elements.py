@@ -13,9 +13,8 @@ from typing import Any
 from .._record import Envelope
 from .blocks import Brackets
 from .envelopes import read_object, read_string
-from .items import Problem
 from .lines import explain_bytes
-from .tape import Tape
+from .tape import Problem, Tape
 
 _BETWEEN = re.compile(rb"[\s,]*+")
 _BARE_END = re.compile(rb"[,\]\n]")

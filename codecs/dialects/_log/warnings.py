@@ -19,7 +19,7 @@ from .._time import assumption_of
 from .._value import Value
 from .blocks import Brackets
 from .envelopes import COLUMNS, DECODER, Repeating
-from .items import LogRecord
+from .tape import LogRecord
 
 # A longer text is not looked into for what may be wrong with it.
 _MAX_CHARACTERS = 64 * 1024

@@ -19,8 +19,7 @@ from .._jsonrpc import Call, find_replies, list_calls
 from .._record import Message, NoteKind
 from .answers import STATE_UNKNOWN, draft_answer, draft_object
 from .calls import NO_MESSAGE, draft_call, draft_sending
-from .shapes import find_request, find_shape, find_version, is_error, unwrap
-from .spots import Spot
+from .shapes import Spot, find_request, find_shape, find_version, is_error, unwrap
 from .tables import ERRORS, GLOSSARY, LABELS, METHODS, SPECIFICATION, VERSIONS
 
 _HINT = re.compile(

@@ -12,9 +12,19 @@ from .._jsonrpc import NOT_UNDERSTOOD, Call, read_failure, say_failure
 from .._record import Failure, NoteKind
 from .._time import instant_of_text
 from .calls import draft_message
-from .parts import read_columns, read_content, say_parts, say_references
-from .shapes import PROBLEMS_AT, ROLES, find_shape, is_config, is_problem, unwrap
-from .spots import Spot
+from .shapes import (
+    PROBLEMS_AT,
+    ROLES,
+    Spot,
+    find_shape,
+    is_config,
+    is_problem,
+    read_columns,
+    read_content,
+    say_parts,
+    say_references,
+    unwrap,
+)
 from .tables import ERRORS, PROBLEMS, STATES, State, read_state
 
 STATE_UNKNOWN: Final = NoteKind(

@@ -8,9 +8,7 @@ from .._draft import Draft
 from .._english import quote, say_name
 from .._jsonrpc import Call, say_scalar
 from .._record import NoteKind
-from .parts import read_columns, say_parts, say_references
-from .shapes import ROLES
-from .spots import Spot
+from .shapes import ROLES, Spot, read_columns, say_parts, say_references
 from .tables import METHODS, SENDING, STREAMED, Method, read_state
 
 NO_MESSAGE: Final = NoteKind(

@@ -1,16 +1,67 @@
-"""What an object of A2A is, by its members: a message, a task, one of its events, a card, or where news is sent."""
+"""What an object of A2A is, by its members: a message, a task, one of its events, a card, or where news is sent; a
+value with the path to it, and its members, in camel case or in snake; and parts in words: texts and data are carried,
+files named.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
-from .spots import Spot
+from .._draft import Draft
+from .._english import join_words, quote, say_name
+from .._jsonrpc import say_values
+from .._positions import Path
 from .tables import STATES, read_state
 
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class Spot(NamedTuple):
+    """A value and where it stands; None where a path leads nowhere."""
+
+    value: Any
+    path: Path = ()
+
+    def at(self, *names: str) -> Spot:
+        """The member under these names, each in its way of writing; of what is no object a member is absent."""
+        spot = self
+        for name in names:
+            held = spot.value if isinstance(spot.value, dict) else {}
+            snake = _HUMP.sub("_", name).lower()
+            key = snake if name not in held and snake in held else name
+            spot = Spot(held.get(key), (*spot.path, key))
+        return spot
+
+    @property
+    def items(self) -> Iterator[Spot]:
+        """The items of a list; of anything else none."""
+        for index, value in enumerate(self.value if isinstance(self.value, list) else ()):
+            yield Spot(value, (*self.path, index))
+
+    @property
+    def text(self) -> str | None:
+        """The value where it is a text with anything in it."""
+        return self.value if isinstance(self.value, str) and self.value else None
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The value where it is an object, else an empty one."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def find(self, *names: str) -> str | None:
+        """The first text among the members of these names."""
+        return next((text for name in names if (text := self.at(name).text) is not None), None)
+
+
 ROLES: Final = {"user": "user", "agent": "agent", "ROLE_USER": "user", "ROLE_AGENT": "agent"}
+
 _DOMAIN: Final = "a2a-protocol.org"
+
 # What the types of errors begin with where HTTP carries them as RFC 9457 has it.
 PROBLEMS_AT: Final = f"https://{_DOMAIN}/errors/"
+
 # What version 1.0 puts around an answer or an event, by the one member that it has.
 WRAPPERS: Final = {
     "task": "task",
@@ -118,3 +169,55 @@ def _is_message(spot: Spot) -> bool:
     if role.text not in ROLES:
         return is_named and role.value is None and spot.find("messageId") is not None
     return is_named or bool(spot.find("messageId")) or str(role.text).startswith("ROLE_")
+
+
+def say_parts(draft: Draft, parts: Spot) -> None:
+    """What a list of parts holds, in any generation's way of writing."""
+    items = list(parts.items)
+    if not items:
+        draft.say("nothing", parts.path)
+    for index, part in enumerate(items):
+        if index:
+            draft.say(" and ")
+        _say_part(draft, part)
+
+
+def _say_part(draft: Draft, part: Spot) -> None:
+    held = part.at("text") if isinstance(part.at("text").value, str) else part.at("data")
+    if held.value is not None:
+        say_values(draft.carry(held.path), held.value, held.path)
+    else:
+        file = part.at("file") if part.at("file").members else part
+        about = [text for text in (file.find("name", "filename"), file.find("mimeType", "mediaType")) if text]
+        address = file.find("uri", "url")
+        is_file = address or about or file.at("bytes").text or file.at("raw").text
+        words = ", ".join(quote(text) for text in about) if about else "without a name"
+        place = f", at the address {quote(address)}" if address else ""
+        draft.say(f"a file ({words}{place})" if is_file else "a part of an unknown kind", part.path)
+
+
+def read_content(parts: Spot) -> Any:
+    """The text of a single part of text, else the parts as they are."""
+    items = list(parts.items)
+    text = items[0].at("text").value if len(items) == 1 else None
+    return text if isinstance(text, str) else parts.value
+
+
+def read_columns(spot: Spot) -> dict[str, Any]:
+    """The ids that a message of A2A bears, and the tasks that it refers to."""
+    refers = [item.text for item in spot.at("referenceTaskIds").items if item.text]
+    return {
+        "message_id": spot.find("messageId"),
+        "conversation_id": spot.find("contextId", "sessionId"),
+        "task_id": spot.find("taskId"),
+        "content": read_content(spot.at("parts")),
+        "attributes": {"referenceTaskIds": refers} if refers else {},
+    }
+
+
+def say_references(draft: Draft, spot: Spot) -> None:
+    """The tasks that a message refers to."""
+    names = [say_name(item.text) for item in spot.at("referenceTaskIds").items if item.text]
+    if names:
+        word = "task" if len(names) == 1 else "tasks"
+        draft.say(f"; it refers to the {word} {join_words(names)}", spot.at("referenceTaskIds").path)

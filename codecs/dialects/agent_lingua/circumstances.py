@@ -1,18 +1,23 @@
-"""What statements and answers say alike: who speaks to whom, when, on what condition, and the payload.
+"""What statements and answers say alike: who speaks to whom, when, on what condition, and the payload; fields that are
+given more than once, for every value is told; and what a message carries beyond its sentence, in short phrases.
 
 Every piece is tied to the characters it came from; words of our own grammar have no span.
+
+Specification: 0.4.0 Syntax Structure, which has no rule for a repeated field. The record holds the last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from .._english import Sentence, join_words, say_instant, say_seconds
-from .._record import Message, Span
-from .contents import cite, name, say_payload, say_sealed
+from .._record import Message, Segment, Span
+from .contents import cite, is_too_long_to_cite, name, say_payload, say_sealed
 from .payloads import Payload
 from .statements import Part, Statement
+from .tables import MODIFIER_MEANINGS, MODIFIERS, SIGILS, SUBMOLTS
 
 # Modifiers as the end of a sentence; the others are said elsewhere in it, or beside it.
 _ENDINGS = {
@@ -169,3 +174,82 @@ def say_content(
         sentence.say(f"; it is not authentic: {which}", payload.span)
     elif payload.sealed is not None:
         sentence.say(", so its content cannot be read without the key")
+
+
+# The noun after the quoted name of a board, a segment of its own so that the quotation has its exact span.
+BOARD = " board"
+
+_TIMES = {2: "twice"}
+
+
+def tell_repeated(statement: Statement, said: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """The sentence with every earlier value of a repeated field beside the one that it names.
+
+    Where the sentence does not name the field, and for a payload, the earlier ones stand before the full stop.
+    """
+    for role in SIGILS.values():
+        parts = [part for part in statement.parts if part.role == role]
+        if len(parts) > 1:
+            said = _insert(said, role, parts)
+    return said
+
+
+def _insert(said: tuple[Segment, ...], role: str, parts: Sequence[Part]) -> tuple[Segment, ...]:
+    earlier = parts[:-1]
+    spans = tuple(span for part in earlier if (span := span_of(part)) is not None)
+    words = join_words([_say_value(part) for part in earlier], last="or")
+    doubt = f"the {role} is given {_TIMES.get(len(parts), f'{len(parts)} times')}"
+    standing = span_of(parts[-1])
+    at = next((place for place, segment in enumerate(said, 1) if standing in segment.spans), 0)
+    if role == "payload" or not at:
+        also = Segment(text=f"; {doubt}, earlier as {words}", spans=spans)
+        return (*said[:-1], also, said[-1])
+    at += at < len(said) and said[at].text == BOARD
+    also = Segment(text=f" (or {words}: {doubt})", spans=spans)
+    return (*said[:at], also, *said[at:])
+
+
+def _say_value(part: Part) -> str:
+    if part.aim is None:
+        return cite(part.value)
+    target = part.aim.target
+    if part.aim.is_board:
+        board = target.name if part.value in SUBMOLTS else cite(target.name)
+        return f"board {target.name}" if part.value.isdecimal() and part.value not in SUBMOLTS else f"{board} board"
+    if target.kind in ("all", "self", "human"):
+        return {"all": "everyone", "self": "itself", "human": "the human"}[target.kind]
+    return name(target.name) if target.kind == "agent" else cite(target.name)
+
+
+def tell_rest(statement: Statement, message: Message) -> tuple[Segment, ...]:
+    """What the message carries beyond its sentence, each in a short phrase."""
+    rest: list[Segment] = []
+    if statement.kind == "statement":
+        rest.extend(_rest_of_modifiers(statement))
+    for part in statement.parts:
+        span = (0, part.start, part.end)
+        if part.role == "unknown":
+            words = f"a field outside the grammar: {cite(part.value)}"
+            rest.append(Segment(text=words, spans=(span,), basis="unknown"))
+        elif part.role == "empty":
+            role = SIGILS.get(part.value, "field")
+            rest.append(Segment(text=f"an empty {role}", spans=(span,)))
+    payload = statement.payload
+    if payload is not None and is_too_long_to_cite(payload):
+        rest.append(
+            Segment(text=f"payload as written: {cite(payload.written)}", spans=(payload.span,), basis="unknown")
+        )
+    if statement.kind == "error" and statement.error == "0" and not statement.parts:
+        rest.append(Segment(text="no details are given", spans=(code_span(statement, 0),)))
+    return tuple(rest)
+
+
+def _rest_of_modifiers(statement: Statement) -> list[Segment]:
+    kind = statement.payload.kind if statement.payload else None
+    rest = []
+    for digit, at in statement.modifiers:
+        is_marked = (digit == "7" and kind == "encrypted") or (digit == "8" and kind == "zlib")
+        if digit == "0" or is_marked:
+            words = f"modifier {digit}: {MODIFIER_MEANINGS[MODIFIERS[digit]]}"
+            rest.append(Segment(text=words, spans=((0, at, at + 1),)))
+    return rest

@@ -1,26 +1,69 @@
-"""What a payload says, as part of a sentence: text in quotes, JSON by its members, what is sealed by its size."""
+"""What a payload says, as part of a sentence: text in quotes, JSON by its members, what is sealed by its size; and what
+the keys and codes of JSON mean, by the standard field table and the names that handshakes spell out.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
-from .._english import TRUTHS, Sentence, join_words, quote, say_name
+from .._english import TRUTHS, Sentence, join_words, quote, say_instant, say_name, say_seconds
 from .._json import skip_space
 from .._positions import Node, place
 from .._record import Segment, Span
+from .._time import instant_of_seconds
 from . import notes as kinds
-from .labels import meaning_of, say_label
 from .packing import read_public_key
 from .payloads import RULES, Payload
-from .tables import DOMAINS, LEVELS
+from .tables import DOMAINS, KEYS, LEVELS, SPELT_KEYS
+
+
+def label_of(key: str) -> str:
+    """The label of a known key, or the key itself: a key is expanded only where the table has it."""
+    return KEYS.get(key) or SPELT_KEYS.get(key) or key
+
+
+def say_label(key: str, value: Any) -> str:
+    """The label as a sentence says it, before its value."""
+    if key == "security" and isinstance(value, list) and len(value) > 1:
+        return f"{label_of(key)}s"
+    return _SAID.get(key) or label_of(key)
+
+
+# Where the table gives two words for a key, the one that fits any value.
+_SAID = {"p": "count"}
+
+
+def meaning_of(key: str | None, value: Any) -> str | None:
+    """What a value means where its key says that it is a code or a time, in English."""
+    if key == "capabilities" and isinstance(value, list):
+        named = [domain.meaning for code in value if isinstance(code, str) and (domain := DOMAINS.get(code))]
+        return ", ".join(named) if len(named) == len(value) and named else None
+    if key == "security":
+        letters = value if isinstance(value, list) else [value]
+        levels = [LEVELS[letter] for letter in letters if isinstance(letter, str) and letter in LEVELS]
+        return ", ".join(levels) if len(levels) == len(letters) and levels else None
+    if key in ("ts", "ex") and isinstance(value, (int, float)):
+        instant = instant_of_seconds(value)
+        return say_instant(datetime.fromisoformat(instant)) if instant else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12:
+        if key == "du":
+            return say_seconds(value)
+        if key == "sz":
+            return f"{value} byte{'' if value == 1 else 's'}"
+    return None
+
 
 MAX_SAID_MEMBERS = 200
+
 _MAX_SAID_DEPTH = 3
+
 # Longer payloads that could not be read are said by their size here, and verbatim beside the sentence.
 _MAX_VERBATIM = 200
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -70,6 +113,7 @@ def is_partial(written: str) -> bool:
 
 # Fingerprints, and hashes under any name: `SHA256:`, where it stands, is kept.
 _KEY = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)\S{8})\S{16,}+\Z")
+
 _HASH = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
 
 

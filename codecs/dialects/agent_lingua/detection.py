@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .._record import Candidate
-from .frames import Tail
-from .openers import Head, find_signature, has_signature, open_answer, open_marked
+from .frames import Head, Tail, find_signature, has_signature, open_answer, open_marked
 from .tables import ACTIONS, ALIENS, DOMAINS
 
 SLUG = "agent_lingua"

@@ -13,7 +13,7 @@ from typing import Any
 from .._errors import EncodeError
 from .._json import write
 from .._record import Encoded, Loss, Message
-from .openers import open_answer, open_broken, open_marked
+from .frames import open_answer, open_broken, open_marked
 from .packing import encode_base64, pack
 from .payloads import Layers, read_payload
 from .tables import (

@@ -11,7 +11,7 @@ from typing import Any
 from .._denials import FAILED, FAILED_IN_WHOLE, UNFINISHED, find_denial
 from .._record import Failure, Message, Priority, Reading, Security
 from . import notes as kinds
-from .openers import open_marked, repair
+from .frames import open_marked, repair
 from .statements import Statement
 from .tables import ACTIONS, ALIENS, DOMAINS, ERRORS, IDIOMS, MODIFIERS, SIGILS, STATUSES, SUBTYPES
 

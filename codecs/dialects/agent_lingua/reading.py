@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from .._record import Envelope, Layer, Message, Note, NoteKind, Reading
 from . import notes as kinds
-from .frames import Frame, cut_frames
+from .frames import MANGLED, Frame, Signature, cut_frames, is_mangled, open_marked
 from .messages import build_message
-from .openers import MANGLED, Signature, is_mangled, open_marked
 from .payloads import Layers
 from .statements import MAX_STATEMENTS, Statement, read_statements
 from .tables import (

@@ -16,7 +16,7 @@ from .._english import quote
 from .._record import Note, NoteKind
 from . import notes as kinds
 from .fields import Aim, Condition, Time, read_condition, read_target, read_time
-from .openers import Head, is_mangled, open_answer, open_marked, open_unmarked, repair
+from .frames import Head, is_mangled, open_answer, open_marked, open_unmarked, repair
 from .payloads import Layers, Payload, find_json_end, read_payload
 from .tables import ACTIONS, DOMAINS, ERRORS, MODIFIERS, SIGILS, STATUSES, SUBTYPES
 

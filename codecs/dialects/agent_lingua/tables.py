@@ -1,19 +1,33 @@
-"""The code tables of agent-lingua 0.4.0: decoding, English, encoding and the glossary all read these rows."""
+"""The code tables of agent-lingua 0.4.0: decoding, English, encoding and the glossary all read these rows. The verb of
+every domain and action is one infinitive for each pair, with a slot for what it acts on.
+
+Specification: 0.4.0 Domain and Action Encoding Tables. `{}` is the object; `{many}` asks for its plural where the
+statement names no single one. A pair that is not listed is composed from its action's own phrase.
+"""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from .._english import quote
+
 SPECIFICATION = "agent-lingua 0.4.0"
+
 VOCABULARY = "0.4.0"
+
 KNOWN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
+
 SOURCE = "agent-lingua"
+
 DEFAULT_SIGNATURE = "0.4@agent-lingua"
 
 ALIEN: Final = "\N{EXTRATERRESTRIAL ALIEN}"
+
 # The alien's four UTF-8 bytes, read as Windows-1252 and as Latin-1.
 MANGLED_ALIENS = ("ðŸ‘½", "ð\x9f\x91½")
+
 ALIENS = (ALIEN, *MANGLED_ALIENS)
+
 # Variation selectors that ask for emoji or for text presentation, and the first one mangled.
 SELECTORS = ("\ufe0f", "\ufe0e", "ï¸\x8f")
 
@@ -52,6 +66,7 @@ DOMAINS: dict[str, Domain] = {
         Domain("F", "EXT", "extensions", "an extension item", "extension items", "the extension item", ""),
     )
 }
+
 DOMAIN_CODES = {row.name: code for code, row in DOMAINS.items()}
 
 
@@ -85,6 +100,7 @@ ACTIONS: dict[str, Action] = {
         Action("F", "XTD", "extended action", "request"),
     )
 }
+
 ACTION_CODES = {row.name: code for code, row in ACTIONS.items()}
 
 # On Moltbook the documents' own examples read two actions against their tables; both readings are shown.
@@ -102,7 +118,9 @@ MODIFIERS = {
     "8": "compressed",
     "9": "confirm",
 }
+
 MODIFIER_CODES = {name: code for code, name in MODIFIERS.items()}
+
 MODIFIER_MEANINGS = {
     "normal": "normal handling",
     "urgent": "urgent, high priority",
@@ -147,15 +165,20 @@ ERRORS = {
     "5": "rate limited",
     "6": "invalid payload",
 }
+
 # The subtypes are defined for "permission denied" alone.
 SUBTYPES = {"R": "read", "W": "write", "X": "execute"}
 
 SUBMOLTS = {"1": "general", "2": "aithoughts", "3": "builders"}
+
 GENERAL_TARGETS = {"H": ("human", "the human"), "A": ("all", "everyone"), "S": ("self", "the sender itself")}
+
 DYNAMIC = "99"
 
 TIME_SYMBOLS = {"+": "delay", "-": "before", "=": "exact", "@": "exact", "*": "repeat"}
+
 TIME_MEANINGS = {"+": "after a delay of", "-": "before", "=": "exactly at", "@": "exactly at", "*": "every"}
+
 UNITS = {"s": ("second", 1), "m": ("minute", 60), "h": ("hour", 3600), "d": ("day", 86400), "w": ("week", 604800)}
 
 # letter: (kind, as a sentence says it)
@@ -167,6 +190,7 @@ CONDITIONS = {
     "S": ("status", "status"),
     "P": ("partition", "partition"),
 }
+
 OPERATORS = {
     ">": "is greater than",
     "<": "is less than",
@@ -174,6 +198,7 @@ OPERATORS = {
     "!": "is not",
     "~": "contains",
 }
+
 # Spellings the documents do not define, read as every programmer means them.
 BORROWED_OPERATORS = {">=": "is at least", "<=": "is at most", "!=": "is not", "==": "is"}
 
@@ -185,6 +210,7 @@ PREFIXES = {
     "r": ("raw", "L0", "raw plaintext"),
     "e": ("encrypted", "L2", "encrypted"),
 }
+
 PREFIX_LETTERS = {kind: letter for letter, (kind, _, _) in PREFIXES.items()}
 
 # The order is the security order: a later level protects more.
@@ -270,3 +296,89 @@ SPELT_KEYS = {
     "filename": "file name",
     "mimeType": "MIME type",
 }
+
+
+_GENERAL = {
+    "0": "do nothing with {many} (no operation)",
+    "1": "read {many}",
+    "2": "create {}",
+    "3": "send {}",
+    "4": "delete {}",
+    "5": "update {}",
+    "6": "search {many}",
+    "7": "subscribe to updates on {many}",
+    "8": "unsubscribe from updates on {many}",
+    "9": "start a handshake about {many}",
+    "A": "reject {}",
+    "B": "forward {}",
+    "C": "synchronise {many}",
+    "D": "verify {many}",
+    "E": "transform {}",
+    "F": "carry out an extended action on {}",
+}
+
+_OWN = {
+    "01": "read information on {many}",
+    "02": "set up {}",
+    "12": "write {}",
+    "1E": "translate {}",
+    "22": "write {}",
+    "2E": "convert {}",
+    "31": "fetch {many}",
+    "32": "write to {}",
+    "33": "post to {}",
+    "36": "search the web for {many}",
+    "3E": "translate {}",
+    "51": "recall {many}",
+    "52": "store {}",
+    "61": "read the output of {many}",
+    "64": "run {} (by the table, the action is “delete”)",
+    "63": "submit {} for execution",
+    "67": "subscribe to the results of {many}",
+    "68": "unsubscribe from the results of {many}",
+    "71": "read {many}",
+    "73": "publish {}",
+    "7E": "translate {}",
+    "82": "draft {}",
+    "83": "publish {}",
+    "8E": "translate {}",
+    "92": "record {}",
+    "93": "submit {}",
+    "A1": "read the results of {many}",
+    "A2": "set up {}",
+    "A3": "submit {}",
+    "A6": "query {many}",
+    "BE": "convert {}",
+    "C2": "set {}",
+    "C3": "share {}",
+    "D1": "read the state of {many}",
+    "D2": "set the state of {}",
+    "D3": "send a command to {}",
+    "D6": "query {many}",
+    "E3": "submit {}",
+}
+
+# On Moltbook, by action and whether the statement names a post.
+_IDIOMS = {("1", True): "upvote {}", ("9", True): "comment on {}", ("9", False): "write a comment or reply"}
+
+
+def phrase_of(domain: str, action: str) -> str:
+    """The infinitive for a domain and an action; for unknown codes too, in words that say so."""
+    own = _OWN.get(domain + action)
+    if own is not None:
+        return own
+    return _GENERAL.get(action, f"carry out the unknown action {quote(action)} on {{}}")
+
+
+# A query asks for information; the noun for how it is found, by domain.
+_SEARCHES = {"3": "a search of the web for {many}", "A": "a query of {many}", "D": "a query of {many}"}
+
+
+def search_of(domain: str) -> str:
+    """The noun of a query in this domain: what the information is to come from."""
+    return _SEARCHES.get(domain, "a search of {many}")
+
+
+def idiom_of(action: str, has_post: bool) -> str | None:
+    """How Moltbook's idiom reads an action there, where it differs from the table."""
+    return _IDIOMS.get((action, has_post))

@@ -10,15 +10,13 @@ from .._context import Context, Keys
 from .._english import Sentence, enclose, join_words
 from .._record import Field, Layer, Message, Note, Reading, Segment, Told
 from . import notes as kinds
-from .answers import tell_error, tell_response
-from .circumstances import Sealed, code_span
+from .circumstances import Sealed, code_span, tell_rest
 from .contents import cite, name, show, tell_shortened
 from .glosses import gloss_statement
 from .packing import Opened, open_sealed
 from .payloads import Layers, Payload, read_body
 from .reading import Record, read_inner, read_record
-from .remainders import tell_rest
-from .sentences import tell_statement
+from .sentences import tell_error, tell_response, tell_statement
 from .sessions import Ledger, examine, is_addressed
 from .statements import Statement
 from .tables import ACTIONS, IDIOMS, PREFIXES, SOURCE

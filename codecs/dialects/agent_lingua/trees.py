@@ -12,8 +12,8 @@ from .._json import skip_space
 from .._positions import Node, place
 from .._record import Field, Layer
 from .._scan import leaf, tile
-from .labels import label_of, meaning_of
-from .openers import Signature
+from .contents import label_of, meaning_of
+from .frames import Signature
 from .payloads import RULES, Payload
 from .statements import Part, Statement
 from .tables import (

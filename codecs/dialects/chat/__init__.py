@@ -19,7 +19,7 @@ from .._dialect import Reply
 from .._draft import Draft
 from .._positions import Path
 from .._record import Message
-from .._turns.tables import NOTES
+from .._turns import NOTES
 from .messages import draft_file, draft_message, score_file, score_message
 from .responses import draft_item, draft_response, score_item, score_response
 from .sessions import draft_line, score_line

@@ -7,9 +7,7 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._positions import Path
-from .._turns.blocks import find_value, read_text
-from .._turns.tables import ASSISTANT, OTHER_ROLES, ROLES, SYSTEM
-from .._turns.turns import Turn, fill_columns, read_columns
+from .._turns import ASSISTANT, OTHER_ROLES, ROLES, SYSTEM, Turn, fill_columns, find_value, read_columns, read_text
 from .tables import BLOCKS, STOPS
 
 # What stands beside the text of a plain message in the files that people have; with another key beside a role and a

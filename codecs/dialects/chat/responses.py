@@ -8,9 +8,20 @@ from .._draft import Draft
 from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
-from .._turns.blocks import find_value, read_text, say_value
-from .._turns.tables import ASSISTANT, CALL_ID_MISSING, ROLES, SYSTEM, TOOL, USER
-from .._turns.turns import Turn, read_columns, say_call
+from .._turns import (
+    ASSISTANT,
+    CALL_ID_MISSING,
+    ROLES,
+    SYSTEM,
+    TOOL,
+    USER,
+    Turn,
+    find_value,
+    read_columns,
+    read_text,
+    say_call,
+    say_value,
+)
 from .messages import draft_message, is_content, say_stop, score_message
 
 # The keys that an item of a kind has, by which it is known.

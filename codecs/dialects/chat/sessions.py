@@ -8,9 +8,7 @@ from .._draft import Draft
 from .._english import quote, say_name
 from .._positions import Path
 from .._record import Failure
-from .._turns.blocks import find_value, read_text, say_content
-from .._turns.tables import OTHER_SHAPE, ROLES, SYSTEM, Role
-from .._turns.turns import Turn, read_columns
+from .._turns import OTHER_SHAPE, ROLES, SYSTEM, Role, Turn, find_value, read_columns, read_text, say_content
 from .messages import draft_message
 from .responses import draft_item, score_item
 

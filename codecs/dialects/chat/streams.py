@@ -12,9 +12,7 @@ from .._draft import Draft
 from .._english import quote, say_name
 from .._positions import Path
 from .._record import Failure
-from .._turns.blocks import find_value, read_text, say_content
-from .._turns.tables import ARGUMENTS_INVALID, ASSISTANT, Role
-from .._turns.turns import Turn, read_columns
+from .._turns import ARGUMENTS_INVALID, ASSISTANT, Role, Turn, find_value, read_columns, read_text, say_content
 from .messages import say_stop
 from .responses import draft_item, score_item
 from .tables import ERROR_TYPES

@@ -6,7 +6,7 @@ from typing import Final
 
 from .._dialect import Term
 from .._record import NoteKind
-from .._turns.tables import CALLS, MEDIA, OTHER_ROLES, RESULTS, TEXTS, THOUGHTS
+from .._turns import CALLS, MEDIA, OTHER_ROLES, RESULTS, TEXTS, THOUGHTS
 
 SPECIFICATION: Final = (
     "OpenAI Chat Completions, Responses and Agents SDK traces; Anthropic Messages; "

@@ -8,9 +8,7 @@ from .._draft import Draft
 from .._english import join_words, say_name
 from .._positions import Path
 from .._record import Failure
-from .._turns.blocks import find_value, read_text, say_value
-from .._turns.tables import ASSISTANT, TOOL, Role
-from .._turns.turns import Turn, fill_columns, read_columns
+from .._turns import ASSISTANT, TOOL, Role, Turn, fill_columns, find_value, read_columns, read_text, say_value
 from .messages import draft_message, score_message
 from .responses import draft_item, score_item
 

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from .._context import Context, Keys
 from .._dialect import Dialect, Reply, never
 from .._record import Message, Reading, Told
+from .asides import ToldMessage, tell_message, tell_plain
 from .detection import open_block, sniff
 from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
+from .parts import may_mask
 from .reading import identify, read
 from .tables import GLOSSARY
-from .tokens import may_mask
-from .told import ToldMessage, tell_message, tell_plain
 from .writing import encode
 
 

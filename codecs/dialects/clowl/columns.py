@@ -14,11 +14,9 @@ from .._json import Digits, write
 from .._positions import Path, write_path
 from .._record import MASK, Failure, Reference, Security
 from .._time import instant_of_seconds
-from .details import is_names, is_percentage, is_text
-from .parts import Profile, profile_of
-from .schema import HASH, PROFILES
+from .parts import Profile, is_message, profile_of
+from .schema import HASH, PROFILES, is_names, is_percentage, is_text
 from .tables import ACTS
-from .tokens import is_message
 
 PROFILE_NAMES: dict[Profile, str] = {"semantic": "CLowl-S", "coordination": "CLowl coordination envelope"}
 HASH_PREFIX = "sha256:"

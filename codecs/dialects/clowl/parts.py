@@ -1,36 +1,48 @@
-"""A record taken apart: the CLowl objects in it, and the comments, fences, commas and prose around them."""
+"""A record taken apart: the CLowl objects in it, and the comments, fences, commas and prose around them; and where a
+message carries a token, and how that is kept out of everything but the wire.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
 from .._json import JsonError, Loaded, Rules, is_shallow, load
-from .._positions import Node, place
-from .._record import NoteKind
+from .._positions import Node, Path, place
+from .._record import MASK, NoteKind
 from .notes import NOT_JSON, NUMBER_TOO_LONG, TOO_DEEP
 
 RULES = Rules(max_depth=100, max_digits=5_000, allows_controls=True)
+
 PieceKind = Literal["object", "json", "prose", "broken", "comment", "fence", "list", "comma", "mark"]
 
 # After so many unreadable objects the rest of a record is taken as text: each try may read far ahead.
 MAX_FAILURES = 16
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
+
 _LINE = re.compile(r"[^\n]*+")
+
 # Where prose ends: an object that opens with one of CLowl's keys, a fence, or a comment line.
 _KEYS = "clowl|cl|mid|ts|tid|pid|p|from|to|cid|body|task|data|ctx|semantic|routing|performative"
+
 OPENER = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:')
+
 _RESUME = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:|^[ \t]*+```|^[ \t]*+//', re.MULTILINE)
+
 _NEXT_LINE = re.compile(r'\n[ \t]*+(?=\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:)')
+
 _LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
+
 _ENDS_LINE = re.compile(r"[ \t\r]*+(?:\n|,|\Z)")
 
 # Commas and closing brackets are taken in runs: a text of nothing else is one piece.
 _RUNS = {mark: re.compile(rf"\{mark}(?>(?:[ \t\r\n]*+\{mark})*)") for mark in ",]"}
 
 _SEMANTIC = frozenset({"p", "from", "to", "task", "data"})
+
 _COMMON = frozenset({"p", "from", "to", "cid", "mid", "ts", "tid", "pid", "body"})
 
 Profile = Literal["0.1", "0.2", "semantic", "coordination"]
@@ -218,3 +230,90 @@ class _Division:
         while self.wire[end - 1] in " \t\r\n":
             end -= 1
         self._take("prose", end)
+
+
+# A token shorter than this is not looked for in the rest of the message: it would be found in ordinary words.
+_SHORTEST = 6
+
+# So many tokens of one message are looked for in the rest of it; each costs a pass over its text.
+_MAX_TOKENS = 16
+
+# In text that is not JSON a token can be told by its key alone.
+_SECRET_TEXT = re.compile(r'"(?:auth|token)"[ \t\r\n]*+:[ \t\r\n]*+("(?>(?:[^"\\]++|\\.)*)"?)', re.DOTALL)
+
+
+def find_tokens(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The secrets of a message and of messages in its details: what stands in `auth` beside issuer and scopes."""
+    found: set[str] = set()
+    stack = [_find_auth(data), *(_find_auth(value) for value in _find_details(data).values() if is_message(value))]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str) and len(value) >= _SHORTEST:
+            found.add(value)
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return tuple(sorted(found, key=lambda token: (-len(token), token))[:_MAX_TOKENS])
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value within the details is a message itself: it has a version key."""
+    return isinstance(value, dict) and ("clowl" in value or "cl" in value)
+
+
+def _find_auth(data: Mapping[str, Any]) -> Any:
+    auth = data.get("auth")
+    if isinstance(auth, dict):
+        return [value for key, value in auth.items() if key not in ("issuer", "scopes")]
+    return auth
+
+
+def _find_details(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    for holder, key in ((data.get("body"), "d"), (data, "data"), (data.get("semantic"), "data")):
+        details = holder.get(key) if isinstance(holder, Mapping) else None
+        if isinstance(details, dict):
+            return details
+    return {}
+
+
+def may_mask(wire: str) -> bool:
+    """Whether a text may hold what is masked here; without, nothing of it is.
+
+    A secret stands in `auth`, or in text behind the key `auth` or `token`. Of a key of JSON a letter can be written
+    otherwise in one way alone.
+    """
+    return "auth" in wire or '"token"' in wire or "\\u" in wire
+
+
+def hide(value: Any, tokens: tuple[str, ...]) -> Any:
+    """The value with every token in it replaced by the mask; the value itself where there is nothing to hide."""
+    if not tokens:
+        return value
+    if isinstance(value, str):
+        for token in tokens:
+            if token in value:
+                value = value.replace(token, MASK)
+        return value
+    if isinstance(value, dict):
+        return {hide(key, tokens): hide(inner, tokens) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [hide(inner, tokens) for inner in value]
+    return value
+
+
+def is_secret(path: Path, profile: Profile) -> bool:
+    """Whether the value at this path of an object is a secret, or lies within one."""
+    if not path or path[0] != "auth":
+        return False
+    return not (profile == "coordination" and (len(path) == 1 or path[1] in ("issuer", "scopes")))
+
+
+def hide_secrets(text: str) -> str:
+    """The text with what follows the keys `auth` and `token` masked: for text that is not JSON."""
+    return _SECRET_TEXT.sub(lambda found: found[0][: found.start(1) - found.start()] + f'"{MASK}"', text)
+
+
+def find_secrets(text: str) -> list[tuple[int, int]]:
+    """Where in text that is not JSON the values of `auth` and `token` stand."""
+    return [found.span(1) for found in _SECRET_TEXT.finditer(text)]

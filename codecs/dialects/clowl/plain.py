@@ -17,11 +17,9 @@ from .._json import Digits, make_fraction
 from .._record import Failure, Reference
 from .._time import instant_of_seconds
 from .columns import fill_details
-from .details import DENYING_KEYS, find_contradiction
-from .parts import RULES
-from .schema import HASH
+from .parts import RULES, is_message
+from .schema import DENYING_KEYS, HASH, find_contradiction
 from .tables import ACTS, ERROR_CODES, MODES
-from .tokens import is_message
 
 _PERFORMATIVES = {code: act.performative for code, act in ACTS.items()}
 _RETRYABLE = {code: row.is_retryable for code, row in ERROR_CODES.items()}

@@ -13,12 +13,21 @@ from .._positions import Node, Path, read_key, write_path
 from .._record import MASK, Envelope, Field, Identity, Layer, Message, Note, NoteKind, Reading, Span, WireReading
 from . import notes
 from .columns import fill
-from .details import Found, is_text, say_field
 from .detection import VERSIONED, sniff
-from .parts import RULES, Piece, Profile, UnreadableError, divide, take_whole
+from .parts import (
+    RULES,
+    Piece,
+    Profile,
+    UnreadableError,
+    divide,
+    find_tokens,
+    hide,
+    hide_secrets,
+    is_secret,
+    take_whole,
+)
 from .plain import read_plain
-from .schema import VERSION_KEY, examine
-from .tokens import find_tokens, hide, hide_secrets, is_secret
+from .schema import VERSION_KEY, Found, examine, is_text, say_field
 from .tree import grow_tree
 
 MAX_NOTES = 64

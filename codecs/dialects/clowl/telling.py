@@ -15,8 +15,8 @@ from .._english import TRUTHS, join_words, quote, say_name
 from .._json import write
 from .._positions import Path
 from .._record import Message
-from .details import is_text
 from .parts import Piece, Profile
+from .schema import is_text
 
 Words = tuple[str, Path | None]
 SOMEONE = "Someone"

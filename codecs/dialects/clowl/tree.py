@@ -11,9 +11,8 @@ from .._record import MASK, Field
 from .._scan import leaf, masked_leaf, tile
 from .._time import instant_of_seconds
 from . import tables
-from .details import is_text
-from .parts import RULES, Piece
-from .tokens import find_secrets, hide, is_secret
+from .parts import RULES, Piece, find_secrets, hide, is_secret
+from .schema import is_text
 
 # Below this depth a value is one leaf: a tree unfolded to the last level would hold its text at every level.
 UNFOLDED = 12

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from .._dialect import Dialect
 from .detection import opens, sniff
-from .glossary import GLOSSARY
-from .notes import NOTES
 from .reading import identify, read
-from .tables import FIPA, KQML
+from .tables import FIPA, GLOSSARY, KQML, NOTES
 from .telling import tell
 from .writing import encode
 

@@ -1,19 +1,31 @@
-"""A text taken apart: its messages with their parameters, and the stretches of prose between."""
+"""A text taken apart: its messages with their parameters, and the stretches of prose between; which names of a message
+each value fills; and the field tree, one node a message, one a parameter.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .._english import quote, say_name
-from .._record import Note, Span
-from .expressions import SPACE, SPACES, Fault, Node, read_items
-from .notes import (
+from .._record import Field, Message, Note, Span
+from .._scan import leaf, tile
+from .expressions import SPACE, SPACES, Fault, Node, Value, read_items, read_value
+from .tables import (
+    ACTS,
     DUPLICATE,
+    FIPA,
+    KQML,
+    KQML_SLOTS,
+    MAX_DEPTH,
+    MAX_MESSAGES,
+    MAX_PARAMETERS,
     NO_MESSAGE,
     NO_VALUE,
+    SLOTS,
     STRAY,
+    TELLING,
     TOO_DEEP,
     TOO_MANY_MESSAGES,
     TOO_MANY_PARAMETERS,
@@ -21,12 +33,15 @@ from .notes import (
     UNCLOSED_TEXT,
     UNKNOWN_ACT,
     UNKNOWN_PARAMETER,
+    WORK_PROTOCOLS,
+    Act,
+    Slot,
 )
-from .tables import ACTS, FIPA, KQML, KQML_SLOTS, MAX_DEPTH, MAX_MESSAGES, MAX_PARAMETERS, SLOTS, TELLING, Act, Slot
-from .values import Value, read_value
 
 _NAMES = "|".join(sorted(map(re.escape, ACTS), key=len, reverse=True))
+
 _TELLING = "|".join(sorted(map(re.escape, TELLING), key=len, reverse=True))
+
 # A known act before the name of a parameter, a bracket or the end; or any word before the name of a known parameter.
 OPENER = re.compile(
     rf"\({SPACE}*+(?:({_NAMES})(?={SPACE}++:[A-Za-z]|{SPACE}*+(?:\)|\Z))"
@@ -239,3 +254,128 @@ _MAX_CITED_LENGTH = 80
 def cite(written: str) -> str:
     """What stands on the wire, cut where a note would grow too long; the span shows all of it."""
     return quote(written) if len(written) <= _MAX_CITED_LENGTH else f"{quote(written[:_MAX_CITED_LENGTH])} …"
+
+
+# The content of an inform that says that an action is done, or what came of it (SC00008I; SC00026H).
+_DONE = re.compile(r"[\x00-\x20(]*+(?:done|result)(?=[\x00-\x20(])", re.IGNORECASE)
+
+
+def message_of(call: Call, part: int) -> Message:
+    """The message that a call is."""
+    given: dict[str, Any] = {"part": part, "native_act": call.act.name if call.act else call.name}
+    attributes: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    agents: dict[str, dict[str, list[str]]] = {"addresses": {}, "identifiers": {}}
+    for each in call.parameters:
+        slot, value = each.slot, each.value
+        if each.role == "unread" and each.node:
+            attributes.setdefault("unread", {})[each.name.lower()] = each.node.value
+        if each.role != "used" or value is None:
+            continue
+        if slot is None:
+            others[each.name] = value.text
+            continue
+        names = tuple(dict.fromkeys(agent.name for agent in value.agents))
+        filled: Any = value.text if value.moment is None else value.moment
+        if slot.shape == "agent":
+            filled = names[0]
+        elif slot.shape == "agents":
+            filled = [*names] if slot.is_attribute else names
+        (attributes if slot.is_attribute else given)[slot.place] = filled
+        for agent in value.agents:
+            _add(agents["addresses"], agent.name, agent.addresses)
+            _add(agents["identifiers"], agent.name, agent.rest)
+    attributes |= {name: held for name, held in agents.items() if held}
+    if others:
+        attributes["parameters"] = others
+    if attributes:
+        given["attributes"] = attributes
+    given["performative"] = _find_performative(call, attributes.get("protocol"), given.get("content"))
+    return Message(**given, notes=call.notes)
+
+
+def _add(held: dict[str, list[str]], name: str, said: tuple[str, ...]) -> None:
+    if said:
+        own = held.setdefault(name, [])
+        own.extend(dict.fromkeys(each for each in said if each not in own))
+
+
+def _find_performative(call: Call, protocol: str | None, content: str | None) -> str:
+    if call.act is None:
+        return "unknown"
+    return "done" if call.act.name == "inform" and is_end(protocol, content) else call.act.performative
+
+
+def is_end(protocol: str | None, content: str | None) -> bool:
+    """Whether an inform is the end of work: by its protocol, or because its content says that something is done."""
+    return (protocol or "").lower() in WORK_PROTOCOLS or _DONE.match(content or "") is not None
+
+
+_SYNTAX = frozenset(SPACES + ",;`()")
+
+# What a parameter means where its value was not taken.
+_UNUSED = {
+    "again": "not used: the parameter stood before",
+    "unread": "not understood: kept as it is written",
+    "empty": "no value is given",
+}
+
+
+def grow_tree(text: str) -> tuple[Field, ...]:
+    """The tree over the whole text."""
+    record = parse_record(text)
+    if not record.calls:
+        return (leaf("unread", "not understood", text, 0, len(text)),) if text else ()
+    fields = [_grow_prose(text, part) if isinstance(part, Prose) else _grow_call(text, part) for part in record.parts]
+    return tile(fields, text, syntax=_SYNTAX)
+
+
+def _grow_prose(text: str, part: Prose) -> Field:
+    return leaf("prose", "text around the messages", text, part.start, part.end, value=text[part.start : part.end])
+
+
+def _grow_call(text: str, call: Call) -> Field:
+    act = call.act
+    meaning = f"{act.name}: {act.use}" if act else "an act that no table holds"
+    _, start, end = call.act_span
+    children = [leaf("act", "act", text, start, end, value=act.name if act else call.name, meaning=meaning)]
+    children += [_grow_parameter(text, each) for each in call.parameters]
+    children += [leaf("unread", "not understood", text, node.start, node.end) for node in call.strays]
+    children.sort(key=lambda field: field.span)
+    name, label = "message", f"{call.vocabulary} message"
+    return Field(
+        name=name, label=label, raw=text[call.start : call.end], span=(0, call.start, call.end), children=(*children,)
+    )
+
+
+def _grow_parameter(text: str, read: Parameter) -> Field:
+    slot = read.slot
+    name, label = (slot.place, slot.label) if slot else ("parameter", f"parameter {read.name}")
+    meaning = slot.use if slot else None
+    if read.role != "used":
+        meaning = _UNUSED[read.role]
+    key_end = read.start + 1 + len(read.name)
+    children = [leaf("key", "name of a parameter", text, read.start, key_end, value=read.name)]
+    if read.node:
+        children += _grow_value(text, read, read.node)
+    value = read.value.text if read.value and not read.value.agents else None
+    return Field(
+        name=name,
+        label=f"{label} again" if read.role == "again" else label,
+        raw=text[read.start : read.end],
+        span=(0, read.start, read.end),
+        value=value,
+        meaning=meaning,
+        children=(*children,),
+    )
+
+
+def _grow_value(text: str, read: Parameter, node: Node) -> Iterator[Field]:
+    """One leaf for a text; of agents one for each word of their identifiers."""
+    if read.value is None or not read.value.agents:
+        yield leaf("value", "value", text, node.start, node.end, value=node.value)
+        return
+    named = {(agent.start, agent.end) for agent in read.value.agents}
+    for inner in walk(node):
+        name, label = ("agent", "agent") if (inner.start, inner.end) in named else ("word", "part of an identifier")
+        yield leaf(name, label, text, inner.start, inner.end, value=inner.value)

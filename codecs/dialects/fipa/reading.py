@@ -8,11 +8,8 @@ from typing import NamedTuple
 from .._inner import Inner, TooDeepError, grow_inner, read_inner, veil
 from .._record import Envelope, Identity, Layer, Message, Note, Reading
 from .._veil import hide, mask_fields
-from .notes import CONTENT_TOO_DEEP
-from .parsing import Call, Prose, Record, parse_record
-from .placing import message_of
-from .tables import VOCABULARIES
-from .tree import grow_tree
+from .parsing import Call, Prose, Record, grow_tree, message_of, parse_record
+from .tables import CONTENT_TOO_DEEP, VOCABULARIES
 
 # The names of a malformed message that stand when one of its messages could be read in part.
 _LIFTED = ("conversation_id", "sender", "receivers", "message_id", "parent_id")

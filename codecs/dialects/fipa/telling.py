@@ -10,8 +10,7 @@ from .._english import Sentence, enclose, quote, say_instant, say_name, say_seco
 from .._inner import Contents, say_inner
 from .._record import Basis, Message, Reading, Segment, Span, Told
 from .._veil import hide
-from .parsing import Call, Parameter, Prose, parse_record, span_of
-from .placing import is_end
+from .parsing import Call, Parameter, Prose, is_end, parse_record, span_of
 from .reading import Opened
 
 

@@ -15,8 +15,7 @@ from .._errors import EncodeError
 from .._record import Encoded, Loss, Message
 from .._value import to_json_type
 from .expressions import read_expression
-from .parsing import Prose, find_slot, parse_record
-from .placing import message_of
+from .parsing import Prose, find_slot, message_of, parse_record
 from .tables import ACTS, FIPA, KQML, SLOTS, Slot
 
 # The act for a performative of another dialect. What FIPA has no act for is said with another one, which is a loss.

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from .._dialect import Dialect, Reply, never
 from .._record import Message
-from .detection import sniff
+from .detection import open_block, sniff
 from .doubts import DOUBT_NOTES
 from .encoding import encode
-from .form_notes import FORM_NOTES
-from .framing import open_block
 from .glossary import make_glossary
 from .json_forms import may_be_form
-from .notes import NOTES
+from .notes import FORM_NOTES, NOTES
 from .reading import identify, read
 from .telling import tell
 from .vocabulary import SPOKEN

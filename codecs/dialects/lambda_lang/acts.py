@@ -1,4 +1,6 @@
-"""The acts in English: what is told, asked, offered or answered, in the speaker's own person."""
+"""The acts in English: what is told, asked, offered or answered, in the speaker's own person, and how a sentence opens:
+what says which act it is, and the capital that it begins with.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,95 @@ from collections.abc import Callable, Sequence
 from .._english import join_words
 from .._record import Entry, Message, Note, Span
 from .blocks import Node as Value
-from .blocks import parse_block
+from .blocks import parse_block, say_item
 from .clauses import Body, Said
+from .contexts import Setting
 from .doubts import SUPPLIED_VERB, note_number, say_apart
+from .frames import say_setting
 from .guesses import guess_reading
 from .lifting import read_table
-from .nodes import Node, read_lose
+from .nodes import Node, Piece, read_lose
 from .notes import MINUS, WORD_BY_WORD
-from .openings import open_sentence, open_statement
-from .phrases import say_setting
-from .pieces import Piece
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, HANDSHAKES, TYPES, UNTYPED, Act
-from .settings import Setting
 from .statements import Part, find_close
-from .values import say_item
 from .wording import say_degree, say_elsewhere, say_text
 from .words import Scope
 
+# type: (what opens a sentence, what opens a list of words). A plain statement and a question show what they are.
+_OPENINGS = {
+    "!": ("", "States"),
+    "?": ("", "Asks"),
+    ".": ("Orders:", "Orders"),
+    ">": ("As an offer,", "Offers"),
+    "~": ("Perhaps", "States with low confidence (~)"),
+    "~~": ("Perhaps, very uncertainly,", "States with very low confidence (~~~)"),
+    "#": ("About the exchange:", "States about the exchange"),
+    "": ("With no type given, read as a statement:", "With no type given, read as a statement"),
+}
+
+# What a frame around the words ("oscar instructs radar: …") says already.
+_FRAMED = {
+    "Orders:": "",
+    "As an offer,": "",
+    "States": "",
+    "Asks": "",
+    "Orders": "",
+    "Offers": "",
+    "States about the exchange": "About the exchange",
+    "States with low confidence (~)": "With low confidence (~)",
+    "States with very low confidence (~~~)": "With very low confidence (~~~)",
+}
+
+_SHAPES = {
+    "sentence": "",
+    "words": "word by word",
+    "paired": "",
+    "word": "one word",
+    "quote": "the literal text",
+    "thing": "",
+    "nothing": "",
+}
+
+
+def open_statement(symbol: str, said: Said, lead: tuple[Span, ...], *, is_spoken: bool) -> list[Piece]:
+    """The words, behind what says which act they are where their own form does not say it."""
+    pieces, shape = said
+    if shape == "nothing":
+        pieces = [Piece(" (an empty statement)", lead)]
+    key = "~~" if symbol[:1] == "~" and len(symbol) > 2 else symbol[:1]
+    opening = _OPENINGS.get(key, _OPENINGS["!"])[shape != "sentence"]
+    if is_spoken:
+        opening = _FRAMED.get(opening, opening)
+    if opening == "Orders:":
+        first = pieces[0].text.lstrip()
+        pieces = [pieces[0]._replace(text=f" {first[:1].upper()}{first[1:]}"), *pieces[1:]]
+    how = _SHAPES[shape]
+    if shape != "sentence":
+        joint = ", " if opening and (is_spoken or shape == "words" or not symbol) else " "
+        opening = f"{opening}{joint}{how}".strip() if how else opening
+        opening = f"{opening}:" if opening else ""
+    return [Piece(opening, lead), *pieces] if opening else pieces
+
+
+def open_sentence(text: str, pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces as a sentence begins: no space before it, and a capital unless the wire's own characters open it."""
+    held = [piece for piece in pieces if piece.text]
+    if not held:
+        return held
+    first = held[0]
+    said = first.text.lstrip(" ,")
+    word = said.split(" ")[0]
+    is_quoted = (len(word) > 2 or said[len(word) :].startswith(' (means "')) and any(
+        text[start:end].startswith(word) for _, start, end in first.spans if end > start
+    )
+    if said[:1].islower() and not is_quoted:
+        said = f"{said[0].upper()}{said[1:]}"
+    held[0] = first._replace(text=said)
+    return held
+
+
 _MOODS = {"?": "query", ".": "request"}
+
 _ERROR_REST = re.compile(r"er:[a-z]{2}(?:/[^\s#/]+)?")
 
 
@@ -309,7 +382,6 @@ _MODIFIED = {
     "!!": "stated twice over: emphasis, or in v0.2 “not”",
     "!!!": "stated as certain",
 }
-
 
 _EMPTY_BLOCK = "An empty context block: it sets nothing"
 

@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from .._record import Span
-from .blocks import MAX_DEPTH, parse_block
-from .nodes import Node
-from .pieces import Define, Piece
-from .sentences import ask_about
-from .values import Explain, say_block
-from .voices import tell_clause
+from .blocks import MAX_DEPTH, Explain, parse_block, say_block
+from .nodes import Define, Node, Piece
+from .sentences import ask_about, tell_clause
 from .wording import ARROWS, is_if, read_arrow, say_arrow
 from .wordlists import WordList
 

@@ -1,21 +1,24 @@
-"""Detection: how likely a text is Λ Lambda. It is weak by nature, so it asks for a form and for known words.
+"""Detection: how likely a text is Λ Lambda. It is weak by nature, so it asks for a form and for known words. And blocks
+over several lines: a `{…}` that stays open, and a table whose rows follow.
 
-A header or a protocol form is strong evidence. A type symbol alone is not: `?`, `!` and `.` open sentences,
-commands and other dialects' lines. There at least six of ten words must be exact atoms, where a divided word
-does not count and a word that is also English counts only among others that are not.
+A header or a protocol form is strong evidence. A type symbol alone is not: `?`, `!` and `.` open sentences, commands
+and other dialects' lines. There at least six of ten words must be exact atoms, where a divided word does not count and
+a word that is also English counts only among others that are not.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
+from .._dialect import Block
 from .._record import Candidate
-from .atoms import DOMAINS, NAMES
 from .json_forms import NotJsonError, find_form, judge, may_be_form
-from .vocabulary import NEWEST, histories, load_vocabulary
+from .vocabulary import DOMAINS, NAMES, NEWEST, histories, load_vocabulary
 
 # No more of a text than this is looked at.
 LOOKED_AT = 2048
+
 _STRONG = re.compile(
     r"@v\d+(?:\.\d+)*(?:#h<?|#id:[\w.\-]+|(?=\s*[?!~<>#@{\[|]|\s*\.[A-Za-z]))|@v\d+(?:\.\d+)+(?=\s*\Z)"
     r"|@sig:[A-Za-z0-9\-]+:\S+(?=\s|$)|@vocab:\S+\Z"
@@ -23,16 +26,19 @@ _STRONG = re.compile(
     r"|!er:(?:pa|un|cx|to|ov|ve|am|mi)(?![A-Za-z0-9])"
     r"|\{(?:def|ns|topic|grp|vocab):[^}]|\{(?:ctx|v):[^}\s]*[,}]|\{(?:enc|auth|trust):[A-Za-z0-9/_\-]+\}"
 )
+
 _ADDRESSED = re.compile(
     r"(?:@v[\w.]*#(?:h<?|id:?[\w.\-]*)(?=\s+[?!.~])|@(?:[A-Za-z][\w\-]*\*?|\*)(?:,@?[A-Za-z][\w\-]*\*?){0,99}:"
     r"|[A-Z][\w\-]*(?:>[A-Z][\w\-]*){1,99}:|@[a-z][a-z0-9]{0,11}(?=\s+[?!.~])|@\*(?=\s)|(?:>>|<<|><)(?=\s+[?!.~@{])"
     r"|(?:pub|prv|sig|[acemosv]|cd|sc|em|so|vb|emo|soc|evo|a2a):(?=[?!.~]))\s*"
 )
+
 _LABEL = re.compile(
     r"(?:[Λλ]:?\s+)?"
     r"(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+(?=[?!.~<>@{\[|ΛλA-Z\-]))?"
     r"(?:[Λλ]:?\s+)?"
 )
+
 _EXACT = {
     "<": 0.5,
     "<+": 0.8,
@@ -46,21 +52,29 @@ _EXACT = {
     "><": 0.6,
     "--": 0.4,
 }
+
 _NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)(?:\s+<[+\-?!]?)?\Z")
+
 _OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$%^_\-+@\"'(\[{&]|~v~)")
+
 # What stands in quotes is not the dialect's, whatever it looks like.
 _QUOTATION = r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])"
+
 _QUOTED = re.compile(_QUOTATION)
+
 _TOKEN = re.compile(
     _QUOTATION + r"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
     r"|=[A-Za-z0-9_./:\-]+|#id:[\w.\-]+|\{[^{}]*\}"
     r"|(?P<domain>(?:a2a|[a-z]{1,3}):)?(?P<word>[a-z]+)(?P<rest>[0-9][A-Za-z0-9]*)?|(?P<entity>[IUHAX](?![A-Z0-9]))|(?P<capital>[A-Z][A-Za-z0-9]*)"
 )
+
 _STRUCTURE = re.compile(
     r"[IUHAX*][-/]?[a-z*\[]|[a-z*]/[A-Za-z*\[]|[a-z]=\S|\$\d|[a-zIUHAX][&|][a-zIUHAX]|[a-z][<>][A-Za-z*]|\b(?:a|c|e|m|o|s|v):[a-z]{2}\b"
 )
+
 # What joins words and is no part of an English one.
 _JOINED = re.compile(r"[a-z]=\S|\$\d|[a-zIUHAX][&|<>][a-zIUHAX*]|[IUHAX*][a-z]+/[a-z*]|\A(?:a|c|e|m|o|s|v):[a-z]{2}\b")
+
 # Atoms that are also English words: by themselves they prove nothing.
 _ENGLISH = frozenset(
     [
@@ -101,13 +115,19 @@ _ENGLISH = frozenset(
         "i",
     ]
 )
+
 _OPENS_ENGLISH = re.compile(
     r"[?!.~>]+(?:(?:A[mnst]|Are|I[fnst]|H[ei]|U[ps])\s+[a-zA-Z]+|(?:Ah|Ha|Hm|Uh)(?![\w/]))[^=/$^]*\Z"
 )
+
 _SWITCH = re.compile(r"@([a-z][a-z0-9]{0,11}|\*)(?:\s+[a-z]{1,3}){0,9}\s*\Z")
+
 _HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
+
 _FLAG = re.compile(r"\s--?[a-z]")
+
 _LONGER = re.compile(r"[a-z]{2}|[a-z][IUHA](?![A-Za-z0-9])|[IUHA]'[a-z]")
+
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
 
@@ -117,7 +137,9 @@ def _known_words() -> frozenset[str]:
 
 
 _KNOWN = _known_words()
+
 _EVER = frozenset(histories()[""])
+
 _BY_NAME = {
     name: frozenset(atom for held, key, *_ in NAMES if held == name and key in DOMAINS for atom in histories()[key])
     for name, *_ in NAMES
@@ -195,7 +217,6 @@ def _score(text: str) -> tuple[float, str]:
 
 
 _DATA_KEY = re.compile(r"\{\s*([a-z]{1,3}):(?!//)\s*(?=[\[{\"A-Za-z0-9$^])")
-
 
 _BEFORE_STATEMENT = re.compile(r"(?:\{[a-z]{1,5}:[^{}\"\n]{1,1024}\}\s{0,3})+(?=[?!.~])")
 
@@ -285,3 +306,69 @@ def _count(text: str, known: frozenset[str]) -> tuple[int, int, int, int, bool]:
         if found.start() <= 2 and not is_exact and text[found.end() : found.end() + 2] == " @":
             opens_foreign = True
     return words, exact, plain, longest, opens_foreign
+
+
+# A block that is not closed after so many lines is not one.
+MAX_LINES = 400
+
+_OPENS = re.compile(
+    r"\s*(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+)?"
+    r"(?:@\S+[ \t]*)?(?:[?!.~<>][A-Za-z0-9/*$^_\-:]{0,80})?"
+    r"\{\s*(?:[a-z]\w{0,31}\s*:(?!//).*)?\Z"
+)
+
+_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
+
+
+def _count_braces(line: str) -> int:
+    return sum({"{": 1, "}": -1}.get(found[0], 0) for found in _BRACE.finditer(line))
+
+
+class BraceBlock:
+    """A statement whose braces are still open at the end of its first line."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.lines = 1
+        self.is_complete = False
+        # An unclosed block is its first line alone: the lines after it are records of their own.
+        self.lines_if_cut: int | None = 1
+
+    def feed(self, line: str) -> Literal["more", "last", "not"]:
+        """Whether the next line belongs to the block."""
+        self.lines += 1
+        if self.lines > MAX_LINES:
+            return "not"
+        self.depth += _count_braces(line)
+        if self.depth <= 0:
+            self.is_complete = True
+            return "last"
+        return "more"
+
+
+class TableBlock:
+    """A table whose rows may stand on lines of their own."""
+
+    is_complete = True
+    lines_if_cut: int | None = None
+
+    def feed(self, line: str) -> Literal["more", "last", "not"]:
+        """Rows begin and end with double bars."""
+        row = line.strip()
+        return "more" if row.startswith("||") and row.endswith("||") and len(row) > 4 else "not"
+
+
+def open_block(line: str) -> Block | None:
+    """The block that a line opens, or None: a brace of this dialect left open, or a table."""
+    row = line.strip()
+    if row.startswith("||") and row.endswith("||") and len(row) > 4:
+        return TableBlock()
+    if "{" not in row:
+        return None
+    depth = _count_braces(row)
+    if depth <= 0 or not _OPENS.match(row):
+        return None
+    # A bare brace is JSON more often than not: without a type it must name its first key, unquoted.
+    if row.startswith("{") and not re.match(r"\{\s*[a-z]\w{0,31}\s*:", row):
+        return None
+    return BraceBlock(depth)

@@ -14,8 +14,7 @@ from .json_layers import LIFTED
 from .protocol import ACKS
 from .reading import MODIFIERS
 from .reading import read as read_wire
-from .scanning import scan_body
-from .statements import UnclosedError, starts_statement
+from .statements import UnclosedError, scan_body, starts_statement
 
 _TYPE_NAMES = {symbol: name for name, symbol in reversed(TYPES_BY_NAME.items())}
 

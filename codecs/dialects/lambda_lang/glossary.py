@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._dialect import Term
-from .atoms import TITLES
 from .json_forms import TYPES_BY_NAME
 from .json_layers import JSON_KEYS
 from .protocol import (
@@ -29,7 +28,7 @@ from .protocol import (
     TYPES,
     Act,
 )
-from .vocabulary import History, histories
+from .vocabulary import TITLES, History, histories
 
 
 def make_glossary() -> tuple[Term, ...]:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .lexicon import Mode, conjugate, conjugate_be
 from .nodes import Node
-from .verbs import Mode, conjugate, conjugate_be
 from .wording import say_amount, say_id, say_person, say_plural
 
 # p somebody, g a thing that acts, n any other, h and i the same with an id, c counted things; v an action; a a state,

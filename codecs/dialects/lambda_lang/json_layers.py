@@ -8,9 +8,9 @@ from typing import Any
 from .._english import quote, say_name
 from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span, Told
 from .._scan import leaf, tile
-from .form_notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH
 from .json_forms import JsonForm, Member, NotJsonError
 from .lifting import MAX_ID_LENGTH
+from .notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH
 from .vocabulary import NEWEST, load_vocabulary
 from .wording import delimit
 

@@ -9,10 +9,9 @@ from .._english import quote
 from .._record import Definition, Moment, Note, Priority, Reference, Security
 from .._time import instant_of_seconds, instant_of_text
 from .blocks import Node, parse_block
-from .form_notes import LONG_ID
-from .notes import BAD_CHUNK, BROKEN_HEADER, NOT_FETCHED, NOT_VERIFIED, REPEATED_KEY
+from .contexts import Setting
+from .notes import BAD_CHUNK, BROKEN_HEADER, LONG_ID, NOT_FETCHED, NOT_VERIFIED, REPEATED_KEY
 from .protocol import HANDSHAKES, TRUST
-from .settings import Setting
 from .statements import Part
 
 # A record that repeats a fault a thousand times carries its note this often.

@@ -11,8 +11,8 @@ import re
 
 from .._english import quote
 from .._record import Note
-from .form_notes import DEMONSTRATIVE, GLOSS, GLOSS_OTHER, MODAL, PASSIVE
 from .nodes import Node, list_nodes, remake
+from .notes import DEMONSTRATIVE, GLOSS, GLOSS_OTHER, MODAL, PASSIVE
 from .protocol import MODALS
 from .vocabulary import histories
 from .words import Scope

@@ -1,19 +1,23 @@
-"""The tokens of a body as nodes: each with its meaning, its English uses, and where it stands."""
+"""The tokens of a body as nodes: each with its meaning, its English uses, and where it stands; and pieces, words with
+the places on the wire that justify them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._english import quote
 from .._record import Basis, Entry, Span
 from .lexicon import Noun, Verb, Word, find_word
 from .protocol import DEMONSTRATIVES, EMOTIONS, ENTITIES, ERRORS, JOINERS, MARKERS, QUANTIFIERS
-from .scanning import Token, scan_body
+from .statements import Token, scan_body
 from .words import Meaning, Scope
 
 _MARKED = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
+
 _SECOND = {"'2": 1, "'3": 2}
+
 # Marks that are read by a rule, and could be something else.
 _INFERRED = frozenset({"modal", "demonstrative"})
 
@@ -210,6 +214,7 @@ _LITERALS: dict[str, Callable[[str], str]] = {
     "term": lambda text: f'the definition of "{text[4:]}"',
     "space": lambda text: "",
 }
+
 _USES = {
     "entity": "n",
     "star": "q",
@@ -236,3 +241,19 @@ _USES = {
 def find_before(nodes: Sequence[Node], place: int, *passed: str) -> Node | None:
     """The nearest node before a place whose kind is none of these; without a copy of those before it."""
     return next((node for at in range(place - 1, -1, -1) if (node := nodes[at]).kind not in passed), None)
+
+
+class Piece(NamedTuple):
+    """Words with the places they came from; `source` is the message that gave a meaning."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    basis: Basis = "exact"
+    source: tuple[Any, int] | None = None
+
+
+# Tells what stands in brackets or in a block.
+Tell = Callable[[Sequence[Node]], list[Piece]]
+
+# Tells a word that a sender defined.
+Define = Callable[[Node], list[Piece]]

@@ -15,6 +15,7 @@ from .._record import (
     Reading,
 )
 from .blocks import parse_block, plain_value
+from .contexts import Setting, is_data, read_settings
 from .fields import build_tree
 from .json_forms import JsonForm, NotJsonError, find_form, may_be_form
 from .json_layers import read_broken, wrap_reading
@@ -33,7 +34,6 @@ from .notes import (
     UNKNOWN_ERROR,
 )
 from .protocol import ACKS, COUNTER, ERRORS, FLOOR, TYPES
-from .settings import Setting, is_data, read_settings
 from .statements import Part, UnclosedError, cut_record, find_close
 from .vocabulary import NEWEST, is_newer, load_vocabulary
 

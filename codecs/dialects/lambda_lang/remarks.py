@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from .._english import quote
 from .._record import Note
-from .atoms import TITLES
 from .blocks import MAX_DEPTH, parse_block
+from .contexts import Setting
 from .marks import note_mark
 from .nodes import Node, find_before
 from .notes import (
@@ -26,9 +26,8 @@ from .notes import (
     UNKNOWN_WORD,
     UNREAD,
 )
-from .settings import Setting
 from .statements import Part
-from .vocabulary import other_domains, other_meanings, title_domain
+from .vocabulary import TITLES, other_domains, other_meanings, title_domain
 from .wording import ARROWS, find_marked, fits_marker, read_arrow, say_marked
 from .words import Scope, find_elsewhere, find_ever, find_withdrawn
 

@@ -1,4 +1,5 @@
-"""What one statement says: its words in segments, its gloss, and the notes that its words earn.
+"""What one statement says: its words in segments, its gloss, atom by atom in the order of the wire, and the notes that
+its words earn.
 
 Agents say the same short things again and again: acknowledgements, states, requests. What a statement says depends on
 its own characters, the vocabulary, the active domains and the definitions of its words alone, so a short one is told
@@ -12,27 +13,92 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .._record import Entry, Message, Note, Segment
+from .._record import Entry, Message, Note, Segment, Span
 from .acts import Acts
-from .contexts import Standing
+from .contexts import Setting, Standing
 from .doubts import find_weakness, note_doubts
-from .glosses import gloss_statement
 from .marks import read_nodes
-from .pieces import Piece
-from .protocol import Act
+from .nodes import Node, Piece
+from .protocol import ACKS, FLOOR, TYPES, Act
 from .reading import find_failure
 from .remarks import note_words
-from .settings import Setting
-from .statements import Part
+from .statements import Item, Part
 from .vocabulary import load_vocabulary
 from .words import Scope
 
+_DOT = Segment(text=" · ")
+
+
+def gloss_part(text: str, part: Part, statement: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """A statement with what stands around it as its literal meanings joined by `·`, each with its place."""
+    if not part.items and not part.checksum:
+        return statement
+    said: list[Segment] = []
+    for item in part.items:
+        said += (_gloss_item(text, item), _DOT)
+    said += statement
+    if part.checksum:
+        start, end, count = part.checksum
+        if statement:
+            said.append(_DOT)
+        said.append(_make(f"checksum {count}", (0, start, end)))
+    elif not statement:
+        said.pop()
+    return tuple(said)
+
+
+def gloss_statement(text: str, part: Part, nodes: Sequence[Node]) -> tuple[Segment, ...]:
+    """The type and the body alone."""
+    said: list[Segment] = []
+    if part.symbol:
+        said += (_make(_gloss_symbol(part), (0, *part.symbol_at)), _DOT)
+    if not nodes and part.body[1] > part.body[0]:
+        said += (_make(text[part.body[0] : part.body[1]], (0, *part.body)), _DOT)
+    for node in nodes:
+        if node.kind not in ("space", "domain"):
+            said += (_gloss_node(node), _DOT)
+    return tuple(said[:-1])
+
+
+def _make(text: str, span: Span) -> Segment:
+    return Segment.trust({"text": text, "spans": (span,)})
+
+
+def _gloss_item(text: str, item: Item) -> Segment:
+    return _make(text[item.start : item.end], (0, item.start, item.end))
+
+
+def _gloss_symbol(part: Part) -> str:
+    if part.form == "floor":
+        return FLOOR[part.symbol].name
+    if part.form == "ack":
+        act = ACKS.get(part.symbol)
+        return act.name if act else f"acknowledged part {part.symbol[2:]}"
+    name = TYPES[part.symbol[0]].name
+    return name if len(part.symbol) == 1 else f"{name} ({part.symbol})"
+
+
+def _gloss_node(node: Node) -> Segment:
+    says = node.says
+    if node.entry is not None:
+        says = f"{node.text} means {says}"
+        return Segment(text=says, spans=(node.span,), source=node.entry.source)
+    if node.basis == "exact":
+        return _make(says, node.span)
+    return Segment(text=says, spans=(node.span,), basis=node.basis)
+
+
 # A longer statement is hardly said twice; so many are kept.
 _MAX_KEPT_LENGTH = 120
+
 _MAX_KEPT = 1024
+
 _NEAR = 64
+
 _RUN = re.compile(r"[a-z]+")
+
 _REPEATED = frozenset({"statement", "offer", "untyped", "ack", "error", "floor"})
+
 _NOT_PARSED = frozenset({"table", "sealed"})
 
 

@@ -1,4 +1,5 @@
-"""A record cut into statements: what stands before each, its type, and where its body lies.
+"""A record cut into statements: what stands before each, its type, and where its body lies; and the tokens of a body:
+every character belongs to exactly one.
 
     [HEADER]{CONTEXT}[TYPE]<BODY>[CHECKSUM]
 
@@ -9,7 +10,10 @@ Cutting is one pass; the only thing that stops it is a quote or bracket that nev
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+from .vocabulary import NAMES
 
 
 class Item(NamedTuple):
@@ -42,40 +46,67 @@ class UnclosedError(Exception):
 
 
 _SPACE = re.compile(r"\s*")
+
 _NAME = r"[A-Za-z][A-Za-z0-9_\-]{0,63}"
+
 _LABEL = re.compile(r"[Λλ](?::|(?=\s|[?!.~<>#@{\[|]|$))")
+
 _SPEAKER = re.compile(rf"({_NAME})(?:[ \t]*->[ \t]*({_NAME}|\*))?:(?=[ \t]+[?!.~<>#@{{\[|\-Λλ]|[ \t]+[A-Z]\w*>[A-Z])")
+
 _HEADER = re.compile(
     r"@v(\d{1,8}(?:\.\d{1,8}){0,3})(#h<|#h(?![A-Za-z0-9]))?(?:#id:([\w.\-]+))?(#h<|#h(?![A-Za-z0-9]))?"
 )
+
 # What opens as a header does; one that is not a whole header is broken, and sets nothing.
 _HEADLIKE = re.compile(r"@v[\w.]*#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*)(?:#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*))*")
+
 _CHUNK = re.compile(r"@msg:([\w.\-]+)#(\d{1,9})/(\d{1,9})")
+
 _SIGNATURE = re.compile(r"@sig:([A-Za-z0-9\-]+):(\S+)")
+
 _VOCABULARY = re.compile(r"@vocab:(\S+)")
+
 _ADDRESS = re.compile(rf"@((?:{_NAME}\*?|\*)(?:,@?{_NAME}\*?)*):(?=\s|[?!.~<>#{{\[@(]|$)")
+
 _DOMAIN = re.compile(r"@([a-z][a-z0-9]{0,11}|\*|\$)(?=[\s?!.~<>#{]|$)")
+
 _RELAY = re.compile(r"[A-Z][A-Za-z0-9_\-]{0,63}(?:>[A-Z][A-Za-z0-9_\-]{0,63})+:")
+
 _TRUST = re.compile(r"(pub|prv|sig):")
+
 _INLINE = re.compile(r"([a-z][a-z0-9]{0,2}):(?=[?!.~])")
+
 _FLOOR = re.compile(r"(>>|<<|><|--)(?=\s|$)")
+
 _ACK = re.compile(r"<(?:ctx(?![a-z])|->|#\d{1,9}|[+\-?!])?")
+
 # One acknowledgement may follow another: `<#3 <+`.
 _ACK_AGAIN = re.compile(r"\s+(?=<(?:[+\-?!]|->|#\d{1,9}|ctx)?(?:\s|\Z))")
+
 _TYPE = re.compile(r"\?+!?|!+|(?:~(?!v~))+|\.(?!\.)|#(?!#)")
+
 _ERROR = re.compile(r"!er:([a-z]{2})(?![a-z0-9])")
+
 _CHECKSUM = re.compile(r"\[n(\d{1,9})\]\Z")
+
 _INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|;(?=[?!.~][A-Za-z*$])|\s+', re.DOTALL)
+
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
 _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
     r"|@(?:v\d|v[\w.]*#(?:h|id)\b|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
 )
+
 _ESTABLISHING = re.compile(r"\{(?:def|ns|topic):")
+
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
+
 _TABLE = re.compile(r"\|\|[^\n]*(?:\n[ \t]*\|\|[^\n]*)*")
+
 _RESERVED = frozenset({"pub", "prv", "sig", "msg", "vocab", "v"})
+
 _CLOSERS = {"]": "[", ")": "(", "}": "{"}
 
 
@@ -281,3 +312,88 @@ def _find_end(text: str, at: int, strays: list[int]) -> int:
 def starts_statement(text: str, at: int, *, is_new_line: bool) -> bool:
     """Whether a statement starts at `at`, which white space stands before."""
     return bool(_STARTER.match(text, at) or (is_new_line and _LINE_STARTER.match(text, at)))
+
+
+class Token(NamedTuple):
+    """A stretch of a body: its kind and its range in the text."""
+
+    kind: str
+    start: int
+    end: int
+    text: str
+
+
+_UNIT = r"(?:%|(?:ms|s|min|m|h|d|kb|mb|gb|tb|KB|MB|GB|TB|k|K|M|G|x)(?![A-Za-z0-9]))?"
+
+_TOKEN = re.compile(
+    rf"""(?P<space>\s+)
+|(?P<term>def:[A-Za-z]\w*)
+|(?P<error>er:[a-z]{{2}}(?![a-z0-9]))
+|(?P<domain>(?:a2a|[a-z]{{1,3}}):(?=[a-z(]))
+|(?P<mixed>[a-z]+(?=[0-9])[A-Za-z0-9]+)
+|(?P<word>[a-z]+)
+|(?P<entity>[IUHAX](?![A-Z0-9]))
+|(?P<name>[A-Z][A-Za-z0-9]*)
+|(?P<quantity>[1239](?=[A-Za-z*]))
+|(?P<nothing>0(?![0-9.:%A-Za-z]))
+|(?P<number>\$?\d+(?:[.:]\d+)*{_UNIT}(?:[+\-](?=\Z|[\s)\]}},;]))?)
+|(?P<quote>"(?:[^"\\]|\\.)*")
+|(?P<escape>\\.)
+|(?P<reference>\#id:[\w.\-]+|\#\d{{1,9}})
+|(?P<emotion>:[()|?](?![A-Za-z0-9])|:o(?![A-Za-z0-9]))
+|(?P<paraphrase>(?<![A-Za-z0-9\])])'[^'"\n\[({{]+'(?![A-Za-z0-9]))
+|(?P<marker>'[EVSMR23](?![A-Za-z0-9]))
+|(?P<passive>~v~)
+|(?P<left>\.\.\.)
+|(?P<demonstrative>\$(?:\$(?!\d)|[\^_](?![\^_])))
+|(?P<star>\*(?!\*))
+|(?P<open>[\[(])
+|(?P<close>[\])])
+|(?P<joiner><->|=>|<>|>>|<<|\.\.|\*\*|\^+|_+|!+|\?+|~+|\#\#|[/&|><;,.+\-=@%$':\#])
+|(?P<unread>[^\s\w"\\\[\](){{}}/&|><;,.+\-=@%$':\#^!?~*]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+_VALUE = re.compile(
+    r"""(?P<quote>"(?:[^"\\]|\\.)*")
+|(?P<url>[a-z][a-z0-9+.\-]{1,15}://(?:[^\s"<>{}\[\]|\\]|\\[^\s"<>{}\[\]|])+)
+|(?P<number>[+\-]?\$?\d+(?:[.:]\d+)*(?:/\$?\d+(?:[.:]\d+)*)?(?:%|[A-Za-z]{1,3})?(?![A-Za-z0-9_]|[.:\-][A-Za-z0-9]))
+|(?P<domain>(?:a2a|[a-z]{1,3}):[a-z]+(?![A-Za-z0-9]))
+|(?P<text>[A-Za-z0-9_]+(?:[.\-:][A-Za-z0-9_]+)*)
+|(?P<symbol>\^+)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+_DOMAIN_NAMES = frozenset(name for name, *_ in NAMES)
+
+
+def scan_body(text: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of text[start:end], in order and without gaps.
+
+    Kinds are the group names of the token table, and `block` for `{…}`, `value` for what stands after `=`
+    (of the kinds `value-quote`, `value-url`, `value-number`, `value-domain`, `value-text`, `value-symbol`).
+    The brackets of the text are known to close: it was cut by `cut_record`, which sees the same escapes and quotes.
+    """
+    at = start
+    while at < end:
+        if text[at] == "{":
+            close = find_close(text, at)
+            yield Token("block", at, close, text[at:close])
+            at = close
+            continue
+        found = _TOKEN.match(text, at, end)
+        if found is None:
+            yield Token("unread", at, at + 1, text[at])
+            at += 1
+            continue
+        kind, last = found.lastgroup or "unread", found.end()
+        if kind == "domain" and found[0][:-1] not in _DOMAIN_NAMES:
+            # Not a domain: the word stands alone, and the colon after it is a joiner.
+            kind, last = "word", last - 1
+        yield Token(kind, at, last, text[at:last])
+        at = last
+        if kind == "joiner" and found[0] == "=":
+            value = _VALUE.match(text, at, end)
+            if value:
+                yield Token(f"value-{value.lastgroup}", at, value.end(), value[0])
+                at = value.end()

@@ -8,18 +8,15 @@ from collections.abc import Iterator
 from .._context import Context, Keys
 from .._english import escape, quote, say_name
 from .._record import Message, Note, Reading, Segment, Told
-from .contexts import Standing
+from .contexts import Setting, Standing
 from .doubts import note_block
 from .fields import build_tree
-from .form_notes import DOMAIN_LETTER
 from .frames import frame, is_said, say_beside, say_carried
-from .glosses import gloss_part
 from .json_layers import wrap_told
-from .notes import EMPTY_BODY, UNCLOSED
+from .notes import DOMAIN_LETTER, EMPTY_BODY, UNCLOSED
 from .reading import MAX_CHARACTERS, Parsed, read
 from .remarks import note_depth, note_settings
-from .sayings import make_segment, make_segments, say_part
-from .settings import Setting
+from .sayings import gloss_part, make_segment, make_segments, say_part
 from .statements import Part
 from .vocabulary import NEWEST, Vocabulary, load_vocabulary, other_domains, title_domain
 from .words import Scope

@@ -14,10 +14,8 @@ from collections.abc import Sequence
 from .._dialect import Dialect, Reply, never, no_reply
 from .._record import Message
 from .detection import opens, sniff
-from .glossary import GLOSSARY
-from .notes import NOTES
 from .reading import identify, read
-from .tables import AGENTS
+from .tables import AGENTS, GLOSSARY, NOTES
 from .telling import tell
 from .writing import encode
 

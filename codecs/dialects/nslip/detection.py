@@ -7,9 +7,8 @@ from typing import Literal
 
 from .._record import Candidate
 from .fields import TagRead
-from .notes import UNCLOSED_QUOTE
 from .parsing import parse_record
-from .tables import HEADER
+from .tables import HEADER, UNCLOSED_QUOTE
 from .tags import OPENER, SEPARATORS, SPACES, Tag, find_tags, has_header
 
 _WHOLE = Candidate(dialect="nslip", score=0.99, why="the text is a nSLIP tag with its complete header")

@@ -10,8 +10,7 @@ import re
 from typing import NamedTuple
 
 from .._record import NoteKind
-from .notes import UNCLOSED, UNCLOSED_QUOTE
-from .tables import ACTS, ALPHABET, FRAMES, MAX_TAGS, SLOTS
+from .tables import ACTS, ALPHABET, FRAMES, MAX_TAGS, SLOTS, UNCLOSED, UNCLOSED_QUOTE
 
 # White space of any script, and the byte order mark.
 SPACES = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\ufeff"

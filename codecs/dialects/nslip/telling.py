@@ -1,4 +1,7 @@
-"""Telling nSLIP: each message's sentence, what that sentence leaves out, and the gloss."""
+"""Telling nSLIP: each message's sentence, what that sentence leaves out, and the gloss, every field in wire order. What
+the log around a tag calls the agents, the conversation and the goal that the tag numbers are names, until a number has
+two of them or a name two numbers.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,81 @@ from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys, Within
 from .._english import enclose, quote, say_name
-from .._record import Basis, Message, Reading, Segment, Told
+from .._envelope import DISAGREES, NAMES, is_name_of_number
+from .._record import Basis, Entry, Message, Note, Reading, Segment, Told
 from .fields import Read, TagRead
-from .gloss import gloss_tag
-from .naming import learn_names
 from .parsing import Prose, Record, parse_record
 from .sentence import TagSentence, span_of
 from .tables import ACTS, FRAMES, HEADER, MAX_FIELDS, SLOTS
+
+_BETWEEN = Segment(text=" · ")
+
+
+def gloss_tag(text: str, read: TagRead) -> tuple[Segment, ...]:
+    """One segment a field, in wire order, with marks between."""
+    segments: list[Segment] = []
+    for field in read.fields:
+        if segments:
+            segments.append(_BETWEEN)
+        basis: Basis = "exact" if field.role in ("used", "empty") else "unknown"
+        spans = ((0, field.start, field.end),)
+        segments.append(Segment.trust({"text": _gloss_field(text, field), "spans": spans, "basis": basis}))
+    return tuple(segments)
+
+
+def _gloss_field(text: str, field: Read) -> str:
+    if field.role == "again":
+        return f"{quote(text[field.start : field.end])} not used"
+    label = field.slot.label if field.slot else f"unknown field {say_name(field.prefix)}"
+    if field.role == "empty":
+        return f"{label} without a value"
+    if field.slot is None or field.role == "unread":
+        return f"{label} {quote(field.written)}"
+    if isinstance(field.value, str):
+        return f"{label} {quote(field.value)}"
+    number = field.value
+    match field.slot.prefix:
+        case "a" if number in ACTS:
+            return ACTS[number].name
+        case "f" if number in FRAMES:
+            return FRAMES[number].name
+        case "S":
+            return f"from agent {number}"
+        case "d":
+            return f"to agent {number}"
+    return f"{label} {number}"
+
+
+# By the name of a message: what it numbers.
+_NUMBERED = {"sender": "agent", "receivers": "agent", "conversation_id": "conversation", "trace_id": "goal"}
+
+
+def learn_names(reading: Reading, context: Context) -> tuple[list[Entry], list[Note]]:
+    """What a record's envelope names, and a note on each name that contradicts what was established before it."""
+    entries: list[Entry] = []
+    notes: dict[str, Note] = {}
+    for message in reading.messages if reading.envelope else ():
+        for name, source in NAMES:
+            said, outside = getattr(message, name), getattr(reading.envelope, source)
+            if name not in _NUMBERED or not is_name_of_number(said, outside):
+                continue
+            what = _NUMBERED[name]
+            number, called = (each if isinstance(each, str) else each[0] for each in (said, outside))
+            known = Within(context, entries)
+            earlier = known.find(f"{what}-name", number)
+            other = known.find(f"{what}-number", called)
+            if earlier is not None and earlier.value != called:
+                text = f"the log calls {what} {number} {say_name(called)} here, and {say_name(earlier.value)} before"
+            elif other is not None and other.value != number:
+                text = f"the log calls {what} {number} {say_name(called)}, as it does {what} {other.value}"
+            else:
+                if earlier is None:
+                    at = (context.record, message.part)
+                    entries.append(Entry(kind=f"{what}-name", name=number, value=called, source=at))
+                    entries.append(Entry(kind=f"{what}-number", name=called, value=number, source=at))
+                continue
+            notes.setdefault(text, DISAGREES.note(f"{text}: the wire's number stands"))
+    return entries, list(notes.values())
 
 
 def tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -99,7 +170,9 @@ def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
 
 # The header fields that the sentence leaves to these phrases.
 _BESIDE = {"c": "in conversation {}", "T": "turn {}"}
+
 _EVAL = 8
+
 # What a reader would look for beside a number, and neither the message nor the specification gives.
 _OPEN = {
     "q": "the specification does not define which end of the priorities is highest",

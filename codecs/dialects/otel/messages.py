@@ -11,9 +11,7 @@ from .._english import say_name
 from .._positions import Path
 from .._record import NoteKind
 from .._time import instant_of_log
-from .._turns.blocks import say_value
-from .._turns.tables import ASSISTANT, OTHER_ROLES, SYSTEM, Role
-from .._turns.turns import Turn
+from .._turns import ASSISTANT, OTHER_ROLES, SYSTEM, Role, Turn, say_value
 from .spans import Span, read_id
 from .tables import CONVERSATION
 from .texts import Text, Texts, list_offered

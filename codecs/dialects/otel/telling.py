@@ -13,7 +13,7 @@ from .._jsonrpc import say_values
 from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
-from .._turns.turns import say_call
+from .._turns import say_call
 from .messages import draft_messages, note_not_offered
 from .spans import NOTHING, Found, Record, Span, read_id
 from .tables import AGENT, CONVERSATION, KEPT, OPERATIONS, TALKS, TOOL_CALL

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from .._carrier import RULES
 from .._json import JsonError, load_whole
 from .._positions import Path
-from .._turns.tables import ASSISTANT, OTHER_ROLES
+from .._turns import ASSISTANT, OTHER_ROLES
 from .spans import NOTHING, Event, Found, Span
 from .tables import MESSAGE_EVENTS
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from .._dialect import Dialect, Reply, never, no_reply
 from .._record import Message
-from .detection import opens, sniff
 from .glossary import GLOSSARY
-from .notes import NOTES
+from .lines import opens, sniff
 from .reading import identify, read
+from .tables import NOTES
 from .telling import tell
 from .writing import encode
 

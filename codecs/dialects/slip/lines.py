@@ -1,4 +1,5 @@
-"""The lines of a text: which of them are SLIP, and what each piece of a line is.
+"""The lines of a text: which of them are SLIP, and what each piece of a line is; how a text gives itself away as SLIP,
+and where a message that begins with its thought ends.
 
 A message is a line that begins with `SLIP v1` or `SLIP v3`. A model that was trained on the official examples writes
 what it thought and which act it chose on the two lines before: they belong to the message. All else is text around it.
@@ -12,17 +13,24 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from .._english import quote
-from .._record import Note, Span
-from .notes import (
+from .._record import Candidate, Note, Span
+from .tables import (
     CHOICE,
     CUT_LINE,
+    FORCES,
     FORM,
     INDEX,
+    MAX_LINES,
+    MAX_REFERENCE,
+    MAX_TOKENS,
     MISSING_OBJECT,
+    MNEMONICS,
     NAME,
+    NEWEST,
     NO_ANCHOR,
     NO_LINE,
     NO_REFERENCE,
+    PAIRS,
     REFERENCE,
     THREAD_WORD,
     TOKEN,
@@ -31,20 +39,31 @@ from .notes import (
     TOO_SHORT,
     UNKNOWN_ACT,
     VERSION,
+    VOCABULARIES,
+    Anchor,
 )
-from .tables import FORCES, MAX_LINES, MAX_REFERENCE, MAX_TOKENS, MNEMONICS, PAIRS, VOCABULARIES, Anchor
 
 _ROW = re.compile(r"[^\n]++")
+
 OPENING = re.compile(r"\s*+(?>(?:SLIP:\s++)?)SLIP\s++(v[0-9]{1,9}+)(?!\S)")
+
 THOUGHT = re.compile(r"\s*+THOUGHT:\s++(?=\S)")
+
 CHOSEN = re.compile(r"\s*+QUANTIZE:\s++(?=\S)")
+
 _WORD = re.compile(r"\S++")
+
 _INDEX = re.compile(r"0x[0-9A-Fa-f]{1,8}\Z")
+
 # How a thread is named: a word of English such as “threadpool” names none.
 THREAD = re.compile(r"thread(?=[A-Za-z_.-]*+[0-9])([A-Za-z0-9_.-]++)(?!\S)")
+
 _NAMES = {"v1": re.compile(r"[A-Za-z0-9._-]++\Z"), "v3": re.compile(r"[A-Za-z0-9]{1,20}\Z")}
+
 _SAFE = re.compile(r"[A-Za-z0-9]{1,30}\Z")
+
 _QUOTED = re.compile(r'"([^"\\]*+)"\Z')
+
 # What a chosen act is called on the line before: `… -> RequestPlan`, or `Force=Request Object=Plan`.
 _ANNOUNCED = re.compile(r".*->\s*+([A-Za-z]++)\s*+\Z|Force=([A-Za-z]++)\s++Object=([A-Za-z0-9]++)\s*+\Z", re.DOTALL)
 
@@ -283,3 +302,75 @@ def _note_choice(line: Line) -> Iterator[Note]:
     words = announced[1] or f"{announced[2]} {announced[3]}"
     if chosen is not line.anchor if chosen else words != line.act:
         yield CHOICE.note(f"{quote(words)} was announced, and the line says {quote(line.act)}", choice.span)
+
+
+def _make(score: float, why: str) -> Candidate:
+    return Candidate(dialect="slip", score=score, why=why)
+
+
+_WHOLE = _make(0.99, "the text is nothing but lines of SLIP with acts of its tables")
+
+_AMONG_PROSE = _make(0.8, "a line of SLIP with an act of its tables stands among other text")
+
+_OWN_ACT = _make(0.6, "the text has a line of SLIP whose act may be an installation's own")
+
+# A line that is cut is a guess that the conversation may settle; a sentence that begins so is likelier prose.
+_SHAPE = _make(0.4, "the text begins as a line of SLIP and ends before its act")
+
+_LOOSE = _make(0.25, "a line begins as SLIP, but goes on as prose may")
+
+# What no word of a sentence looks like: a name of two words in one, or a number of a table.
+_COINED = re.compile(r"[A-Z][a-z]++[A-Z0-9][A-Za-z0-9]*+\Z|0x[0-9A-Fa-f]{1,8}\Z")
+
+_CUT = re.compile(r"[\w-]++(?>(?:[.\s]++[\w-]++)*)\s*+\Z")
+
+# A text is judged by its beginning.
+_JUDGED = 65_536
+
+
+def sniff(wire: str) -> Candidate | None:
+    """The candidate with its score and reason, or None where no line opens."""
+    if "SLIP" not in wire:
+        return None
+    text = wire[:_JUDGED]
+    record = parse_record(text)
+    if not record.lines:
+        return None
+    if record.error:
+        is_alone = len(record.parts) == 1 and record.lines[0].version in ("v1", NEWEST)
+        return _SHAPE if is_alone and _CUT.match(text.strip()) else _LOOSE
+    if any(_is_known(line) for line in record.lines):
+        return _WHOLE if len(record.lines) == len(record.parts) else _AMONG_PROSE
+    return _OWN_ACT if any(_COINED.match(line.pieces["act"].value) for line in record.lines) else _LOOSE
+
+
+def _is_known(line: Line) -> bool:
+    return line.anchor is not None or (line.version == NEWEST and line.pieces["act"].value in FORCES)
+
+
+class OpenThought:
+    """The block of a thought or a choice, which the line of the message ends.
+
+    Cut before it is complete, it is its first line alone: what follows is no part of it.
+    """
+
+    lines_if_cut: int | None = 1
+
+    def __init__(self, line: str) -> None:
+        self._has_choice = CHOSEN.match(line) is not None
+        self.is_complete = False
+
+    def feed(self, line: str) -> Literal["more", "last", "not"]:
+        """Whether the next line is the choice, the message itself, or neither."""
+        if OPENING.match(line):
+            self.is_complete = True
+            return "last"
+        if self._has_choice or not CHOSEN.match(line):
+            return "not"
+        self._has_choice = True
+        return "more"
+
+
+def opens(line: str) -> OpenThought | None:
+    """The block that a line opens, or None where it is neither a thought nor a choice."""
+    return OpenThought(line) if THOUGHT.match(line) or CHOSEN.match(line) else None

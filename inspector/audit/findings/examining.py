@@ -1,6 +1,7 @@
 """Examining: what the rules find in settled conversations. A pure function of what settling stored.
 
-How a workspace has set a rule decides what is kept of it; `storing` says how.
+How a workspace has set a rule decides what is kept of it: whether it is on, how grave it is, what is suppressed;
+`storing` says how. The sweep notes what became due since, puts it into its queues, and announces it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ import hashlib
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
-from inspector.browsing.changed_keys import find_changed_keys, find_next_shown
+from inspector.browsing.directory import find_changed_keys, find_next_shown
 from inspector.browsing.transcripts import say_changed_key
 from inspector.intake import jobs
 from inspector.intake.models import Job
@@ -28,21 +30,76 @@ from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
-from ..models.findings import Examination, Finding
+from ..models.findings import Examination, Finding, RuleChange, Suppression
 from ..reviews.bindings import check
 from ..reviews.queues import fill_by_findings
 from ..rules import BY_NOTE, RULES, VERSION, Hit, Rule
 from .loading import load_scenes
 from .scene import Noted, Scene
-from .settings import Settings, load_settings
-from .storing import Found, write_findings
+from .storing import Found, find_changed, grade_conversations, note_due, write_findings
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The latest change of each rule that was ever set, and the suppressions in force."""
+
+    changes: Mapping[str, RuleChange]
+    suppressions: Mapping[str, Sequence[Suppression]]
+
+    def is_on(self, rule: str) -> bool:
+        """Whether a rule is examined."""
+        return rule not in self.changes or self.changes[rule].is_on
+
+    def find_severity(self, rule: Rule) -> int:
+        """How grave what the rule finds is here."""
+        change = self.changes.get(rule.code)
+        return rule.rank if change is None or change.severity is None else change.severity
+
+    def is_suppressed(self, rule: str, conversation_id: uuid.UUID, sender: str) -> bool:
+        """Whether what the rule finds of this sender, in this conversation, is not to be shown."""
+        return any(
+            (each.conversation_id is None or each.conversation_id == conversation_id) and each.sender in ("", sender)
+            for each in self.suppressions.get(rule, ())
+        )
+
+
+def load_settings(*, workspace_id: uuid.UUID) -> Settings:
+    """What is in force in a workspace, in two statements."""
+    rows = RuleChange.objects.filter(workspace=workspace_id).order_by("rule", "-at", "-id").distinct("rule")
+    suppressions: dict[str, list[Suppression]] = {}
+    for each in Suppression.objects.filter(workspace=workspace_id, lifted_at=None):
+        suppressions.setdefault(each.rule, []).append(each)
+    return Settings({row.rule: row for row in rows}, suppressions)
+
+
+def list_changes(*, workspace_id: uuid.UUID, rule: str, limit: int = 50) -> list[RuleChange]:
+    """How a rule was set, the latest first, each with who did."""
+    rows = RuleChange.objects.select_related("by").filter(workspace=workspace_id, rule=rule)
+    return list(rows.order_by("-at", "-id")[:limit])
+
+
+def list_suppressions(*, workspace_id: uuid.UUID, rule: str, limit: int = 50) -> list[Suppression]:
+    """What is suppressed of a rule, and what was: those in force first, then the latest."""
+    rows = Suppression.objects.select_related("by", "lifted_by", "conversation")
+    rows = rows.filter(workspace=workspace_id, rule=rule)
+    return list(rows.order_by(F("lifted_at").desc(nulls_first=True), "-at", "-id")[:limit])
+
+
+def find_suppression(*, workspace_id: uuid.UUID, suppression_id: uuid.UUID) -> Suppression | None:
+    """The suppression of that id in this workspace, or None."""
+    return Suppression.objects.filter(workspace=workspace_id, pk=suppression_id).first()
+
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
+
 MAX_TEXT_LENGTH: Final = 2000
+
 _OUTDATED_AT_ONCE: Final = 1000
+
 # The rule that compares conversations with each other.
 _REKEYED: Final = "key-changed"
+
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
 MAX_OF_A_RULE: Final = 1000
 
@@ -240,3 +297,33 @@ def _make(
         due_at=hit.due_at,
         is_suppressed=settings.is_suppressed(rule.code, conversation.pk, message.sender),
     )
+
+
+# So many findings are looked at in one round, and so many rounds at one sweep: what is left waits for the next.
+MAX_AT_ONCE: Final = 500
+
+MAX_ROUNDS: Final = 8
+
+
+def note_all_due() -> int:
+    """Note what is due in all workspaces, some at each sweep; in how many conversations something was noted."""
+    count = 0
+    for _ in range(MAX_ROUNDS):
+        by_workspace: dict[uuid.UUID, set[uuid.UUID]] = {}
+        changed = find_changed(most=MAX_AT_ONCE)
+        for workspace_id, conversation_id in changed:
+            by_workspace.setdefault(workspace_id, set()).add(conversation_id)
+        for workspace_id, conversations in sorted(by_workspace.items()):
+            _note(workspace_id, conversations)
+            count += len(conversations)
+        if not changed:
+            break
+    return count
+
+
+@transaction.atomic
+def _note(workspace_id: uuid.UUID, conversations: Collection[uuid.UUID]) -> None:
+    hold_conversations(conversations)
+    note_due(conversations=conversations)
+    grade_conversations(conversations)
+    fill_by_findings(workspace_id=workspace_id, conversations=conversations)

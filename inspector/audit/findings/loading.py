@@ -38,7 +38,7 @@ from django.db.models import (
 
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
-from inspector.browsing.changed_keys import KEYED, find_changed_keys
+from inspector.browsing.directory import KEYED, find_changed_keys
 from inspector.hidden_characters import LOOKALIKES, UNSEEN
 from inspector.intake.models import Sighting
 from inspector.lookups import HasAnyBit, IsAny
@@ -53,8 +53,20 @@ from inspector.threads.rendering.terms import mark_workspace
 from inspector.threads.resolving.summaries import read_tally
 from inspector.threads.tasks.rows import read_steps
 
-from .after_results import MAX_RESULTS, TOOL_FAILURES, load_after_results
-from .scene import Body, Noted, Said, Scene, Seen, SeenTask, Skewed, read_body, read_value
+from .scene import (
+    MAX_RESULTS,
+    TOOL_FAILURES,
+    Body,
+    Noted,
+    Said,
+    Scene,
+    Seen,
+    SeenTask,
+    Skewed,
+    load_after_results,
+    read_body,
+    read_value,
+)
 
 COLUMNS: Final = (
     *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),

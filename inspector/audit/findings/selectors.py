@@ -29,13 +29,13 @@ from django.db.models.functions import JSONObject, RowNumber
 from inspector.accounts.models import Workspace
 from inspector.intake.models import HiddenRecord, Sighting
 from inspector.intake.text import make_storable
-from inspector.search.conversations import mean
+from inspector.search.selectors import mean
 from inspector.threads.models import Conversation, Message
 
 from ..models.findings import Finding
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
-from .due import AWAKE, COUNTS, DUE, WAITING
+from .storing import AWAKE, COUNTS, DUE, WAITING
 
 Key = tuple[datetime, uuid.UUID]
 # How a finding stands beside what people made of it: not shown, or held once.

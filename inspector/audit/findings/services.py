@@ -26,8 +26,7 @@ from inspector.trail.services import Thing, record_deed
 
 from ..models.findings import Finding, FindingAct, RuleChange, Suppression
 from ..rules import RULES
-from .due import AWAKE
-from .storing import grade_conversations
+from .storing import AWAKE, grade_conversations
 
 MAX_REASON_LENGTH = 2000
 # So many findings are judged at once.

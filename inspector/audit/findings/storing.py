@@ -1,6 +1,14 @@
 """Storing what examining found: a finding is the same one each time; the gravest open one stands on the conversation.
+And which of those that are a matter of time are due, and so count already: decided here, once, for whoever asks.
 
 Only rows that came out otherwise are written.
+
+Such a finding counts from its moment on. That moment is compared with the latest settled record of its channel, and
+never with a later time than now: a log of last year stands as it stood at its end, whatever order it came in. A channel
+whose latest record was posted within an hour of its own time is listened to: there silence says something, and the
+moment is compared with now. What was decided is noted on the finding, and pages, queues, alerts, search, reports and
+the API read what is noted. It is noted when a conversation is examined, and by the sweep for what becomes due because
+its channel went on elsewhere, or fell silent.
 """
 
 from __future__ import annotations
@@ -12,8 +20,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db import connection
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
@@ -22,9 +31,133 @@ from inspector.lookups import IsAny
 from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 
-from ..alerts.outbox import announce
+from ..alerts import announce
 from ..models.findings import Examination, Finding
-from .due import COUNTS, find_moments, note_due
+
+# What counts: what is no matter of time, and what was noted to be due.
+DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)
+
+# What is shown and counted of it: what still holds, and nobody has suppressed.
+COUNTS: Final = DUE & Q(holds=True, is_suppressed=False)
+
+# What waits for a decision now: what is snoozed comes back by itself when its time is over.
+AWAKE: Final = Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=Now())
+
+WAITING: Final = Q(state="open") & AWAKE
+
+# The channels that have something to note, each with its moment. A moment of its own is looked up for no other.
+_MOMENTS: Final = """
+WITH "latest" AS MATERIALIZED (
+    SELECT "channel"."id", "channel"."workspace_id", (
+        SELECT "conversation"."last_at" FROM "threads_conversation" "conversation"
+        WHERE "conversation"."workspace_id" = "channel"."workspace_id"
+          AND "conversation"."channel_id" = "channel"."id" AND "conversation"."last_at" IS NOT NULL
+        ORDER BY "conversation"."last_at" DESC, "conversation"."id" DESC LIMIT 1
+    ) AS "at" FROM "accounts_channel" "channel" WHERE {channels}
+), "moment" AS MATERIALIZED (
+    SELECT "id", "workspace_id", CASE WHEN EXISTS (
+        SELECT FROM "threads_message" "message" JOIN "intake_record" "record" ON "record"."id" = "message"."record_id"
+        WHERE "message"."workspace_id" = "latest"."workspace_id" AND "message"."order_time" = "latest"."at"
+          AND "message"."channel_id" = "latest"."id" AND NOT "record"."is_from_file"
+          AND "record"."created_at" - "record"."order_time" < interval '1 hour'
+    ) THEN now() ELSE LEAST(now(), "at") END AS "at" FROM "latest" WHERE "at" IS NOT NULL
+)
+"""
+
+_IS_WAITING: Final = '"finding"."holds" AND "finding"."due_since" IS NULL AND "finding"."due_at" < "moment"."at"'
+
+_IS_EARLY: Final = '"finding"."holds" AND "finding"."due_since" IS NOT NULL AND "finding"."due_at" >= "moment"."at"'
+
+_OF_CHANNEL: Final = '"finding"."workspace_id" = "moment"."workspace_id" AND "finding"."channel_id" = "moment"."id"'
+
+# Most channels have nothing that could be due by now: they are passed over with one look into an index.
+_COULD_CHANGE: Final = """(
+    EXISTS (SELECT 1 FROM "audit_finding" "waiting"
+            WHERE "waiting"."workspace_id" = "channel"."workspace_id" AND "waiting"."channel_id" = "channel"."id"
+              AND "waiting"."holds" AND "waiting"."due_since" IS NULL AND "waiting"."due_at" < now())
+ OR EXISTS (SELECT 1 FROM "audit_finding" "noted"
+            WHERE "noted"."workspace_id" = "channel"."workspace_id" AND "noted"."channel_id" = "channel"."id"
+              AND "noted"."holds" AND "noted"."due_since" IS NOT NULL AND "noted"."due_at" IS NOT NULL)
+)"""
+
+_FIND_CHANGED: Final = f"""{_MOMENTS.format(channels=_COULD_CHANGE)}
+SELECT "changed"."workspace_id", "changed"."conversation_id" FROM "moment" CROSS JOIN LATERAL (
+    (SELECT "finding"."workspace_id", "finding"."conversation_id" FROM "audit_finding" "finding"
+      WHERE {_OF_CHANNEL} AND {_IS_WAITING} ORDER BY "finding"."due_at" LIMIT %(most)s)
+    UNION ALL
+    (SELECT "finding"."workspace_id", "finding"."conversation_id" FROM "audit_finding" "finding"
+      WHERE {_OF_CHANNEL} AND {_IS_EARLY} ORDER BY "finding"."due_at" DESC LIMIT %(most)s)
+) "changed" LIMIT %(most)s
+"""  # noqa: S608
+
+_HAS_WAITING: Final = f"""{_MOMENTS.format(channels='"channel"."id" = %(channel)s')}
+SELECT EXISTS (SELECT 1 FROM "moment" JOIN "audit_finding" "finding" ON {_OF_CHANNEL} WHERE {_IS_WAITING})
+"""  # noqa: S608
+
+_OF_CONVERSATIONS: Final = _MOMENTS.format(
+    channels='"channel"."id" IN (SELECT "channel_id" FROM "threads_conversation" WHERE "id" = ANY(%(conversations)s))'
+)
+
+_FIND_MOMENTS: Final = f"""{_OF_CONVERSATIONS} SELECT "id", "at" FROM "moment" """  # noqa: S608
+
+# Whoever judges findings locks them in the order of their ids as well.
+_NOTE: Final = f"""{_OF_CONVERSATIONS}
+UPDATE "audit_finding" SET "due_since" = statement_timestamp() WHERE "id" IN (
+    SELECT "finding"."id" FROM "audit_finding" "finding" JOIN "moment" ON {_OF_CHANNEL}
+    WHERE "finding"."conversation_id" = ANY(%(conversations)s)
+      AND ({_IS_WAITING} OR "finding"."id" = ANY(%(decided)s))
+    ORDER BY "finding"."id" FOR NO KEY UPDATE OF "finding"
+) RETURNING "id", "workspace_id", "rule", "severity", "is_suppressed"
+"""  # noqa: S608
+
+_TAKE_BACK: Final = f"""{_OF_CONVERSATIONS}
+UPDATE "audit_finding" SET "due_since" = NULL WHERE "id" IN (
+    SELECT "finding"."id" FROM "audit_finding" "finding" JOIN "moment" ON {_OF_CHANNEL}
+    WHERE "finding"."conversation_id" = ANY(%(conversations)s) AND {_IS_EARLY}
+    ORDER BY "finding"."id" FOR NO KEY UPDATE OF "finding"
+)
+"""  # noqa: S608
+
+_NOTED: Final = ("id", "workspace_id", "rule", "severity", "is_suppressed")
+
+
+def find_changed(*, most: int) -> Sequence[tuple[uuid.UUID, uuid.UUID]]:
+    """(workspace, conversation) of findings that have become due, or are due no longer, and are not noted so."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND_CHANGED, {"most": most})
+        return list(dict.fromkeys(cursor.fetchall()))
+
+
+def is_noted(*, channel_id: uuid.UUID) -> bool:
+    """Whether every finding of a channel that has become due is noted as such, and so is counted."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HAS_WAITING, {"channel": channel_id})
+        (has_waiting,) = cursor.fetchone()
+    return not has_waiting
+
+
+def find_moments(*, conversations: Collection[uuid.UUID]) -> dict[uuid.UUID, datetime]:
+    """The moment that findings are compared with, by channel, of the channels of these conversations."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND_MOMENTS, {"conversations": sorted(conversations)})
+        return dict(cursor.fetchall())
+
+
+def note_due(*, conversations: Collection[uuid.UUID], decided: Collection[uuid.UUID] = ()) -> None:
+    """Note which findings of these conversations are due, and announce those that have just become so.
+
+    Call it in a transaction that holds the conversations, which are of one workspace.
+
+    Args:
+        conversations: their ids.
+        decided: findings of theirs that waited for their moment and are a matter of time no longer.
+    """
+    given: dict[str, Any] = {"conversations": sorted(conversations), "decided": sorted(decided)}
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_BACK, given)
+        cursor.execute(_NOTE, given)
+        noted = [dict(zip(_NOTED, row, strict=True)) for row in cursor.fetchall()]
+    announce(noted)
 
 
 def grade_conversations(conversations: Collection[uuid.UUID]) -> None:
@@ -46,10 +179,13 @@ _COLUMNS: Final = (
     *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at"),
     *("version", "due_since"),
 )
+
 _SAID: Final = (
     *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
 )
+
 _CHANGING: Final = (*_SAID, "holds", "ended_at", "version", "snoozed_until")
+
 _DUE_AT: Final = _SAID.index("due_at")
 
 

@@ -1,4 +1,10 @@
-"""Who is to look at which conversation, what they made of it, and what exactly they saw: tables of reviews."""
+"""Who is to look at which conversation, what they made of it, and what exactly they saw: tables of reviews; of audit
+samples, which conversations a seed drew, out of how many of what, so that anybody can draw them again; and of comments.
+
+A comment is bound to a stretch of raw characters. It keeps them and the digest of their record, so that it can be shown
+truthfully whatever the reading of that record becomes. Nothing of it is ever changed but how it stands: what happens
+to it is added as a turn.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ from django.db import models
 from django.utils import timezone
 
 from inspector.accounts.models import User, Workspace, make_id
+from inspector.intake.models import Record
 from inspector.threads.models import Conversation, Message
 
 MAX_NAME_LENGTH = 120
@@ -162,6 +169,7 @@ class ReviewItem(models.Model):
 
 
 OPEN_STATES = (ReviewItem.State.WAITING, ReviewItem.State.SECOND, ReviewItem.State.DISPUTED)
+
 BLIND_STATES = (ReviewItem.State.WAITING, ReviewItem.State.SECOND)
 
 
@@ -237,3 +245,144 @@ class Review(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} by {self.reviewer}"
+
+
+class AuditSample(models.Model):
+    """A sample of the conversations of a workspace, and the queue that it fills. Nothing of it is changed later.
+
+    `strata` holds [name, population, drawn] of each stratum, by name. `digest` is SHA-256 over the identities that were
+    drawn, in ascending order: equal for everybody who draws the same. See `sampling` for both.
+    """
+
+    class Stratum(models.TextChoices):
+        """What divides the population."""
+
+        DIALECT = "dialect", "Dialect"
+        SEVERITY = "severity", "Gravest note"
+        PAIR = "pair", "Pair of agents"
+        CHANNEL = "channel", "Channel"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    queue = models.OneToOneField(ReviewQueue, on_delete=models.CASCADE, related_name="sample")
+    seed = models.CharField(max_length=64)
+    stratum = models.CharField(max_length=16, choices=Stratum.choices)
+    wanted = models.IntegerField()
+    # Only conversations that were active in this span, its end excluded.
+    since = models.DateTimeField(null=True)
+    until = models.DateTimeField(null=True)
+    population = models.BigIntegerField()
+    drawn = models.IntegerField()
+    # How many of the population were not settled yet: another draw of the same seed may come out otherwise.
+    unsettled = models.BigIntegerField(default=0)
+    strata = models.JSONField(default=list)
+    digest = models.BinaryField(max_length=32)
+    method = models.CharField(max_length=16)
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        # Serves the list of samples, newest first, by keyset.
+        indexes = [models.Index(fields=["workspace", "-made_at", "-id"], name="audit_sample_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.drawn} by {self.seed}"
+
+
+class SampledConversation(models.Model):
+    """A conversation that was drawn: its identity, the stratum it stood for, and its place in the draw, from 1."""
+
+    sample = models.ForeignKey(AuditSample, on_delete=models.CASCADE, related_name="conversations", db_index=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="+", db_index=False)
+    place = models.IntegerField()
+    stratum = models.TextField()
+    identity = models.BinaryField(max_length=32)
+
+    class Meta:
+        ordering: ClassVar = ["place"]
+        # Serves the drawn ones in their order, by keyset.
+        constraints = [models.UniqueConstraint(fields=["sample", "place"], name="sampled_place_once")]
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.conversation_id}"
+
+
+class Comment(models.Model):
+    """Words about the characters [start, end) of a record's text. It belongs to a record and a part, as findings do.
+
+    `quoted` is these characters in UTF-8, lone surrogates as they are. `source_sha256` is of the record's exact bytes,
+    `english_sha256` of the sentence that the message was told as when the comment was written, `decoder` by what.
+    """
+
+    class State(models.TextChoices):
+        """How it stands: what the latest turn about it says."""
+
+        OPEN = "open", "Open"
+        RESOLVED = "resolved", "Resolved"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="comments", db_index=False)
+    part = models.IntegerField()
+    start = models.IntegerField()
+    end = models.IntegerField()
+    quoted = models.BinaryField()
+    source_sha256 = models.BinaryField(max_length=32)
+    english_sha256 = models.BinaryField(max_length=32)
+    decoder = models.CharField(max_length=32)
+    author = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    words = models.TextField()
+    # Whether its author saw what others may not, so that its words are for owners and auditors.
+    is_restricted = models.BooleanField(default=False)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(end__gt=models.F("start")), name="comment_has_span")]
+        indexes = [
+            # Serves the comments on a message, and their number on each message of a window.
+            models.Index(fields=["workspace", "record", "part", "created_at"], name="comment_by_record"),
+            # Serves the list of those that stand so, newest first, by keyset.
+            models.Index(fields=["workspace", "state", "-created_at", "-id"], name="comment_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.start}-{self.end} by {self.author_id}"
+
+    @property
+    def quoted_text(self) -> str:
+        """The characters it was written about."""
+        return bytes(self.quoted).decode("utf-8", "surrogatepass")
+
+
+class CommentTurn(models.Model):
+    """What somebody did about a comment: replied, resolved it, opened it again, or took words of theirs back.
+
+    `of` is the reply that was taken back; without it a withdrawal is of the comment itself.
+    """
+
+    class Kind(models.TextChoices):
+        """What was done."""
+
+        REPLY = "reply", "Replied"
+        RESOLVED = "resolved", "Resolved"
+        REOPENED = "reopened", "Opened again"
+        WITHDRAWN = "withdrawn", "Withdrew"
+
+    id = models.UUIDField(primary_key=True, default=make_id, editable=False)
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    words = models.TextField(blank=True)
+    is_restricted = models.BooleanField(default=False)
+    of = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="withdrawals", db_index=False)
+
+    class Meta:
+        ordering: ClassVar = ["at", "id"]
+        # Serves what happened to a comment, in its order.
+        indexes = [models.Index(fields=["comment", "at", "id"], name="comment_turn_in_order")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by_id}"

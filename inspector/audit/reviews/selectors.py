@@ -15,9 +15,8 @@ from inspector.accounts.models import Channel, User, Workspace
 from inspector.lookups import WrittenSince, take_page
 from inspector.threads.models import Conversation
 
-from ..comments.discussions import select_here
-from ..models.comments import Comment
-from ..models.reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
+from ..comments import select_here
+from ..models.reviews import OPEN_STATES, Comment, Review, ReviewItem, ReviewQueue, Rubric
 from .bindings import select_stale, select_told, select_told_items
 
 # The queues of a page, and those that one of them is chosen from.

@@ -12,7 +12,7 @@ from typing import Final
 
 from dialects import digest_installed, list_installed
 
-from . import approval, claims, decoding, grounds, meaning, placing, seals, senders, texts, tools, work
+from . import claims, decoding, placing, seals, texts, tools, work
 from .rule import Hit, Rule
 
 __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
@@ -24,7 +24,7 @@ VERSION: Final = f"21{digest_installed(INSTALLED)}"
 
 
 def _gather() -> Mapping[str, Rule]:
-    modules = (seals, texts, senders, placing, grounds, work, approval, tools, claims, meaning, decoding)
+    modules = (seals, texts, placing, work, tools, claims, decoding)
     brought: Iterable[Iterable[Rule]] = (point.load() for point in list_installed(INSTALLED))
     found: dict[str, Rule] = {}
     for rule in chain.from_iterable(chain((module.RULES for module in modules), brought)):

@@ -19,8 +19,7 @@ from inspector.tool_words import (
     find_statements,
 )
 
-from ..findings.after_results import narrow_span
-from ..findings.scene import Said, Scene, Span
+from ..findings.scene import Said, Scene, Span, narrow_span
 from .rule import Hit, Rule
 from .tools import CALL_AGAIN, GOES_ON, TROUBLE, Line, answer_by_mcp, ask_model, run_tool, stream_turn, talk, trace
 

@@ -1,4 +1,6 @@
-"""Rules over what the decoders could and could not read."""
+"""Rules over what words mean (a sender's own meanings against the vocabulary, contexts that are not there), and over
+what the decoders could and could not read.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Final
 
 from dialects import all_dialects
 
-from ..findings.after_results import TOOL_FAILURES
+from ..findings.scene import TOOL_FAILURES
 from .rule import FOOT, Rule, clowl, pack, say, select_notes
 from .tools import ask_model, run_tool, trace
 
@@ -17,19 +19,30 @@ _TWICE: Final = frozenset(
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
+
 _OF_OFFERS: Final = frozenset(
     note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-not-offered")
 )
+
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
+
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
+
 _FAILING: Final = frozenset({"clowl.done-failing", "clowl.act-denied", "agent_lingua.success-disagrees"})
+
 _REFUSING: Final = frozenset({"clowl.ack-refusing"})
+
 _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
+
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
+
 _OF_PARTIES: Final = frozenset({"clowl.parties-disagree"})
+
 # What has a rule of its own.
 _ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES | _OF_OFFERS
+
 _REQUEST: Final = clowl("m1", "REQ", "oscar", "radar")
+
 _ROUTED: Final = (
     '{"clowl":"0.3.0","mid":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b","task_id":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5c",'
     '"state":"RUNNING","ts":1795118400,"trace":{"trace_id":"tr-1","parent_task_id":"pt-1","parent_mid":"a0"},'
@@ -44,6 +57,7 @@ def _span_with(tool: str) -> str:
 
 
 _INSIDE: Final = "@a3|f0|c1|S0|d1|T1|k4#"
+
 # A message in each of the other carriers.
 _CARRIERS: Final = (
     json.dumps({"role": "user", "content": _INSIDE}),
@@ -85,6 +99,39 @@ def _chat_with(tool: str) -> str:
 
 
 RULES: Final = (
+    Rule(
+        code="word-redefined",
+        title="Term redefined",
+        why="From here on the English follows the sender's meaning. Others may understand the opposite.",
+        severity="warning",
+        group="assumption",
+        notes=frozenset({"lambda_lang.redefines-atom"}),
+        triggers=(say(("ada", '{def:ok="failed"}'), ("ada", "!st/ok")),),
+        passes=(say(("ada", '{def:zq="the tea order"}'), ("ada", "!st/ok")),),
+    ),
+    Rule(
+        code="defined-otherwise",
+        title="Term defined in two ways",
+        why="Two meanings of one word stand in the conversation. Who reads it may follow the other one.",
+        severity="warning",
+        group="assumption",
+        notes=frozenset({"lambda_lang.defined-otherwise"}),
+        triggers=(
+            say(("ada", '{def:zq="burn"}!ta'), ("bob", '{def:zq="keep"}!ta')),
+            say(("ada", '{def:zq="burn"}!ta'), ("ada", '{def:zq="keep"}!ta')),
+        ),
+        passes=(say(("ada", '{def:zq="burn"}!ta'), ("bob", '{def:zq="burn"}!ta'), ("bob", "!Iav/zq")),),
+    ),
+    Rule(
+        code="gloss-differs",
+        title="Sender's gloss contradicts the vocabulary",
+        why="The sender's meaning and the vocabulary's differ; one of the two misleads.",
+        severity="notice",
+        group="assumption",
+        notes=frozenset({"lambda_lang.gloss-differs"}),
+        triggers=(say(("ada", "!Ide(death)")),),
+        passes=(say(("ada", "!Ide(decide)")),),
+    ),
     Rule(
         code="malformed",
         title="Unreadable message",

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from ..findings.after_results import list_named
-from ..findings.scene import AfterResult, Said, Scene, Span
+from ..findings.scene import AfterResult, Said, Scene, Span, list_named
 from .rule import Hit, Rule, say
 from .work import name_agent
 

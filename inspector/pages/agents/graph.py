@@ -15,15 +15,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from inspector.accounts.models import Membership
-from inspector.audit.outcomes import Waiting, count_asked_between, list_waiting
+from inspector.audit.agents import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
 from inspector.replica import on_replica
 from inspector.threads.models import PairTotal
 
 from ..shell import cut_page, render_page, within_workspace
-from .frame import frame_agents, read_narrowing
 from .marks import AgentMark
 from .rows import Gallery
+from .views import frame_agents, read_narrowing
 
 PAGE_PAIRS: Final = 40
 MAX_WAITING: Final = 8

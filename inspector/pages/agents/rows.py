@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from inspector.accounts.models import Workspace
-from inspector.audit.outcomes import Outcome
+from inspector.audit.agents import Outcome
 from inspector.browsing.directory import AgentSum, Confusables, PairSum, find_customs
 from inspector.search import parts
 from inspector.threads.agents.names import label_agent

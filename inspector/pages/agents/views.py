@@ -1,21 +1,43 @@
-"""Agents: the directory, and one agent with whom it talks to, what came of it, and what it says of itself."""
+"""Agents: the directory, and one agent with whom it talks to, what came of it, and what it says of itself.
+
+Beside them stand what the directory and the graph have in common (filters, tabs that keep them, the ways on by keyset),
+and what people say of an agent: its name, and that it is one with another.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from django import forms
+from django.contrib import messages as flashes
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from dialects import all_dialects
-from inspector.accounts.models import Membership
-from inspector.audit.naming import list_candidates, list_words
-from inspector.audit.outcomes import Outcome, count_asked_between, count_asked_of
+from inspector.accounts.models import Channel, Membership
+from inspector.accounts.selectors import list_channels
+from inspector.audit.agents import (
+    MAX_REASON,
+    Outcome,
+    count_asked_between,
+    count_asked_of,
+    find_word,
+    join_agents,
+    list_candidates,
+    list_words,
+    name_agent,
+    undo_word,
+)
 from inspector.browsing.directory import (
     AgentSum,
+    Choice,
     compare_names,
     find_agent,
     list_abilities,
@@ -25,22 +47,184 @@ from inspector.browsing.directory import (
     sum_agents,
     survey_pairs,
 )
+from inspector.intake.text import make_storable
 from inspector.lookups import or_404
 from inspector.replica import on_replica
+from inspector.search.cursors import read_key, write_key
 from inspector.threads.agents.names import CONVENTIONS, label_by_convention
-from inspector.threads.models import Agent, AgentTotal, Declaration
+from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, make_agent_id
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 
-from ..shell import cut_page, render_page, within_workspace
+from ..forms import PLAIN, PageForm, list_dialects
+from ..lists import Walk, read_walk
+from ..shell import cut_page, render_page, require_auditor, within_workspace, write_query
 from ..shown.told import name_dialect, name_opened, shorten, write_elapsed
-from .forms import JoinForm, NameForm
-from .frame import frame_agents, read_narrowing
 from .rows import Ability, Gallery, list_doubts, name_dialects, write_term
 
+
+class AgentFilter(PageForm):
+    """Which agents are listed; unknown values filter nothing. The channel is asked for where there are several."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"size": 14, "placeholder": "part of a name"}),
+    )
+    channel = forms.ChoiceField(required=False)
+    dialect = forms.ChoiceField(required=False, choices=partial(list_dialects, "any"))
+
+    def __init__(self, *args: Any, channels: Sequence[Channel], **kwargs: Any) -> None:
+        kwargs.setdefault("auto_id", "filter-%s")
+        super().__init__(*args, **kwargs)
+        self._channels = {channel.name: channel for channel in channels}
+        self.offer("channel", [("", "any"), *((name, name) for name in self._channels)])
+        if len(self._channels) < 2:
+            del self.fields["channel"]
+
+    def read(self) -> Choice:
+        """The filters that are set and valid."""
+        self.is_valid()
+        said = self.cleaned_data
+        return Choice(
+            name=make_storable(said.get("name") or ""),
+            channel=self._channels.get(said.get("channel") or ""),
+            dialect=said.get("dialect") or "",
+        )
+
+
+class NameForm(PageForm):
+    """What an auditor calls an agent."""
+
+    friendly_name = forms.CharField(
+        label="Friendly name",
+        max_length=MAX_FRIENDLY_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text="For people, in this channel. The raw name stays beside it.",
+    )
+    reason = forms.CharField(
+        label="Reason (optional)",
+        required=False,
+        max_length=MAX_REASON,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class JoinForm(PageForm):
+    """Which agent this one is: a name as the wire has it, in a channel."""
+
+    same_as = forms.CharField(
+        label="It is the same agent as",
+        max_length=2000,
+        widget=forms.TextInput(attrs={**PLAIN, "list": "candidates"}),
+        help_text="The other's name, exactly as in the raw messages. This agent is shown as the other from then on.",
+    )
+    channel = forms.ChoiceField(label="Its channel", required=False)
+    reason = forms.CharField(
+        label="Reason",
+        max_length=MAX_REASON,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        error_messages={"required": "Give the reason: later readers of this agent will see it."},
+    )
+
+    def __init__(self, *args: Any, channels: Sequence[Channel], own: Channel, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._channels = {channel.name: channel for channel in channels}
+        self._own = own
+        self.offer("channel", [(name, name) for name in self._channels], own.name)
+        if len(self._channels) < 2:
+            del self.fields["channel"]
+
+    def read_channel(self) -> Channel:
+        """The channel that is chosen; the agent's own where there is no choice."""
+        return self._channels.get(self.cleaned_data.get("channel") or "", self._own)
+
+
+# The views in the order of their tabs: (name of the address, what it is called).
+TABS = (("agents", "Directory"), ("agents-graph", "Who talks with whom"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Narrowing:
+    """What a list is narrowed to, by its form, and the key after which it goes on; None at its beginning."""
+
+    form: AgentFilter
+    choice: Choice
+    has_several_channels: bool
+    after: Sequence[Any] | None
+    walk: Walk
+
+    @property
+    def since(self) -> int | None:
+        """Since when the rows were written, where they are the rest of a walk."""
+        return self.walk.since if self.walk.is_rest else None
+
+
+def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> Narrowing:
+    """What the address narrows a list to.
+
+    Raises:
+        Http404: for a cursor that was not made for this list of this workspace.
+    """
+    channels = list(list_channels(workspace=membership.workspace))
+    form = AgentFilter(request.GET, channels=channels)
+    walk = read_walk(request, membership, places=("after",))
+    after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
+    return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
+
+
+def frame_agents(
+    request: HttpRequest,
+    membership: Membership,
+    narrowing: Narrowing,
+    *,
+    current: str,
+    of: str,
+    is_empty: bool,
+    last: Sequence[Any] | None,
+    rest_url: str | None,
+) -> dict[str, Any]:
+    """The context of the frame.
+
+    Args:
+        narrowing: of the list.
+        current: the address name of the view that is shown.
+        of: the list, as its keys name it.
+        is_empty: whether this page of it has no rows.
+        last: the key of its last row, where the list goes on.
+        rest_url: where the rest of the list is, if it follows.
+    """
+    workspace, walk = membership.workspace, narrowing.walk
+    next_url = walk.write_on(last, after=write_key(last, workspace.pk, of=of)) if last else None
+    kept = write_query(request, after=None, walk=None, rest=None)
+    kept = kept if kept.startswith("?") else ""
+    return {
+        "form": narrowing.form,
+        "has_several_channels": narrowing.has_several_channels,
+        "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
+        "next_url": next_url,
+        "rest_url": rest_url,
+        "walk": walk,
+        "views": [
+            {
+                "name": name,
+                "url": f"{reverse(f'pages:{address}', args=[workspace.slug])}{kept}",
+                "is_current": address == current,
+            }
+            for address, name in TABS
+        ],
+        "is_filtered": narrowing.choice.is_narrow,
+        "clear_url": request.path,
+    }
+
+
 PAGE_ROWS = 50
+
 MAX_PAIRS = 30
+
 MAX_CONVERSATIONS = 8
+
 MAX_WORDS = 50
+
 _LIST = "agents"
 
 
@@ -198,3 +382,55 @@ _MEANINGS = {
     dialect.slug: {term.code: term.meaning for term in dialect.glossary if term.kind == "domain"}
     for dialect in all_dialects()
 }
+
+
+@within_workspace("POST")
+def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+    """Call the agent by a name that people know it by."""
+    agent = get_agent(membership, agent_id)
+    require_auditor(membership)
+    form = NameForm(request.POST)
+    word = form.hand_to(
+        lambda: name_agent(membership=membership, agent=agent, **form.cleaned_data), field="friendly_name"
+    )
+    if word is None:
+        return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
+    flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
+    return redirect("pages:agent", membership.workspace.slug, agent.pk)
+
+
+@within_workspace("POST")
+def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+    """Say that the agent is one with another, by whose name it is shown from then on."""
+    agent = get_agent(membership, agent_id)
+    require_auditor(membership)
+    form = JoinForm(request.POST, channels=list(list_channels(workspace=membership.workspace)), own=agent.channel)
+    word = form.hand_to(lambda: _join(membership, agent, form), field="same_as")
+    if word is None:
+        return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
+    flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
+    return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
+
+
+def _join(membership: Membership, agent: Agent, form: JoinForm) -> AgentWord:
+    channel, said = form.read_channel(), form.cleaned_data
+    wanted = make_agent_id(membership.workspace.pk, channel.pk, make_storable(said["same_as"]))
+    other = find_agent(workspace=membership.workspace, agent_id=wanted)
+    if other is None:
+        raise ValidationError(f"no agent of the channel {channel.name} has this name: write it as the raw messages do")
+    return join_agents(membership=membership, agent=agent, same_as=other, reason=said["reason"])
+
+
+@within_workspace("POST")
+def undo(request: HttpRequest, membership: Membership, word_id: uuid.UUID) -> HttpResponse:
+    """Undo what was said of an agent; the record of it stays."""
+    word = or_404(find_word(workspace=membership.workspace, word_id=word_id))
+    require_auditor(membership)
+    try:
+        undo_word(membership=membership, word=word)
+    except ValidationError as error:
+        flashes.error(request, " ".join(error.messages).capitalize())
+    else:
+        done = "It is called as before." if word.kind == AgentWord.Kind.NAME else "They are two agents again."
+        flashes.success(request, f"Undone. {done}")
+    return redirect("pages:agent", membership.workspace.slug, word.agent_id)

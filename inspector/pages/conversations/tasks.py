@@ -35,9 +35,9 @@ from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import STANDING, Step
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
+from ..lists import read_walk
 from ..shell import cut_page, render_page, within_workspace, write_query
 from ..shown.told import shorten, write_elapsed
-from ..walks import read_walk
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 
 PAGE_TASKS: Final = 25

@@ -21,7 +21,7 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
 from inspector.browsing.transcripts import find_rekeyed, tell_lines
 from inspector.effort import check_effort
-from inspector.opening.reveals import Opening, disclose, find_opened_ids, find_openings_of
+from inspector.opening import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.messages import find_messages_by_ids, load_records
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
@@ -32,9 +32,8 @@ from inspector.threads.trees.traces import find_carrying
 from ..agents.marks import Cast
 from ..agents.rows import write_term
 from ..findings.rows import describe_findings
-from ..shown.budgets import fit, join_texts, share_out, shorten_name, weigh
-from ..shown.fields import MAX_DEPTH
-from ..shown.markup import SENTENCE_CHARACTERS
+from ..shown.fields import MAX_DEPTH, MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.markup import SENTENCE_CHARACTERS, fit, join_texts, share_out, shorten_name, weigh
 from ..shown.told import (
     NoteLine,
     Segments,
@@ -47,7 +46,6 @@ from ..shown.told import (
     shorten,
     write_elapsed,
 )
-from ..shown.wires import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""Conversations: the list, one with its transcript, and the verdict on it."""
+"""Conversations: the list, one with its transcript, the same record by record as it came, and the verdict on it."""
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib import messages as flashes
@@ -13,17 +15,19 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.comments.discussions import count_comments
+from inspector.audit.comments import count_comments
 from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.browsing.transcripts import write_text
+from inspector.intake.models import Sighting
+from inspector.intake.selectors import find_first_sightings
 from inspector.lookups import or_404
 from inspector.replica import on_replica
 from inspector.search.selectors import fetch
 from inspector.threads.agents.names import load_labels
-from inspector.threads.messages import count_hidden, read_body
+from inspector.threads.messages import count_hidden, has_record, load_records, read_body
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import (
     WORST,
@@ -38,23 +42,28 @@ from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
 from inspector.threads.trees.windows import read_place as read_tree_place
 
-from ..agents.marks import Casts, cast_conversation, list_first
+from ..agents.marks import Cast, Casts, cast_conversation, list_first
+from ..deliveries.views import name_delivery
 from ..forms import ConversationFilter, VerdictForm
+from ..lists import read_scope, read_walk
 from ..live import watch
-from ..reviews.words import name_standing
-from ..scope import read_scope
+from ..reviews.rows import name_standing
 from ..shell import cut_page, read_number, read_place, render_page, require_auditor, within_workspace
-from ..shown.told import name_conversations, name_dialect, shorten
-from ..traces.links import link_traces
-from ..walks import read_walk
-from .frame import AFTER, frame_conversation, open_conversation
+from ..shown.fields import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, has_secret, weigh_wire
+from ..shown.markup import share_out, shorten_name
+from ..shown.told import make_line, name_conversations, name_dialect, shorten
+from ..traces.views import link_traces
+from .frame import AFTER, Pager, frame_conversation, make_pager, open_conversation, read_jump, read_start
 from .transcript import make_anchor, make_rows, open_for
-from .windows import Pager, make_pager, read_jump, read_start
 
 PAGE_ROWS = 50
+
 PATIENCE_MS = 2500
+
 AT_ONCE_MS = 300
+
 MAX_COUNTED = 1000
+
 WINDOW_ROWS = 50
 
 
@@ -298,3 +307,65 @@ def show_text(request: HttpRequest, membership: Membership, conversation_id: uui
     conversation = open_conversation(membership, conversation_id)
     text = write_text(conversation=conversation, offset=read_number(request, "offset"))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+RAW_ROWS: Final = 50
+
+
+@within_workspace("GET")
+def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+    """A window of the conversation's records as they were received, in the order of time, secrets masked."""
+    conversation = open_conversation(membership, conversation_id)
+    jump = read_jump(request, total=conversation.message_count)
+    if jump is not None:
+        return redirect(f"{request.path}?offset={jump // RAW_ROWS * RAW_ROWS}#r-{jump + 1}")
+    window = read_timeline(conversation=conversation, start=read_start(request, conversation), size=RAW_ROWS)
+    context = {
+        **frame_conversation(
+            membership=membership,
+            conversation=conversation,
+            digest=sum_up(conversation=conversation),
+            current="conversation-raw",
+            stop=window.last,
+        ),
+        "rows": _make_rows(window.rows, cast_conversation(conversation)),
+        "pager": make_pager(conversation, window, size=RAW_ROWS),
+    }
+    return render_page(request, membership, "conversation/raw.html", context, section="conversations")
+
+
+def _make_rows(messages: Sequence[Message], cast: Cast) -> list[dict[str, Any]]:
+    left_out = load_records(messages=messages, max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES)
+    seen = find_first_sightings(record_ids={message.record_id for message in messages})
+    made = [
+        _make_record_row(list(parts), left_out.get(record_id), seen.get(record_id), cast)
+        for record_id, parts in groupby(messages, key=lambda message: message.record_id)
+    ]
+    most = share_out(weigh_wire(row["wire"], row["stretches"]) for row in made)
+    return [{**row, "wire_characters": fit_wire(row["wire"], row["stretches"], most)} for row in made]
+
+
+def _make_record_row(
+    parts: Sequence[Message], left_out: int | None, sighting: Sighting | None, cast: Cast
+) -> dict[str, Any]:
+    """A record: its wire, where it was seen first, and the messages of this window that were read from it.
+
+    `size_bytes` and `sha256` are those of its source; `is_left_out` where it is too large for this page.
+    """
+    first = parts[0]
+    wire, stretches = cut_wire(first)
+    source = bytes(first.record.source) if has_record(first) else b""
+    return {
+        "anchor": f"r-{first.number}",
+        "parts": [{"row": part, "line": make_line(part, cast)} for part in parts],
+        "dialect": name_dialect(first.dialect),
+        "record_id": first.record_id,
+        "size_bytes": len(source) if left_out is None else left_out,
+        "is_left_out": left_out is not None,
+        "sha256": hashlib.sha256(source).hexdigest() if has_record(first) else "",
+        "wire": wire,
+        "stretches": stretches,
+        "is_masked": has_secret({0: stretches}),
+        "sighting": sighting,
+        "seen_in": shorten_name(name_delivery(sighting.delivery)) if sighting else "",
+    }

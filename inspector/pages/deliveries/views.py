@@ -1,28 +1,47 @@
-"""Deliveries: the list, the receipt of one, and its progress while it is being taken in, and withdrawing it."""
+"""Deliveries: the list, the receipt of one, its progress, its problems as a file, and withdrawing it.
+
+Dead letters stand here too: what could not be read or finished after three attempts, why, and another try.
+"""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.erasing.requests import find_erased
-from inspector.intake.models import Delivery, Door, Withdrawal
-from inspector.intake.selectors import find_delivery, has_dead_letters, list_deliveries, list_problems
+from inspector.api.backlog import estimate_told
+from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
+from inspector.audit.findings.storing import is_noted
+from inspector.erasing import find_erased
+from inspector.intake.letters import retry
+from inspector.intake.models import DeadLetter, Delivery, Door, Job, Withdrawal
+from inspector.intake.selectors import (
+    Progress,
+    find_delivery,
+    find_progress,
+    has_dead_letters,
+    list_deliveries,
+    list_given_up,
+    list_letters,
+    list_problems,
+)
 from inspector.intake.services import take_back, withdraw_delivery
 from inspector.intake.staging import read_choices
 from inspector.intake.warnings import list_warnings
-from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, list_withdrawals
+from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, is_weighing, list_withdrawals
 from inspector.lookups import or_404
-from inspector.threads.selectors import list_conversations_of
+from inspector.threads.models import Message
+from inspector.threads.selectors import find_work, list_conversations_of
 
+from ..answers import answer_rows
 from ..shell import (
     cut_page,
     read_id,
@@ -35,11 +54,116 @@ from ..shell import (
     write_query,
 )
 from ..shown.told import name_dialect, name_opened, shorten
-from .progress import make_progress, name_delivery
+from ..templatetags.marks import size
+
+STAGES = (
+    ("framing", "Splitting into records"),
+    ("reading", "Decoding"),
+    ("settling", "Building threads"),
+    ("examining", "Checking by rules"),
+    ("done", "Done"),
+)
+
+
+def name_delivery(delivery: Delivery) -> str:
+    """The file's name, else the door it came through."""
+    records = f"{delivery.received:,} record{'' if delivery.received == 1 else 's'}"
+    return delivery.file_name or f"{records} via {delivery.get_door_display()}"
+
+
+def make_progress(delivery: Delivery, *, is_receipt: bool = False) -> dict[str, Any]:
+    """What `_progress.html` shows of a delivery."""
+    progress = find_progress(delivery=delivery)
+    phase = find_phase(delivery, progress)
+    total = max(progress.size_bytes, progress.framed_bytes)
+    lines = f" · {progress.lines:,} lines" if progress.lines is not None else ""
+    bars = {
+        "receiving": (0, 0, f"{size(progress.framed_bytes)} so far · {delivery.received:,} records"),
+        "framing": (
+            progress.framed_bytes,
+            total,
+            f"{size(progress.framed_bytes)} of {size(total)}{lines} · {delivery.received:,} records",
+        ),
+        "reading": (
+            progress.read,
+            progress.stored,
+            f"{progress.read:,} of {progress.stored:,} records read{_tell_wait(delivery, progress)}",
+        ),
+        "settling": (0, 0, "its conversations are being built"),
+        "examining": (0, 0, "the rules look at its conversations"),
+        "weighing": (0, 0, "its records are being hidden or shown, as the withdrawals in force say"),
+    }
+    done, total, words = bars.get(phase, (0, 0, ""))
+    counts = {}
+    if phase == "done":
+        counts = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
+    return {
+        "row": delivery,
+        "findings": [
+            {"severity": severity, "count": count, "name": Message.Severity(severity).label.lower()}
+            for severity, count in counts.items()
+        ],
+        "findings_count": sum(counts.values()),
+        "name": name_delivery(delivery),
+        "phase": phase,
+        "stages": _list_stages(phase),
+        "words": words,
+        "done": done,
+        "total": total,
+        "failure": progress.failure,
+        "set_aside": progress.set_aside,
+        "is_receipt": is_receipt,
+    }
+
+
+def _tell_wait(delivery: Delivery, progress: Progress) -> str:
+    """How long it takes until what is posted is told, as its receipt says; of a file that is begun nobody knows."""
+    seconds = estimate_told() if delivery.door == Door.API and not progress.read else 0
+    return f" · processed in about {seconds:,} s" if seconds else ""
+
+
+def find_phase(delivery: Delivery, progress: Progress) -> str:
+    """Where a delivery stands.
+
+    While it goes on: receiving, framing, reading, settling, examining, weighing. At its end: done; quarantined, where
+    nothing of it is text; empty, where it holds no record; broken, where it could not be read to its end; stuck, where
+    the work on it was given up.
+    """
+    if progress.failure and not delivery.failure:
+        return "stuck"
+    if not progress.is_framed:
+        return delivery.state
+    if not progress.is_read:
+        return "reading"
+    if is_weighing(delivery=delivery):
+        return "weighing"
+    work = find_work(delivery=delivery)
+    if work == Job.Kind.SETTLE:
+        return "settling"
+    # What a matter of time has just made a finding is counted a moment later.
+    if work == Job.Kind.EXAMINE or not is_noted(channel_id=delivery.channel_id):
+        return "examining"
+    if progress.failure:
+        return "broken"
+    if not delivery.received:
+        return "empty"
+    return "done" if delivery.stored or delivery.duplicate else "quarantined"
+
+
+def _list_stages(phase: str) -> list[dict[str, Any]]:
+    names = [name for name, _ in STAGES]
+    at = names.index(phase) if phase in names else names.index("settling") if phase == "weighing" else 0
+    return [
+        {"name": words, "is_current": number == at, "is_past": number < at} for number, (_, words) in enumerate(STAGES)
+    ]
+
 
 PAGE_ROWS = 50
+
 PAGE_PROBLEMS = 100
+
 MAX_ACTS = 20
+
 MAX_CONVERSATIONS = 20
 
 
@@ -219,3 +343,121 @@ def _act(
         return answer_delivery(request, membership, delivery, error="; ".join(error.messages), status=422)
     flashes.success(request, done)
     return redirect("pages:delivery", membership.workspace.slug, delivery.pk)
+
+
+COLUMNS: Final = ("record", "line", "byte", "bytes", "outcome", "reason", "record_id", "raw")
+
+_PAGE: Final = 1000
+
+
+@within_workspace("GET")
+def download(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, form: str) -> StreamingHttpResponse:
+    """The problems of a delivery as a list."""
+    delivery = get_delivery(membership, delivery_id)
+    return answer_rows(_list_rows(delivery), COLUMNS, form=form, name=f"problems-{delivery.pk}")
+
+
+def _list_rows(delivery: Delivery) -> Iterator[dict[str, Any]]:
+    after = -1
+    while page := list(list_problems(delivery=delivery, after=after, limit=_PAGE)):
+        for problem in page:
+            yield {
+                "record": problem.index + 1,
+                "line": problem.line,
+                "byte": problem.offset,
+                "bytes": problem.length,
+                "outcome": problem.outcome,
+                "reason": problem.reason,
+                "record_id": str(problem.record_id),
+                "raw": reverse("api:raw", args=[problem.record_id]),
+            }
+        after = page[-1].index
+
+
+# What a kind of work is called, and which page shows its subject.
+WORK = {
+    Job.Kind.FRAME: ("Cutting into records", "delivery"),
+    Job.Kind.INGEST: ("Reading the records of", "delivery"),
+    Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
+    Job.Kind.SETTLE: ("Processing a conversation", "conversation"),
+    Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
+    Job.Kind.TRACE: ("Drawing the tree of", "trace"),
+    Job.Kind.EXPORT: ("Writing", "export"),
+    Job.Kind.EXAMINE: ("Applying the rules to", "conversation"),
+    Job.Kind.ALERT: ("Sending one of", "list of alerts"),
+    Job.Kind.VERIFY: ("Verifying", "ledger"),
+    Job.Kind.ERASE: ("Finishing", "erasure"),
+}
+
+# What has no page of its own: all of them stand on one.
+_SHARED_PAGES = {
+    Job.Kind.ALERT: "pages:alerts",
+    Job.Kind.VERIFY: "pages:integrity",
+    Job.Kind.ERASE: "pages:retention",
+}
+
+
+@within_workspace("GET")
+def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Records that were set aside, last first, by keyset; before them the work that was given up as a whole."""
+    workspace = membership.workspace
+    delivery = _read_delivery(request, membership)
+    before = read_place(request, membership)
+    page, last = cut_page(
+        list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS
+    )
+    given_up = [] if delivery or before else list_given_up(workspace=workspace)
+    rows = [
+        {
+            "letter": letter,
+            "record": letter.sighting.index + 1,
+            "delivery": name_delivery(letter.delivery),
+            "is_dead": letter.state == DeadLetter.State.DEAD,
+        }
+        for letter in page
+    ]
+    context = {
+        "work": [_describe_work(job, workspace.slug) for job in given_up],
+        "rows": rows,
+        "delivery": {"name": name_delivery(delivery), "id": delivery.pk} if delivery else None,
+        "may_retry": membership.is_auditor and bool(given_up or any(row["is_dead"] for row in rows)),
+        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
+    }
+    return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
+
+
+@within_workspace("POST", needs="auditor")
+def retry_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Try again: what the form names, or everything."""
+    count = retry(membership=membership, ids=_read_ids(request))
+    if count:
+        flashes.success(request, f"{count:,} {'is' if count == 1 else 'are'} tried again, up to three times.")
+    else:
+        flashes.error(request, "There is nothing to try again: somebody was quicker, or it is being tried now.")
+    return redirect("pages:dead-letters", membership.workspace.slug)
+
+
+def _read_ids(request: HttpRequest) -> list[uuid.UUID] | None:
+    if "id" not in request.POST:
+        return None
+    try:
+        return [uuid.UUID(text) for text in request.POST.getlist("id")]
+    except ValueError as error:
+        raise Http404 from error
+
+
+def _read_delivery(request: HttpRequest, membership: Membership) -> Delivery | None:
+    delivery_id = read_id(request, "delivery")
+    return or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id)) if delivery_id else None
+
+
+def _describe_work(job: Job, slug: str) -> dict[str, Any]:
+    words, page = WORK[Job.Kind(job.kind)]
+    return {
+        "words": words,
+        "url": reverse(_SHARED_PAGES[Job.Kind(job.kind)], args=[slug])
+        if job.kind in _SHARED_PAGES
+        else reverse(f"pages:{page}", args=[slug, job.subject]),
+        "page": page,
+        "job": job,
+    }

@@ -13,8 +13,8 @@ from typing import Any, Final
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.audit.findings.examining import list_changes, list_suppressions
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
-from inspector.audit.findings.settings import list_changes, list_suppressions
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
@@ -23,8 +23,7 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message
 
 from ..agents.marks import Casts
-from ..shown.budgets import shorten_name
-from ..shown.markup import name_spans
+from ..shown.markup import name_spans, shorten_name
 from ..shown.told import find_openings_of, make_line, name_conversation, shorten
 
 MAX_SENTENCE_LENGTH: Final = 240

@@ -1,7 +1,10 @@
-"""Findings: what the rules found, by rule; the findings of a rule and of a conversation."""
+"""Findings: what the rules found, by rule; those of a rule and of a conversation, as the address narrows and sorts
+them; and one, with the message and the bytes it is about and everything people said of it.
+"""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,38 +12,119 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, User
 from inspector.audit.findings.selectors import (
+    CLOSED,
     EVERYWHERE,
     MAX_GRAVE,
     SNOOZED,
+    SUPPRESSED,
     count_by_rule,
     count_open_by_severity,
     count_snoozed,
+    find_finding,
+    find_messages,
+    find_neighbours,
+    find_related,
     grade_of,
     list_findings,
     list_latest,
+    of_assignee,
 )
-from inspector.audit.findings.services import list_assignable
-from inspector.audit.models import Finding
+from inspector.audit.findings.services import list_acts, list_assignable
+from inspector.audit.models import Finding, FindingAct
+from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES, Rule
+from inspector.browsing.transcripts import mark_sentences, say_cautions_of
+from inspector.lookups import or_404
 from inspector.replica import on_replica
-from inspector.threads.models import Conversation
+from inspector.threads.messages import load_records, read_body
+from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import WORST, sum_up
+from inspector.threads.timeline import number_messages
 
+from ..agents.marks import Cast, cast_conversation
 from ..conversations.frame import frame_conversation, open_conversation
-from ..scope import Scope, read_scope
+from ..conversations.transcript import name_message
+from ..lists import Scope, read_scope, read_walk
 from ..shell import cut_page, read_number, read_place, render_page, within_workspace
-from ..walks import read_walk
-from .narrowing import ORDERS, SEVERITIES, STATES, name_state, read_assignee, read_filters
-from .rows import describe_rule, make_finding_rows, offer_acts
+from ..shown.fields import MAX_SHOWN_RECORD_BYTES, cut_wire
+from ..shown.markup import join_texts, mark_cut, shorten_name
+from ..shown.told import find_openings_of, make_line, name_dialect_of, read_segments, shorten
+from .rows import (
+    HIDDEN,
+    begin_sentence,
+    describe_rule,
+    make_finding_rows,
+    name_rule,
+    name_state,
+    offer_acts,
+    title_conversation,
+    write_place,
+)
+
+ALL: Final = "all"
+
+# The states that a list can be narrowed to: (in the address, in words).
+STATES: Final = {
+    Finding.State.OPEN.value: "open",
+    SNOOZED: "snoozed",
+    Finding.State.ACCEPTED.value: "accepted",
+    Finding.State.FIXED.value: "fixed",
+    Finding.State.FALSE_ALARM.value: "false alarms",
+    ALL: "all current",
+    SUPPRESSED: "suppressed",
+    CLOSED: "no longer applies",
+}
+
+# A person in the address of a list: the number of an account.
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+# The orders of a list of findings of several rules; without one they stand by rule.
+ORDERS: Final = {WORST: "most severe first", "newest": "newest first"}
+
+SEVERITIES: Final = {
+    severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
+}
+
+
+def read_filters(said: Mapping[str, str]) -> dict[str, str]:
+    """The filters of the address; what they do not know narrows nothing, and open is where one begins."""
+    state, severity = said.get("state", ""), said.get("severity", "")
+    assignee = said.get("assignee", "")
+    return {
+        "state": state if state in STATES else Finding.State.OPEN.value,
+        "severity": severity if severity in SEVERITIES else "",
+        "q": said.get("q", "").strip(),
+        "assignee": assignee if assignee in ("me", "nobody") or _NUMBER.fullmatch(assignee) else "",
+        "order": said.get("order", "") if said.get("order") in ORDERS else "",
+    }
+
+
+def read_state(filters: Mapping[str, str]) -> str:
+    """The state as `select_findings` takes it: empty for all current ones."""
+    return "" if filters["state"] == ALL else filters["state"]
+
+
+def read_assignee(filters: Mapping[str, str], membership: Membership) -> Q:
+    """The findings of whoever the filter names: the reader, nobody, or a person by number."""
+    named = filters["assignee"]
+    if named == "me":
+        return of_assignee(membership.user_id)
+    if named == "nobody":
+        return of_assignee(None)
+    return of_assignee(int(named)) if named else EVERYWHERE
+
 
 PAGE_ROWS: Final = 50
+
 # So many findings of each rule stand on the page of all of them.
 LATEST_OF_RULE: Final = 3
+
 _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
 
 
@@ -63,7 +147,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         }
         return render_page(request, membership, "findings/list.html", context, section="findings")
     within = scope.findings & read_assignee(filters, membership)
-    counts = count_by_rule(workspace=workspace, state=name_state(filters), words=filters["q"], within=within)
+    counts = count_by_rule(workspace=workspace, state=read_state(filters), words=filters["q"], within=within)
     found = {count.rule.code for count in counts}
     wanted = SEVERITIES.get(filters["severity"], 0)
     address = reverse("pages:findings", args=[workspace.slug])
@@ -75,7 +159,7 @@ def show_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
         workspace=workspace,
         rules=[count.rule.code for count in counts],
         each=LATEST_OF_RULE,
-        state=name_state(filters),
+        state=read_state(filters),
         words=filters["q"],
         within=within,
     )
@@ -195,7 +279,7 @@ def _list_page(
         list_findings,
         workspace=workspace,
         rule=rule,
-        state=name_state(filters),
+        state=read_state(filters),
         words=filters["q"],
         severity=SEVERITIES.get(filters["severity"], 0),
         conversation=conversation,
@@ -213,7 +297,7 @@ def _list_page(
         "is_worst_first": is_worst_first,
         "has_rule": not rule,
         "has_conversation": conversation is None,
-        **offer_acts(membership, name_state(filters)),
+        **offer_acts(membership, read_state(filters)),
         "next": request.get_full_path(),
         "older_url": walk.write_older(
             last, "at", grade=str(grade_of(last.rule, last.severity)) if last and is_worst_first else None
@@ -221,3 +305,107 @@ def _list_page(
         "rest_url": walk.find_rest(choose(), has_more=last is not None),
         "walk": walk,
     }
+
+
+# So much of the sentence the template unfolds.
+MAX_OPEN: Final = 600
+
+_VERBS: Final = {
+    Finding.State.OPEN.value: "opened it again",
+    Finding.State.ACCEPTED.value: "accepted it",
+    Finding.State.FIXED.value: "marked it as fixed",
+    Finding.State.FALSE_ALARM.value: "marked it as a false alarm",
+}
+
+
+@within_workspace("GET")
+def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.UUID) -> HttpResponse:
+    """The finding with its message, the messages it is about besides, its history, and the forms to act on it."""
+    workspace = membership.workspace
+    finding = or_404(find_finding(workspace=workspace, finding_id=finding_id))
+    message = find_messages([finding]).get(finding.pk)
+    related = find_related(finding=finding) if message else []
+    number_messages([*related, *([message] if message else [])])
+    cast = cast_conversation(finding.conversation) if message else None
+    waits_in, fillable = list_queues_around(conversation=finding.conversation)
+    before, after = find_neighbours(finding=finding)
+    text = begin_sentence(finding.text) if message else HIDDEN
+    state = name_state(finding)
+    context = {
+        "finding": finding,
+        "title": shorten_name(shorten(text, 240), 800),
+        "text": text,
+        "rule": RULES.get(finding.rule),
+        "rule_title": name_rule(finding.rule),
+        "state": state,
+        "cites": shorten_name(finding.cites, 1000),
+        "conversation_title": title_conversation(finding.conversation, find_openings_of([finding.conversation])),
+        "message": _describe_message(finding, message, cast, workspace.slug) if message and cast else None,
+        "related": _list_related(finding, related, cast, workspace.slug) if cast else [],
+        "waits_in": waits_in,
+        "settled_in": list_settled(conversation=finding.conversation),
+        "fillable": fillable if membership.is_auditor else [],
+        "steps": _tell_history(finding),
+        "sender": finding.sender if message else "",
+        **offer_acts(membership, state),
+        "people": list_assignable(workspace=workspace) if membership.is_auditor else [],
+        "is_snoozed": state == SNOOZED,
+        "next": request.path,
+        "previous": before,
+        "following": after,
+    }
+    return render_page(request, membership, "findings/finding.html", context, section="findings")
+
+
+def _describe_message(finding: Finding, message: Message, cast: Cast, slug: str) -> dict[str, Any]:
+    load_records(messages=[message], max_bytes=MAX_SHOWN_RECORD_BYTES)
+    body = read_body(message)
+    wire, stretches = cut_wire(message)
+    english = read_segments(body["message"].get("english")) or [(message.english, (), "exact")]
+    said, cautions = join_texts(english), say_cautions_of(message, body)
+    return {
+        "line": make_line(message, cast),
+        "number": message.number,
+        "dialect": name_dialect_of(message, body["record"]),
+        "url": write_place(finding, message, slug),
+        "segments": [*english, (cautions, (), "exact")],
+        "mark": mark_cut(f"{said}{cautions}", said, MAX_OPEN),
+        "wire": wire,
+        "stretches": stretches,
+    }
+
+
+def _list_related(finding: Finding, related: Sequence[Message], cast: Cast, slug: str) -> list[dict[str, Any]]:
+    said = mark_sentences(related)
+    return [
+        {
+            "url": write_place(finding, each, slug),
+            "name": name_message(each),
+            "line": make_line(each, cast),
+            "sentence": shorten_name(shorten(said[each.pk], 160), 400),
+        }
+        for each in related
+    ]
+
+
+def _tell(act: FindingAct) -> str:
+    if act.kind == FindingAct.Kind.ASSIGNED:
+        return f"assigned it to {act.assignee.get_username() if act.assignee else 'nobody'}"
+    if act.kind == FindingAct.Kind.SNOOZED:
+        return f"snoozed it until {act.until:%Y-%m-%d %H:%M} UTC"
+    return _VERBS[act.state]
+
+
+def _tell_history(finding: Finding) -> list[dict[str, Any]]:
+    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
+    steps = [{"at": finding.found_at, "what": "found by its rule"}]
+    steps += [
+        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
+        for act in list_acts(finding=finding)
+    ]
+    if finding.due_since is not None:
+        steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
+    if finding.ended_at is not None:
+        what = "closed: it no longer applies, or its rule is switched off"
+        steps.append({"at": finding.ended_at, "what": what})
+    return sorted(steps, key=lambda step: step["at"])

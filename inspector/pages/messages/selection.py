@@ -15,13 +15,12 @@ from inspector.intake.masks import mask_layers
 from inspector.search import registry
 from inspector.search.language import quote
 from inspector.search.parts import write_term
-from inspector.search.terms import PATHS, SEARCHABLE
+from inspector.search.registry import PATHS, SEARCHABLE
 from inspector.threads.models import Message
 from inspector.threads.rendering import terms
 from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
 
-from ..shown.dumps import escape_character
-from ..shown.fields import write_offsets
+from ..shown.fields import escape_character, write_offsets
 from ..shown.markup import Span, name_spans
 
 MAX_SHOWN_LENGTH: Final = 200

@@ -1,4 +1,7 @@
-"""One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect."""
+"""One message: English, fields and raw, linked to the character; as it is stored, or read in another dialect.
+
+The search that it was opened from travels in its address, so that one can go from match to match.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -16,8 +20,10 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
 from inspector.lookups import or_404
-from inspector.pages.shown.dumps import VIEWS, show_layers
+from inspector.pages.shown.fields import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
+from inspector.search.language import MAX_CHARACTERS, QueryError
+from inspector.search.selectors import find_beside
 from inspector.threads.messages import (
     find_message,
     find_messages_by_ids,
@@ -38,7 +44,6 @@ from ..findings.rows import describe_findings
 from ..reviews.comment_rows import show_threads
 from ..shell import render_page, within_workspace, write_query
 from ..shown.markup import Span
-from ..shown.readings import show_pieces
 from ..shown.told import (
     link_rekeyed,
     list_notes,
@@ -47,17 +52,63 @@ from ..shown.told import (
     name_dialect_of,
     read_segments,
     shorten,
+    show_pieces,
 )
-from ..traces.links import link_trace
-from .evidence import MAX_UNFOLDED_BYTES, list_withdrawals, make_evidence
-from .histories import explain_english, show_wordings
-from .readings import find_doubts, list_choices, read_choice, read_otherwise
+from ..traces.views import link_trace
+from .evidence import (
+    MAX_UNFOLDED_BYTES,
+    explain_english,
+    find_doubts,
+    list_choices,
+    list_withdrawals,
+    make_evidence,
+    read_choice,
+    read_otherwise,
+    show_wordings,
+)
 from .selection import narrow, read_light, select
-from .steps import find_steps
+
+
+def find_steps(request: HttpRequest, membership: Membership, message: Message) -> dict[str, Any] | None:
+    """The steps of the search in the address; None where it names none."""
+    query = request.GET.get("q", "").strip()[: MAX_CHARACTERS + 1]
+    if not query:
+        return None
+    slug = membership.workspace.slug
+    problem, newer, older = "", None, None
+    try:
+        found = find_beside(
+            workspace=membership.workspace,
+            query=query,
+            message=message,
+            zone=ZoneInfo(membership.user.time_zone),
+            may_see_secrets=membership.is_auditor,
+        )
+        newer, older = found.newer, found.older
+        problem = "" if found.is_known else "finding the matches beside it takes too long"
+    except QueryError as error:
+        problem = str(error)
+    return {
+        "query": query,
+        "url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}",
+        "previous_url": link_message(slug, newer, query) if newer else None,
+        "next_url": link_message(slug, older, query) if older else None,
+        "problem": problem,
+    }
+
+
+def link_message(slug: str, message_id: uuid.UUID, query: str) -> str:
+    """The address of a message's page that knows the search it was opened from."""
+    address = reverse("pages:message", args=[slug, message_id])
+    return f"{address}?{urlencode({'q': query})}" if query else address
+
 
 MAX_ANSWERS = 20
+
 MAX_NOTES = 200
+
 MAX_HEADING_LENGTH: Final = 240
+
 MAX_FINDINGS = 50
 
 ORDERS = {

@@ -11,9 +11,19 @@ from django.urls import reverse
 
 from dialects import Reading
 from inspector.accounts.models import Membership
-from inspector.audit.comments.discussions import OTHER_BYTES, Quote, Thread, is_open_to_all, list_threads, quote_of
-from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, digest_english, may_withdraw
-from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.comments import (
+    MAX_QUOTED,
+    MAX_WORDS_LENGTH,
+    OTHER_BYTES,
+    Quote,
+    Thread,
+    digest_english,
+    is_open_to_all,
+    list_threads,
+    may_withdraw,
+    quote_of,
+)
+from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.intake.masks import mask_layers
 from inspector.threads.models import Message
 

@@ -13,9 +13,20 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments.discussions import TOO_LARGE, Quote, find_comment, find_commented, list_comments, quote_of
-from inspector.audit.comments.services import MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.models.comments import Comment
+from inspector.audit.comments import (
+    MAX_WORDS_LENGTH,
+    TOO_LARGE,
+    Quote,
+    find_comment,
+    find_commented,
+    list_comments,
+    quote_of,
+    reply,
+    turn,
+    withdraw,
+    write_comment,
+)
+from inspector.audit.models.reviews import Comment
 from inspector.intake.masks import mask_layers
 from inspector.lookups import or_404
 from inspector.threads.messages import find_message, has_record, load_records, unfold
@@ -25,10 +36,9 @@ from inspector.threads.selectors import find_conversation
 from ..findings.rows import title_conversation
 from ..messages.views import get_message
 from ..shell import cut_page, read_id, read_place, render_page, require_auditor, turn_pages, within_workspace
-from ..shown.budgets import shorten_name
-from ..shown.fields import write_offsets
+from ..shown.fields import MAX_SHOWN_RECORD_BYTES, write_offsets
+from ..shown.markup import shorten_name
 from ..shown.told import find_openings_of, shorten
-from ..shown.wires import MAX_SHOWN_RECORD_BYTES
 from .comment_rows import link_comment, may_see_words
 
 PAGE_ROWS: Final = 25

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import sort_by_message, survey_open
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews import leases, queues, verdicts
+from inspector.audit.reviews import queues, verdicts
 from inspector.audit.reviews.bindings import find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import list_beside, survey_item
@@ -25,20 +25,19 @@ from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later
 
 from ..agents.marks import cast_conversation
+from ..conversations.frame import write_edge
 from ..conversations.transcript import make_rows
-from ..conversations.windows import write_edge
 from ..findings.rows import describe_findings, title_conversation
 from ..shell import render_page, require_auditor, within_workspace
 from ..shown.told import find_openings_of
-from .rows import describe_beside, describe_lease, is_free
-from .words import describe_verdicts
+from .rows import describe_beside, describe_lease, describe_verdicts, is_free
 
 WINDOW_ROWS: Final = 50
 MAX_FINDINGS: Final = 8
 _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
-    "claim": (leases.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
-    "renew": (leases.renew, "You hold it for another half hour."),
-    "release": (leases.release, "Given back: anybody may take it."),
+    "claim": (verdicts.claim, "You hold it for half an hour. Nobody else can give a verdict on it meanwhile."),
+    "renew": (verdicts.renew, "You hold it for another half hour."),
+    "release": (verdicts.release, "Given back: anybody may take it."),
     "withdraw": (verdicts.withdraw_verdict, "Your verdict is withdrawn. Take it again to give another."),
     "remove": (queues.remove_item, "Taken out of the queue."),
     "again": (

@@ -16,7 +16,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.models import AuditSample, SampledConversation
 from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA
-from inspector.audit.samples.drawing import (
+from inspector.audit.samples import (
     MAX_SEED_LENGTH,
     draw_sample,
     find_items,

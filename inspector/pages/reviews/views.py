@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.db.models import Q
@@ -16,8 +17,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import ReviewItem, ReviewQueue
-from inspector.audit.reviews import leases, queues
-from inspector.audit.reviews.queues import MAX_CRITERIA, Filled
+from inspector.audit.models.reviews import MAX_NAME_LENGTH
+from inspector.audit.reviews import queues, verdicts
+from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_CRITERIA, Filled
 from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
@@ -41,17 +43,94 @@ from inspector.audit.reviews.selectors import (
 from inspector.audit.rules import RULES
 from inspector.lookups import or_404
 from inspector.search.cursors import read_key, write_key
+from inspector.search.language import MAX_CHARACTERS
+from inspector.search.models import SavedSearch
+from inspector.search.saved import list_saved
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation
 from ..findings.acting import find_way_back
-from ..scope import read_scope
+from ..forms import PageForm
+from ..lists import Walk, read_scope, read_walk
 from ..shell import cut_page, read_place, render_page, require_auditor, within_workspace
-from ..walks import Walk, read_walk
-from .forms import QueueForm
 from .rows import make_item_rows
 
+
+class QueueForm(PageForm):
+    """A new queue. What does not belong to its source is left aside."""
+
+    name = forms.CharField(max_length=MAX_NAME_LENGTH, error_messages={"required": "Give it a name."})
+    about = forms.CharField(
+        label="Purpose",
+        required=False,
+        max_length=MAX_ABOUT_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    reviewers = forms.TypedChoiceField(
+        label="Reviewers",
+        coerce=int,
+        initial=1,
+        choices=[
+            (1, "One auditor decides"),
+            (2, "Two, independently; if they differ, a third decides"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    criteria = forms.CharField(
+        label="Rubric",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=f"One criterion a line, at most {MAX_CRITERIA}. Each is answered with pass, fail or not applicable.",
+    )
+    source = forms.ChoiceField(
+        label="Source",
+        initial=ReviewQueue.Source.HAND,
+        choices=[
+            (ReviewQueue.Source.HAND, "People, from the page of a conversation"),
+            (ReviewQueue.Source.FINDINGS, "Open findings, as soon as they are found"),
+            (ReviewQueue.Source.SEARCH, "A search, whenever somebody fills it anew"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    rules = forms.MultipleChoiceField(
+        label="Findings of these rules",
+        required=False,
+        widget=forms.SelectMultiple(attrs={"size": 6}),
+        help_text="None selected means all.",
+    )
+    severity = forms.TypedChoiceField(
+        label="Minimum severity",
+        required=False,
+        coerce=int,
+        empty_value="0",
+        choices=[("0", "any"), *((each.value, each.label) for each in Message.Severity if each.value)],
+    )
+    saved = forms.ChoiceField(label="A saved search", required=False)
+    query = forms.CharField(
+        label="Or a new search",
+        required=False,
+        max_length=MAX_CHARACTERS,
+        widget=forms.TextInput(attrs={"placeholder": "finding:>=warning -reviewed:yes"}),
+    )
+
+    def __init__(self, *args: Any, membership: Membership, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._saved: dict[str, SavedSearch] = {str(each.pk): each for each in list_saved(membership=membership)}
+        self.offer("rules", [(rule.code, rule.title) for rule in RULES.values()])
+        self.offer("saved", [("", "none"), *((key, each.name) for key, each in self._saved.items())])
+
+    def read(self) -> dict[str, Any]:
+        """What `create_queue` takes; call when the form is valid."""
+        said = dict(self.cleaned_data)
+        saved = self._saved.get(said.pop("saved"))
+        said["query"] = saved.query if saved else said["query"]
+        said["severity"] = int(said["severity"])
+        said["criteria"] = said["criteria"].splitlines()
+        return said
+
+
 PAGE_ROWS: Final = 50
+
 SHOWN: Final = {
     OPEN: "open",
     MINE: "mine",
@@ -60,6 +139,7 @@ SHOWN: Final = {
     DONE: "signed off",
     STALE: "stale",
 }
+
 _QUEUES: Final = "review queues"
 
 
@@ -143,7 +223,7 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
         return _answer(request, membership, queue, error="choose what is to be done")
     try:
         if act == "next":
-            item = leases.claim_next(membership=membership, queue=queue)
+            item = verdicts.claim_next(membership=membership, queue=queue)
             if item is not None:
                 return redirect("pages:review-item", membership.workspace.slug, item.pk)
             flashes.info(request, "No items waiting that you may review now.")

@@ -1,4 +1,6 @@
-"""Coming in and going out: by name and password, a link or single sign-on, and the way to one's workspace."""
+"""Coming in and going out: by name and password, a link or single sign-on, and the way to one's workspace; and by an
+invitation, which somebody signed in takes as who they are, and anybody else with a new account.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,13 @@ import math
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
 from allauth.socialaccount.providers.openid_connect.views import login as ask_provider
 from django.conf import settings
+from django.contrib import messages as flashes
 from django.contrib.auth import logout
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -20,24 +24,32 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from requests import RequestException
 
+from inspector.accounts.invitations import accept_as_new, accept_invitation, find_invitation
+from inspector.accounts.models import Invitation, Membership, User
 from inspector.accounts.services import find_link_owner, note_account, reserve_sign_in, use_sign_in_link
 from inspector.accounts.sessions import recall_memberships
 from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK, begin_session, refuse_sign_in
 from inspector.trail.acting import find_address
 
-from ..forms import SignInForm
+from ..forms import InvitedForm, SignInForm
 
 # Hashing a password takes a tenth of a second and much memory, on purpose: of the threads of a process, which answer
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
+
 PATIENCE_SECONDS: Final = 2.0
+
 _SPENT: Final = (
     "This link does not sign in any more: it works once and for a limited time. Ask the operator for a new one, which"
     " manage.py sign_in_link prints."
 )
+
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
+
 logger = logging.getLogger(__name__)
+
 P = ParamSpec("P")
+
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
@@ -197,3 +209,70 @@ def _answer(request: HttpRequest, form: SignInForm, wanted: str, *, status: int 
 
 def _name_provider() -> str:
     return settings.OIDC_NAME if settings.SOCIALACCOUNT_PROVIDERS else ""
+
+
+_ENDED: Final = (
+    "This invitation has ended: it was accepted, withdrawn, or is older than a week."
+    " Ask an owner of the workspace for a new one."
+)
+
+
+@never_cache
+@sensitive_post_parameters("password", "code")
+@require_http_methods(["GET", "HEAD", "POST"])
+@hash_in_turn
+def follow_invitation(request: HttpRequest) -> HttpResponse:
+    """Show what is offered to whoever has the code; the button accepts it."""
+    token = read_code(request)
+    invitation = find_invitation(token=token)
+    if invitation is None:
+        return ask_for_code(request, "Join a workspace", _ENDED if token else "")
+    if "confirm" not in request.POST:
+        return _answer_invited(request, invitation, token, InvitedForm(initial={"name": _suggest_name(invitation)}))
+    if isinstance(request.user, User):
+        return _join(request, invitation, token, request.user)
+    form = InvitedForm(request.POST)
+    membership = form.hand_to(lambda: accept_as_new(token=token, **form.cleaned_data))
+    if form.errors:
+        return _answer_invited(request, invitation, token, form, status=422)
+    if membership is None:
+        return ask_for_code(request, "Join a workspace", _ENDED)
+    begin_session(request, membership.user, by="an invitation")
+    return _welcome(request, membership)
+
+
+def _join(request: HttpRequest, invitation: Invitation, token: str, user: User) -> HttpResponse:
+    try:
+        membership = accept_invitation(token=token, user=user)
+    except ValidationError as error:
+        return _answer_invited(request, invitation, token, problem=". ".join(error.messages), status=422)
+    if membership is None:
+        return ask_for_code(request, "Join a workspace", _ENDED)
+    return _welcome(request, membership)
+
+
+def _suggest_name(invitation: Invitation) -> str:
+    return "" if User.objects.filter(username=invitation.name).exists() else invitation.name
+
+
+def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
+    flashes.success(request, f"You are {membership.get_role_display().lower()} of {membership.workspace} now.")
+    return redirect("pages:overview", membership.workspace.slug)
+
+
+def _answer_invited(
+    request: HttpRequest,
+    invitation: Invitation,
+    token: str,
+    form: InvitedForm | None = None,
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    offered = {
+        "name": invitation.name,
+        "role_name": invitation.get_role_display(),
+        "workspace_name": invitation.workspace.name,
+    }
+    context: dict[str, Any] = {"invitation": offered, "token": token, "form": form, "problem": problem}
+    return render(request, "sign_in/invitation.html", context, status=status)

@@ -1,34 +1,94 @@
-"""Text from outside as markup: every character escaped, hidden ones as badges, cut at the borders of spans.
+"""Text from outside as markup: every character escaped, hidden ones as badges, cut at the borders of spans, and no more
+of it than a page can carry; and forms of markup filled with text.
 
 The server cuts and names each piece, because positions count code points and a browser counts UTF-16. A piece
 carries `data-span="layer:start-end"`; pieces that share characters belong together, in whatever pane they stand.
 Nothing here marks input as safe: markup comes from format strings, text only ever goes in as their argument.
+
+No window may weigh more than a reader's browser bears. A text weighs what its markup does, about: its bytes, six for a
+character that is escaped, a badge for a hidden one. Whatever is left out is said.
+
+A form is filled as Django's `format_html` does it, with a short way for what the signs of a page are made of: texts,
+markup and whole numbers. A page of messages asks for it a thousand times; whatever else it is given goes Django's way.
 """
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
+from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString
 
-from inspector.hidden_characters import HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
+from inspector.hidden_characters import HIDDEN, HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
+from inspector.threads.messages import CAUTION_MARK, split_mark
 
-from .exact_light import cut_exact, find_exact
-from .filling import NOTHING, escape_text, fill, join
+NOTHING = SafeString("")
+
+
+def escape_text(text: str) -> SafeString:
+    """A text with everything escaped that would be markup in it; markup as it is."""
+    return text if isinstance(text, SafeString) else SafeString(html.escape(text))
+
+
+def fill(form: str, *values: str | int) -> SafeString:
+    """The form with these values in its places, as `str.format` puts them there."""
+    return SafeString(form.format(*map(_escape, values)))
+
+
+def _escape(value: Any) -> object:
+    if isinstance(value, str):
+        return escape_text(value)
+    return value if type(value) is int else conditional_escape(value)
+
+
+def join(pieces: Iterable[str]) -> SafeString:
+    """Texts and markup one after the other."""
+    return SafeString("".join([escape_text(piece) for piece in pieces]))
+
+
+Range = tuple[int, int]
+
+
+def find_exact(pieces: Iterable[Range], light: Iterable[Range]) -> list[Range]:
+    """Those of the lit ranges of a text that begin or end within a piece, or in the signs between two.
+
+    Args:
+        pieces: where the pieces of the text stand that can be lit as wholes.
+        light: the lit ranges of the same text.
+    """
+    known = list(pieces)
+    starts, ends = {start for start, _ in known}, {end for _, end in known}
+    return [(start, end) for start, end in light if start < end and (start not in starts or end not in ends)]
+
+
+def cut_exact(start: int, end: int, exact: Sequence[Range]) -> Iterator[tuple[int, int, bool]]:
+    """The stretch [start, end) cut where exact ranges begin and end: (start, end, whether it is in one)."""
+    borders = sorted({start, end, *(place for each in exact for place in each if start < place < end)})
+    for begins, ends in pairwise(borders):
+        yield begins, ends, any(first <= begins and ends <= last for first, last in exact)
+
 
 Span = tuple[int, int, int]
+
 # A piece of a sentence: its text, the spans it comes from, and how sure it is.
 Segment = tuple[str, tuple[Span, ...], str]
 
 # How much of a long text is unfolded, and how much of a raw text or a sentence a page carries at all.
 OPEN_CHARACTERS = 2_000
+
 PAGE_CHARACTERS = 50_000
+
 SENTENCE_CHARACTERS = 20_000
+
 HIT_CHARACTERS = 4_000
+
 # So many equal hidden characters in a row are shown by their number.
 MAX_RUN_LENGTH = 4
+
 # So many kinds of hidden characters in a row are named one by one.
 MAX_RUNS = 12
 
@@ -48,6 +108,7 @@ class Stretch:
 
 # What has no form of its own is its characters alone.
 _BARE: Final = "{0}"
+
 _FORMS: Final = {
     # kind: (linked, not linked)
     "field": ('<span data-span="{1}" tabindex="0"{3}>{0}</span>', _BARE),
@@ -64,8 +125,8 @@ _FORMS: Final = {
     ),
 }
 
-
 LIT: Final = "is-lit"
+
 EXACT: Final = "is-exact"
 
 
@@ -307,3 +368,61 @@ def _write_segment(
     if basis == "exact" or not body:
         return fill("{}{}{}", before, shown, after)
     return fill('{}<span data-basis="{}">{}</span>{}', before, basis, shown, after)
+
+
+BADGE_BYTES: Final = 95
+
+# What the texts of one page may weigh together; names, links and lines of a window come to about as much again.
+PAGE_BYTES: Final = 100_000
+
+# No text is cut below this.
+MIN_BYTES: Final = 200
+
+
+def weigh(text: str, max_characters: int) -> int:
+    """What the first characters of a text weigh as markup."""
+    shown = text[:max_characters]
+    escaped = sum(shown.count(character) for character in "&<>\"'")
+    return len(shown.encode("utf-8", "replace")) + 5 * escaped + BADGE_BYTES * sum(1 for _ in HIDDEN.finditer(shown))
+
+
+def share_out(weights: Iterable[int], budget: int = PAGE_BYTES) -> int:
+    """The most that each of these may weigh, so that all together stay within the budget: the light keep all."""
+    left, rest = budget, sorted(weights)
+    for count, weight in zip(range(len(rest), 0, -1), rest, strict=True):
+        if weight * count > left:
+            return max(MIN_BYTES, left // count)
+        left -= weight
+    return budget
+
+
+def fit(text: str, max_bytes: int, max_characters: int) -> int:
+    """How many characters of a text weigh at most so much: those before the hidden one that is over, or their share."""
+    end = min(len(text), max_characters)
+    if (weight := weigh(text, end)) <= max_bytes:
+        return end
+    plain = weight - BADGE_BYTES * sum(1 for _ in HIDDEN.finditer(text, 0, end))
+    end = min(end, max(1, end * max_bytes // max(plain, 1)))
+    spent_on_badges = 0
+    for found in HIDDEN.finditer(text, 0, end):
+        if found.start() + spent_on_badges + BADGE_BYTES > max_bytes:
+            return found.start()
+        spent_on_badges += BADGE_BYTES
+    return max(0, min(end, max_bytes - spent_on_badges))
+
+
+def shorten_name(name: str, max_bytes: int = 100) -> str:
+    """A name or an id for a line: cut with an ellipsis where it is longer than anybody reads."""
+    bare, mark = split_mark(name)
+    end = fit(bare, max_bytes, max_bytes)
+    return name if end >= len(bare) else f"{bare[: max(end, 1)]}…{mark}"
+
+
+def mark_cut(told: str, bare: str, shown: int) -> str:
+    """The mark of cautions, where those of a sentence do not all stand in the first characters of what is told."""
+    return CAUTION_MARK if told != bare and len(told) > shown else ""
+
+
+def join_texts(segments: Sequence[tuple[str, object, object]]) -> str:
+    """The text of a sentence from its segments."""
+    return "".join(text for text, _, _ in segments)

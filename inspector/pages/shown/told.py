@@ -1,4 +1,6 @@
-"""What was told of a message, as the values that templates show: segments, notes, names, times."""
+"""What was told of a message, as the values that templates show: segments, notes, names, times; and a whole reading
+as the panes of a page show it.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +13,33 @@ from typing import Any, Final
 
 from django.urls import reverse
 
+import dialects
 from dialects import say_name, title_of
-from inspector.browsing.changed_keys import ChangedKey
+from inspector.browsing.directory import ChangedKey
 from inspector.threads.messages import split_mark
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
 from ..agents.marks import AgentMark, Cast
-from .budgets import shorten_name
-from .fields import write_offsets
-from .markup import Segment, Span
+from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax, write_offsets
+from .markup import Segment, Span, shorten_name
 
 Segments = Sequence[Segment]
 
 MAX_TITLE_LENGTH = 90
+
 # No id at all is the shortest of them.
 _NUMBER: Final = re.compile(r"[\W\d_]*")
+
 # So many receivers of a message are named in a line; of the rest their number.
 MAX_RECEIVERS = 5
+
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
+
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
+
 NOT_RECEIVED = "was not received"
 
 
@@ -238,3 +245,46 @@ def say_fate(bearers: int | None) -> str:
     if bearers is None:
         return "is not here"
     return f"is one of {write_bearers(bearers)} messages elsewhere that bear this id" if bearers else NOT_RECEIVED
+
+
+MAX_PARTS: Final = 10
+
+
+def show_parts(reading: dialects.Reading) -> dict[str, Any]:
+    """The first messages of a reading as `parts`, and how many more there are."""
+    return {
+        "parts": [_make_part(message) for message in reading.messages[:MAX_PARTS]],
+        "more_parts": max(0, len(reading.messages) - MAX_PARTS),
+    }
+
+
+def _make_part(message: dialects.Message) -> dict[str, Any]:
+    return {
+        "performative": message.performative,
+        "native_act": message.native_act or "",
+        "english": read_segments(segment.to_dict() for segment in message.english),
+        "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
+        "gloss": read_segments(segment.to_dict() for segment in message.gloss),
+        "reference_line": message.reference_line or "",
+    }
+
+
+def show_pieces(reading: dialects.Reading) -> dict[str, Any]:
+    """The fields and the layers of a reading."""
+    stretches = cut_layers(reading)
+    fields, more_fields = list_rows(reading)
+    return {
+        "is_unfolded": True,
+        "fields": fields,
+        "more_fields": more_fields,
+        "syntax": measure_syntax(stretches.get(0, ())),
+        "layers": list_layers(reading, stretches),
+        "more_layers": max(0, len(reading.layers) - MAX_LAYERS),
+        "is_masked": has_secret(stretches),
+    }
+
+
+def list_all_notes(reading: dialects.Reading) -> list[NoteLine]:
+    """The notes of a record and of all its messages, the gravest first."""
+    notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
+    return read_notes([note.to_dict() for note in notes])

@@ -1,4 +1,6 @@
-"""The small signs of a page: icons, performatives, states, severities, agents, times, numbers."""
+"""What templates ask for by name: the small signs of a page (icons, performatives, states, severities, agents, times,
+numbers), and text from outside as markup, which passes through one of these.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,26 @@ from django import template
 from django.templatetags.static import static
 from django.utils.safestring import SafeString
 
+from inspector.effort import check_effort
 from inspector.hidden_characters import spell_hidden
 from inspector.pages.agents.marks import AgentMark
-from inspector.pages.shown.budgets import fit
-from inspector.pages.shown.filling import NOTHING, fill, join
-from inspector.pages.shown.markup import write_visible
+from inspector.pages.shown.markup import (
+    HIT_CHARACTERS,
+    NOTHING,
+    OPEN_CHARACTERS,
+    PAGE_CHARACTERS,
+    SENTENCE_CHARACTERS,
+    fill,
+    fit,
+    join,
+    mark_ranges,
+    name_spans,
+    share,
+    write_english,
+    write_lit,
+    write_visible,
+    write_wire,
+)
 
 register = template.Library()
 
@@ -86,8 +103,10 @@ STATES = {
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.
 MAX_NAME_LENGTH = 48
+
 # With more than a few hidden characters the badges of a name would outweigh its line.
 MAX_NAME_BYTES = 200
+
 MAX_TITLE_LENGTH = 200
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
@@ -270,6 +289,7 @@ def number(value: int | None) -> str:
 
 # The units of a span of time as `write_elapsed` has them, in words.
 UNITS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
+
 _AMOUNT = re.compile(r"([0-9.,]+) (d|h|min|s|ms)\b")
 
 
@@ -302,3 +322,73 @@ def plural(value: int, words: str) -> str:
     """A count with its noun: `3|plural:"message,messages"`."""
     one, many = words.split(",")
     return f"{value:,} {one if value == 1 else many}"
+
+
+@register.filter
+def visible(text: str | None) -> SafeString:
+    """Text from outside, hidden characters as badges; None is empty."""
+    return write_visible(text or "")
+
+
+@register.filter
+def spelled(text: str | None) -> str:
+    """Text from outside for an attribute or a title: hidden characters as `[U+200B]`."""
+    return spell_hidden(text or "")
+
+
+@register.filter
+def spans(value: Any) -> str:
+    """Spans as the value of `data-span`."""
+    return name_spans(value or ())
+
+
+@register.simple_tag
+def wire(
+    text: str,
+    stretches: Any = (),
+    linked: bool = False,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = PAGE_CHARACTERS,
+    light: Any = (),
+) -> SafeString:
+    """A wire cut at its stretches; over `open_characters` it is folded, over `page_characters` left out."""
+    check_effort()
+    return write_wire(
+        text,
+        stretches,
+        is_linked=linked,
+        open_characters=open_characters,
+        page_characters=page_characters,
+        light=light or (),
+    )
+
+
+@register.simple_tag
+def english(
+    segments: Any,
+    linked: bool = False,
+    open_characters: int = OPEN_CHARACTERS,
+    page_characters: int = SENTENCE_CHARACTERS,
+    light: Any = (),
+) -> SafeString:
+    """A sentence from its segments (text, spans, basis); folded over `open_characters`, cut at `page_characters`."""
+    check_effort()
+    return write_english(
+        segments,
+        is_linked=linked,
+        open_characters=open_characters,
+        page_characters=page_characters,
+        light=light or (),
+    )
+
+
+@register.filter
+def lit(value: Any, light: Any) -> SafeString:
+    """` class="is-lit"` for what has these spans, where they share characters with the light of the page."""
+    return write_lit(is_lit=bool(value and light) and share(value, light))[0]
+
+
+@register.simple_tag
+def marked(text: str, ranges: Any = (), page_characters: int = HIT_CHARACTERS) -> SafeString:
+    """Text with what a search found in it highlighted."""
+    return mark_ranges(text, ranges, page_characters=page_characters)

@@ -269,7 +269,7 @@ class MaskedWire(models.Model):
 class Announcement(models.Model):
     """That these messages of a workspace, by their ids, were told for the first time by the `transaction` of that
     number. `id` is drawn before a transaction commits, so that a smaller one may come to light after a larger one: see
-    `browsing.feed`."""
+    `browsing.activity`."""
 
     id = models.BigAutoField(primary_key=True)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)
@@ -300,7 +300,7 @@ class OpenedMessage(models.Model):
     key = models.ForeignKey(
         EscrowedKey, on_delete=models.DO_NOTHING, db_constraint=False, related_name="opened_messages"
     )
-    # JSON text: see `opening.trying`.
+    # JSON text: see `opening`.
     sealed = models.BinaryField()
     told_digest = models.BinaryField(max_length=32)
     opened_at = models.DateTimeField(default=timezone.now)

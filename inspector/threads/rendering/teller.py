@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from dialects import Entry, Message, Reading, Told, tell, to_shallow_json
-from inspector.budget import MAX_BYTES, fit_answer
+from inspector.bounds import MAX_ANSWER_BYTES, fit_answer
 from inspector.intake.bulk import write_array
 from inspector.intake.concealing import conceal_told, hide_entry
 from inspector.intake.models import Record
@@ -33,7 +33,7 @@ _write_json = json.JSONEncoder(
 # Searches and lists take no more of a sentence; pages show it from the body.
 MAX_SENTENCE: Final = 65_536
 # An answer has room for as much again: the fields and the raw text.
-MAX_BODY_BYTES: Final = MAX_BYTES // 2
+MAX_BODY_BYTES: Final = MAX_ANSWER_BYTES // 2
 _PIECE: Final = 2**20
 _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 

@@ -1,5 +1,5 @@
 """Writing: the rows of conversations that came out differently, many in one statement; and that messages were told for
-the first time, which readers follow (`browsing.feed`)."""
+the first time, which readers follow (`browsing.activity`)."""
 
 from __future__ import annotations
 

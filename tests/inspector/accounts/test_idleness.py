@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from django.http import QueryDict
 from django.test import Client
 
-from inspector.accounts import idleness
+from inspector.accounts import sessions
 from inspector.accounts.models import Session
 from inspector.pages import events
 
@@ -33,7 +33,7 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
         passed[0] += minutes * 60
 
     now = time.time
-    monkeypatch.setattr(idleness, "time", SimpleNamespace(time=lambda: now() + passed[0]))
+    monkeypatch.setattr(sessions, "time", SimpleNamespace(time=lambda: now() + passed[0], monotonic=time.monotonic))
     return later
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Session
 from inspector.accounts.services import set_active
-from inspector.accounts.session_store import name_program
+from inspector.accounts.sessions import name_program
 from inspector.trail.models import Deed
 
 from ..conftest import Cast

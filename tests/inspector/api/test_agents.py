@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from inspector.audit.naming import join_agents, name_agent
+from inspector.audit.agents import join_agents, name_agent
 from inspector.intake.models import Delivery
 from inspector.threads.models import Agent
 from tests.inspector.conftest import Cast, deliver, settle_all

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from inspector.budget import MAX_BYTES, fit_answer
+from inspector.bounds import MAX_ANSWER_BYTES, fit_answer
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.models import Message
 from tests.timing import is_within
@@ -60,7 +60,7 @@ def test_the_largest_body_is_decoded_in_a_second_or_two(dialect: str, token: str
 def get(token: str, path: str, **query: Any) -> Any:
     answer = Client().get(f"/api/v1{path}", query, headers={"Authorization": f"Bearer {token}"})
     assert answer.status_code == 200, answer.content[:500]
-    assert len(answer.content) <= MAX_BYTES * 1.1, f"{path} weighs {len(answer.content):,} bytes"
+    assert len(answer.content) <= MAX_ANSWER_BYTES * 1.1, f"{path} weighs {len(answer.content):,} bytes"
     return answer.json()
 
 
@@ -123,7 +123,7 @@ def test_decoding_a_small_body_gives_no_huge_answer(form: str, token: str, monke
         f"/api/v1/decode?format={form}", body, content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
     )
     assert answer.status_code == 200
-    assert len(answer.content) <= MAX_BYTES * 1.1
+    assert len(answer.content) <= MAX_ANSWER_BYTES * 1.1
     assert answer.json()["cut"]
 
 

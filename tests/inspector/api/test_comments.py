@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.services import create_api_key
-from inspector.audit.comments.services import reply, withdraw, write_comment
-from inspector.audit.models.comments import Comment
+from inspector.audit.comments import reply, withdraw, write_comment
+from inspector.audit.models.reviews import Comment
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.trail.models import Deed

@@ -46,13 +46,12 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.problems import CONTENT_TYPE, TITLES
 from inspector.api.urls import urlpatterns
-from inspector.audit.comments.services import write_comment
+from inspector.audit.comments import write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
-from inspector.audit.models.comments import Comment
-from inspector.audit.reviews.leases import claim
+from inspector.audit.models.reviews import Comment
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import judge_item
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.reviews.verdicts import claim, judge_item
+from inspector.audit.samples import draw_sample
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.intake.services import withdraw_delivery

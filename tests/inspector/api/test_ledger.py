@@ -19,17 +19,15 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.api import ingest
 from inspector.audit.models import Review
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import judge_item, withdraw_verdict
+from inspector.audit.reviews.verdicts import claim, judge_item, withdraw_verdict
 from inspector.intake.models import Delivery, Record
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign
-from inspector.ledger.places import look_up
+from inspector.ledger.proofs import look_up
 from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import ensure_key, sign_checkpoint
+from inspector.ledger.sequencing import ensure_key, enter_new, sign_checkpoint
 from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed

@@ -14,13 +14,12 @@ from django.urls import URLPattern
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key, ensure_channel
 from inspector.api.urls import urlpatterns
-from inspector.audit.comments.services import write_comment
+from inspector.audit.comments import write_comment
 from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem, ReviewQueue
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import close_queue, create_queue, fill_queue
-from inspector.audit.reviews.verdicts import judge_item
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.reviews.verdicts import claim, judge_item
+from inspector.audit.samples import draw_sample
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery

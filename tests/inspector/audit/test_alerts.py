@@ -26,8 +26,8 @@ from django.test import Client
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
-from inspector.audit.alerts import calls, sending
-from inspector.audit.alerts.outbox import ask_for_test, renew_secret, set_webhook, switch_webhook
+from inspector.audit import alerts, calls
+from inspector.audit.alerts import ask_for_test, renew_secret, set_webhook, switch_webhook
 from inspector.audit.findings.services import ask_to_examine_all
 from inspector.audit.models import Alert, Finding, Webhook
 from inspector.intake.models import Job
@@ -133,7 +133,7 @@ def test_a_finding_that_ended_before_it_was_sent_is_dropped(cast: Cast, receiver
     set_up(cast, receiver.url)
     alert = ask_for_finding(cast)
     Finding.objects.update(holds=False, ended_at=timezone.now())
-    assert sending.try_alert(alert_id=alert.pk) is None
+    assert alerts.try_alert(alert_id=alert.pk) is None
     alert.refresh_from_db()
     assert (alert.state, alert.answers[0]["said"]) == ("dropped", "it no longer holds")
     assert receiver.taken == []
@@ -160,9 +160,9 @@ def test_a_failure_pauses_all_and_is_given_up_in_the_end(cast: Cast, receiver: R
     alert = ask_for_finding(cast)
     receiver.status, receiver.said = 500, b"<b>no</b>" + b"x" * 5000
     pauses = []
-    for _ in range(sending.MAX_TRIES):
+    for _ in range(alerts.MAX_TRIES):
         Webhook.objects.update(paused_until=None)
-        pauses.append(sending.try_alert(alert_id=alert.pk))
+        pauses.append(alerts.try_alert(alert_id=alert.pk))
     assert pauses == [5, 30, 120, 600, 1800, 3600, 3600, None]
     alert.refresh_from_db()
     webhook.refresh_from_db()
@@ -172,7 +172,7 @@ def test_a_failure_pauses_all_and_is_given_up_in_the_end(cast: Cast, receiver: R
     other = ask_for_test(membership=cast.owner)
     Webhook.objects.update(paused_until=timezone.now() + timedelta(minutes=5))
     before = len(receiver.taken)
-    assert 200 < (sending.try_alert(alert_id=other.pk) or 0) <= 300
+    assert 200 < (alerts.try_alert(alert_id=other.pk) or 0) <= 300
     assert len(receiver.taken) == before
 
 
@@ -180,14 +180,14 @@ def test_what_fails_for_long_is_switched_off_in_sight(cast: Cast, receiver: Rece
     set_up(cast, receiver.url)
     receiver.status = 503
     alert = ask_for_test(membership=cast.owner)
-    long_ago = timezone.now() - sending.MAX_FAILURE_LENGTH - timedelta(minutes=1)
-    Webhook.objects.update(failures=sending.MAX_FAILURES - 1, failing_since=long_ago)
-    assert sending.try_alert(alert_id=alert.pk) is None
+    long_ago = timezone.now() - alerts.MAX_FAILURE_LENGTH - timedelta(minutes=1)
+    Webhook.objects.update(failures=alerts.MAX_FAILURES - 1, failing_since=long_ago)
+    assert alerts.try_alert(alert_id=alert.pk) is None
     page = sign_in(cast.owner).get("/w/acme/settings/alerts/").content.decode()
     assert "Alerts were switched off" in page
     deed = Deed.objects.get(code="alerts.switched-off")
     assert (deed.actor_kind, deed.object_label) == ("product", "127.0.0.1")
-    assert deed.details["because"].startswith(f"it failed {sending.MAX_FAILURES} times")
+    assert deed.details["because"].startswith(f"it failed {alerts.MAX_FAILURES} times")
     with pytest.raises(ValidationError, match="switched off"):
         ask_for_test(membership=cast.owner)
     deliver(cast, LOG)
@@ -204,7 +204,7 @@ def test_a_redirect_is_not_followed(cast: Cast, receiver: Receiver) -> None:
     set_up(cast, receiver.url)
     receiver.status, receiver.extra = 307, {"Location": receiver.url + "&again"}
     alert = ask_for_test(membership=cast.owner)
-    sending.try_alert(alert_id=alert.pk)
+    alerts.try_alert(alert_id=alert.pk)
     alert.refresh_from_db()
     assert len(receiver.taken) == 1
     assert alert.answers[0] | {"at": ""} == {"at": "", "status": 307, "said": "a redirect, which is not followed"}
@@ -333,7 +333,7 @@ def test_a_secret_of_another_key_signs_nothing(cast: Cast, receiver: Receiver, s
     set_up(cast, receiver.url)
     alert = ask_for_test(membership=cast.owner)
     settings.SECRET_KEY = "another" + django_settings.SECRET_KEY
-    sending.try_alert(alert_id=alert.pk)
+    alerts.try_alert(alert_id=alert.pk)
     alert.refresh_from_db()
     assert "make a new secret" in alert.answers[0]["said"]
     assert receiver.taken == []

@@ -8,9 +8,19 @@ import json
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
 
-from inspector.audit.comments.discussions import count_comments, find_commented, list_comments, list_threads
-from inspector.audit.comments.services import MAX_QUOTED, MAX_WORDS_LENGTH, reply, turn, withdraw, write_comment
-from inspector.audit.models.comments import Comment, CommentTurn
+from inspector.audit.comments import (
+    MAX_QUOTED,
+    MAX_WORDS_LENGTH,
+    count_comments,
+    find_commented,
+    list_comments,
+    list_threads,
+    reply,
+    turn,
+    withdraw,
+    write_comment,
+)
+from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message

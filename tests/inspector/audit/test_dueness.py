@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from inspector import pipeline
 from inspector.accounts.sessions import BACKEND
-from inspector.audit.alerts import sending
-from inspector.audit.alerts.outbox import set_webhook
+from inspector.audit import alerts
+from inspector.audit.alerts import set_webhook
+from inspector.audit.findings.examining import note_all_due
 from inspector.audit.findings.selectors import count_by_rule, count_open_by_severity, list_findings, list_here
-from inspector.audit.findings.sweeping import note_all_due
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
@@ -140,7 +140,7 @@ def test_a_moment_that_is_taken_back_takes_what_was_due_with_it(cast: Cast, read
     work_off()
     note_all_due()
     assert not list_findings(workspace=cast.workspace)
-    assert sending.try_alert(alert_id=alert.pk) is None
+    assert alerts.try_alert(alert_id=alert.pk) is None
     alert.refresh_from_db()
     assert (alert.state, alert.answers[0]["said"]) == ("dropped", "it is not due any more")
     # Should it fall due again, nobody has heard of it yet.
@@ -158,9 +158,7 @@ def test_what_falls_due_after_a_review_comes_into_the_queue_again(cast: Cast, re
     work_off()
     note_all_due()
     item = ReviewItem.objects.get()
-    from inspector.audit.reviews import leases
-
-    leases.claim(membership=cast.auditor, item=item)
+    verdicts.claim(membership=cast.auditor, item=item)
     seen = bytes(item.conversation.settled_digest or b"")
     verdicts.judge_item(membership=cast.auditor, item=item, verdict="fine", comment="", seen=seen, answers=[])
     deliver(cast, word(100), name="c.log")
@@ -188,7 +186,7 @@ def test_a_deadline_that_is_missed_before_its_channel_got_there_is_announced(cas
     finding.refresh_from_db()
     assert (finding.due_at, finding.is_due) == (None, True)
     assert finding.text == "It was finished 30 seconds after its deadline, 2026-11-16 09:00:30 UTC."
-    assert [json.loads(sending.write_body(alert))["finding"]["rule"] for alert in Alert.objects.all()] == [
+    assert [json.loads(alerts.write_body(alert))["finding"]["rule"] for alert in Alert.objects.all()] == [
         "deadline-missed"
     ]
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from inspector.accounts.models import Role
 from inspector.accounts.services import add_member
 from inspector.audit.models import Review, ReviewItem
-from inspector.audit.reviews import leases, queues, verdicts
+from inspector.audit.reviews import queues, verdicts
 from inspector.threads.models import Conversation
 
 from ..conftest import Cast, deliver, make_user, settle_all
@@ -66,8 +66,8 @@ def _is_somebody_waiting() -> bool:
 
 def test_whoever_comes_second_is_told_who_came_first(cast: Cast, item: ReviewItem) -> None:
     said = meanwhile(
-        lambda: leases.claim(membership=cast.auditor, item=item),
-        lambda: leases.claim(membership=cast.owner, item=item),
+        lambda: verdicts.claim(membership=cast.auditor, item=item),
+        lambda: verdicts.claim(membership=cast.owner, item=item),
     )
     assert said.startswith("amir holds it until")
 
@@ -79,7 +79,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_verdict_gives_one_decision(cast: C
     )
     judge(item, cast.auditor, "fine")
     judge(item, cast.owner, "concern")
-    leases.claim(membership=third, item=item)
+    verdicts.claim(membership=third, item=item)
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     digest = seen(item.conversation)
 
@@ -88,10 +88,10 @@ def test_a_lease_that_ends_in_the_middle_of_a_verdict_gives_one_decision(cast: C
             membership=who, item=item, verdict=verdict, comment="", seen=digest, answers=["pass", "pass"]
         )
 
-    said = meanwhile(lambda: leases.claim(membership=fourth, item=item), lambda: decide(third, "fine"))
+    said = meanwhile(lambda: verdicts.claim(membership=fourth, item=item), lambda: decide(third, "fine"))
     assert said.startswith("finn holds it until")
     # The other way round: a verdict that is being written is not taken over.
-    said = meanwhile(lambda: decide(fourth, "violation"), lambda: leases.claim(membership=third, item=item))
+    said = meanwhile(lambda: decide(fourth, "violation"), lambda: verdicts.claim(membership=third, item=item))
     assert said.startswith("the review is complete")
     item.refresh_from_db()
     assert (item.state, item.verdict, item.holder_id) == ("settled", "violation", None)
@@ -100,7 +100,7 @@ def test_a_lease_that_ends_in_the_middle_of_a_verdict_gives_one_decision(cast: C
 
 def test_a_verdict_withdrawn_while_the_other_speaks_settles_nothing(cast: Cast, item: ReviewItem) -> None:
     judge(item, cast.auditor, "fine")
-    leases.claim(membership=cast.owner, item=item)
+    verdicts.claim(membership=cast.owner, item=item)
     digest = seen(item.conversation)
 
     def speak() -> None:

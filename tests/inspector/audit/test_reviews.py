@@ -13,7 +13,7 @@ from django.utils import timezone
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import add_member
 from inspector.audit.models import Binding, Review, ReviewItem, ReviewQueue
-from inspector.audit.reviews import leases, queues, verdicts
+from inspector.audit.reviews import queues, verdicts
 from inspector.audit.reviews.bindings import (
     check,
     find_sign_offs,
@@ -60,7 +60,7 @@ def enqueue(cast: Cast, conversation: Conversation, *, reviewers: int = 2) -> Re
 
 
 def judge(item: ReviewItem, who: Membership, verdict: str, comment: str = "Hidden words.") -> Review:
-    leases.claim(membership=who, item=item)
+    verdicts.claim(membership=who, item=item)
     return verdicts.judge_item(
         membership=who,
         item=item,
@@ -113,7 +113,7 @@ def test_a_viewer_and_a_stranger_may_not(cast: Cast, conversation: Conversation)
             give_verdict(
                 membership=membership, conversation=conversation, verdict="fine", comment="", seen=seen(conversation)
             )
-        for act in (leases.claim, leases.renew, leases.release, verdicts.withdraw_verdict, queues.remove_item):
+        for act in (verdicts.claim, verdicts.renew, verdicts.release, verdicts.withdraw_verdict, queues.remove_item):
             with pytest.raises(PermissionDenied):
                 act(membership=membership, item=item)
         with pytest.raises(PermissionDenied):
@@ -159,7 +159,7 @@ def test_a_second_reviewer_knows_nothing_until_both_have_spoken(cast: Cast, conv
     assert find_messages(workspace=cast.workspace, query="reviewed:yes") == []
     assert len(find_messages(workspace=cast.workspace, query="reviewed:no -review:concern")) == 1
     with pytest.raises(ValidationError, match="your verdict is in"):
-        leases.claim(membership=cast.auditor, item=item)
+        verdicts.claim(membership=cast.auditor, item=item)
     with pytest.raises(ValidationError, match="waits for review in the queue"):
         give_verdict(
             membership=cast.owner, conversation=conversation, verdict="fine", comment="", seen=seen(conversation)
@@ -181,7 +181,7 @@ def test_what_is_said_beside_a_blind_review_is_not_told_either(
     alone = queues.create_queue(membership=cast.owner, name="Alone")
     queues.fill_queue(queue=alone, conversations=[conversation.pk], why="", membership=cast.owner)
     item = ReviewItem.objects.get(queue=alone)
-    leases.claim(membership=third, item=item)
+    verdicts.claim(membership=third, item=item)
     verdicts.judge_item(membership=third, item=item, verdict="violation", comment="", seen=seen(conversation))
     assert list_reviews(conversation=conversation, reader_id=cast.owner.user_id) == []
     assert find_sign_offs(conversations=[conversation]) == {}
@@ -195,8 +195,8 @@ def test_each_deed_is_in_the_trail(cast: Cast, conversation: Conversation) -> No
     item = enqueue(cast, conversation)
     judge(item, cast.auditor, "fine")
     verdicts.withdraw_verdict(membership=cast.auditor, item=item)
-    leases.claim(membership=cast.owner, item=item)
-    leases.release(membership=cast.owner, item=item)
+    verdicts.claim(membership=cast.owner, item=item)
+    verdicts.release(membership=cast.owner, item=item)
     queues.remove_item(membership=cast.owner, item=item)
     queues.change_rubric(membership=cast.owner, queue=item.queue, criteria=[], expected=1)
     queues.close_queue(membership=cast.owner, queue=item.queue, is_closed=True)
@@ -214,7 +214,7 @@ def test_who_differs_does_not_decide(cast: Cast, conversation: Conversation, thi
     assert state_of(item) == ("disputed", "")
     for one_of_two in (cast.auditor, cast.owner):
         with pytest.raises(ValidationError, match="a third person decides"):
-            leases.claim(membership=one_of_two, item=item)
+            verdicts.claim(membership=one_of_two, item=item)
     assert len(list_item_reviews(item=item, reader_id=third.user_id)) == 2
     assert judge(item, third, "violation").is_adjudication
     assert state_of(item) == ("settled", "violation")
@@ -247,10 +247,10 @@ def test_a_verdict_is_withdrawn_before_the_other_speaks_and_superseded_later(
 
 def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conversation) -> None:
     item = enqueue(cast, conversation)
-    leases.claim(membership=cast.auditor, item=item)
+    verdicts.claim(membership=cast.auditor, item=item)
     assert len(find_messages(workspace=cast.workspace, query="assignee:Amir")) == 1
     with pytest.raises(ValidationError, match="amir holds it until"):
-        leases.claim(membership=cast.owner, item=item)
+        verdicts.claim(membership=cast.owner, item=item)
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     assert find_messages(workspace=cast.workspace, query="assignee:amir") == []
     # Who sees the list of members is told of a name that is not in it; nobody else learns which names are.
@@ -258,10 +258,10 @@ def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conve
         find_messages(workspace=cast.workspace, query="assignee:amir,nobody", may_see_secrets=True)
     assert find_messages(workspace=cast.workspace, query="assignee:nobody") == []
     # Nobody took it over: it is still theirs.
-    leases.renew(membership=cast.auditor, item=item)
+    verdicts.renew(membership=cast.auditor, item=item)
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
-    leases.claim(membership=cast.owner, item=item)
-    for act in (leases.renew, leases.release):
+    verdicts.claim(membership=cast.owner, item=item)
+    for act in (verdicts.renew, verdicts.release):
         with pytest.raises(ValidationError, match="olivia holds it"):
             act(membership=cast.auditor, item=item)
     with pytest.raises(ValidationError, match="olivia holds it"):
@@ -273,8 +273,8 @@ def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conve
             seen=seen(conversation),
             answers=["pass", "pass"],
         )
-    leases.release(membership=cast.owner, item=item)
-    assert leases.claim(membership=cast.auditor, item=item).holder == cast.auditor.user
+    verdicts.release(membership=cast.owner, item=item)
+    assert verdicts.claim(membership=cast.auditor, item=item).holder == cast.auditor.user
 
 
 @pytest.mark.django_db(transaction=True)
@@ -287,7 +287,7 @@ def test_of_two_who_claim_at_once_one_wins(cast: Cast) -> None:
     def claim(who: Membership) -> None:
         try:
             ready.wait()
-            outcomes.append(leases.claim(membership=who, item=item).holder_id)
+            outcomes.append(verdicts.claim(membership=who, item=item).holder_id)
         except ValidationError:
             outcomes.append(None)
         finally:
@@ -305,7 +305,7 @@ def test_of_two_who_claim_at_once_one_wins(cast: Cast) -> None:
 
 def test_a_rubric_is_answered_as_it_was_given(cast: Cast, conversation: Conversation) -> None:
     item = enqueue(cast, conversation)
-    leases.claim(membership=cast.auditor, item=item)
+    verdicts.claim(membership=cast.auditor, item=item)
     with pytest.raises(ValidationError, match="answer each criterion"):
         verdicts.judge_item(
             membership=cast.auditor, item=item, verdict="fine", comment="", seen=seen(conversation), answers=["pass"]
@@ -317,7 +317,7 @@ def test_a_rubric_is_answered_as_it_was_given(cast: Cast, conversation: Conversa
     for who in (cast.auditor, cast.owner):
         assert judge(item, who, "fine").rubric.criteria == CRITERIA  # type: ignore[union-attr]
     again = verdicts.review_again(membership=cast.auditor, item=item)
-    assert leases.claim(membership=cast.auditor, item=again).rubric == newer
+    assert verdicts.claim(membership=cast.auditor, item=again).rubric == newer
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 
 from inspector.accounts.models import Channel
 from inspector.audit.models import AuditSample, ReviewItem, ReviewQueue, SampledConversation
-from inspector.audit.samples.drawing import METHOD, draw, draw_sample, find_sample, list_drawn, list_samples, share_out
+from inspector.audit.samples import METHOD, draw, draw_sample, find_sample, list_drawn, list_samples, share_out
 from inspector.intake.models import Delivery
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation

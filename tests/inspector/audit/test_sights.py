@@ -14,9 +14,8 @@ from django.db.models import F, QuerySet
 
 from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
-from inspector.audit.findings.examining import find
+from inspector.audit.findings.examining import find, load_settings
 from inspector.audit.findings.loading import load_scenes
-from inspector.audit.findings.settings import load_settings
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import clowl

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
-from inspector.audit.findings.after_results import narrow_span
+from inspector.audit.findings.scene import narrow_span
 from inspector.audit.models import Finding
 from inspector.audit.rules.tools import talk, write_call
 from inspector.intake.models import Record

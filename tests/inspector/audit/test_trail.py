@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from inspector.accounts.models import Membership
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import withdraw_verdict
+from inspector.audit.reviews.verdicts import claim, withdraw_verdict
 from inspector.audit.trail import list_deeds_for
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed

@@ -42,7 +42,7 @@ from inspector.audit.findings.loading import (
     see_all,
 )
 from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
-from inspector.browsing.changed_keys import ChangedKey
+from inspector.browsing.directory import ChangedKey
 from inspector.hidden_characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads.models import Conversation, Declaration, Message, Task

@@ -16,8 +16,7 @@ from django.db.models.expressions import RawSQL
 from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Channel
-from inspector.audit.naming import join_agents, name_agent, undo_word
-from inspector.audit.outcomes import count_asked_between
+from inspector.audit.agents import count_asked_between, join_agents, name_agent, undo_word
 from inspector.browsing.directory import (
     Choice,
     Extent,

@@ -18,8 +18,8 @@ from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
 from inspector.accounts.models import Workspace
-from inspector.browsing import feed
-from inspector.browsing.feed import LostPlaceError, Place, find_end, find_latest, read_feed
+from inspector.browsing import activity
+from inspector.browsing.activity import LostPlaceError, Place, find_end, find_latest, read_feed
 from inspector.threads.models import Announcement, Message
 from inspector.threads.resolving.writing import KEPT, announce, forget_announcements
 
@@ -162,7 +162,7 @@ def test_a_reader_takes_as_many_as_it_wants_and_goes_on_there(cast: Cast, monkey
     ids = [uuid.uuid4() for _ in range(1203)]
     announce(messages=ids, workspace_id=cast.workspace.pk)
     assert Announcement.objects.count() == 3
-    monkeypatch.setattr(feed, "MAX_ROWS", 1)
+    monkeypatch.setattr(activity, "MAX_ROWS", 1)
     for most in (7, 500, 2000):
         assert follow(cast.workspace, place, most=most)[0] == ids
 

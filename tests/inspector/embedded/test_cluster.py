@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from inspector.embedded.account import ServerAccount
+from inspector.embedded.binaries import ServerAccount
+from inspector.embedded.cluster import choose_home, read_major
 from inspector.embedded.errors import ClusterFailedError
-from inspector.embedded.homes import choose_home, read_major
 from tests.inspector.embedded.conftest import Served, find_processes, launch
 
 pytestmark = pytest.mark.long(seconds=7, waits=True)

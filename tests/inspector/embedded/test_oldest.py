@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.embedded.account import find_server_account
-from inspector.embedded.binaries import OLDEST_MAJOR, find_binaries
+from inspector.embedded.binaries import OLDEST_MAJOR, find_binaries, find_server_account
 from inspector.embedded.cluster import Cluster
 from inspector.embedded.errors import NoPostgresError
 from inspector.embedded.processes import Supervisor

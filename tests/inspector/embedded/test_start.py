@@ -11,7 +11,7 @@ import psycopg
 import psycopg.errors
 import pytest
 
-from inspector.embedded.homes import make_cluster
+from inspector.embedded.cluster import make_cluster
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 from tests.inspector.embedded.conftest import find_processes

@@ -20,8 +20,8 @@ from inspector.embedded.errors import (
     StateFolderError,
     StateInUseError,
 )
+from inspector.embedded.run import Terminal
 from inspector.embedded.state import find_state_root, open_state
-from inspector.embedded.terminal import Terminal
 from tests.each import for_each
 
 
@@ -184,7 +184,7 @@ def test_text_from_outside_cannot_steer_the_terminal() -> None:
 
 
 def test_a_reader_that_goes_away_stops_nothing() -> None:
-    code = "from inspector.embedded.terminal import Terminal\nterminal = Terminal()\n"
+    code = "from inspector.embedded.run import Terminal\nterminal = Terminal()\n"
     code += "for number in range(50000): terminal.say(str(number))\nterminal.complain('alive')"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -17,7 +17,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector import pipeline
-from inspector.audit.comments.services import reply, turn, withdraw, write_comment
+from inspector.audit.comments import reply, turn, withdraw, write_comment
 from inspector.audit.findings.services import assign, judge
 from inspector.audit.models import Binding, Finding, Review
 from inspector.audit.reviews.verdicts import give_verdict

@@ -10,10 +10,9 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from inspector.audit.models import ReviewItem
-from inspector.audit.models.samples import AuditSample
-from inspector.audit.reviews.leases import claim
-from inspector.audit.reviews.verdicts import judge_item
-from inspector.audit.samples.drawing import draw_sample, list_drawn
+from inspector.audit.models.reviews import AuditSample
+from inspector.audit.reviews.verdicts import claim, judge_item
+from inspector.audit.samples import draw_sample, list_drawn
 from inspector.exports import making
 from inspector.exports.models import Export
 from tests.inspector.conftest import Cast, deliver, settle_all

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.spellings import read_keys
-from inspector.opening.trying import escrow_keys
+from inspector.opening import escrow_keys
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -19,8 +19,7 @@ from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import remove_key
 from inspector.keyring.spellings import read_keys
-from inspector.opening.reveals import count_opened, count_unreadable_without, find_openings_of
-from inspector.opening.trying import Attempt, escrow_keys, open_batch
+from inspector.opening import Attempt, count_opened, count_unreadable_without, escrow_keys, find_openings_of, open_batch
 from inspector.threads.models import Message, OpenedMessage
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -21,8 +21,8 @@ from django.utils import timezone
 from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
-from inspector.audit.comments.services import write_comment
-from inspector.erasing.requests import Target, ask_to_erase, preview
+from inspector.audit.comments import write_comment
+from inspector.erasing import Target, ask_to_erase, preview
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold
 from inspector.intake.selectors import find_record, measure_source, read_source, rebuild_stream
 from inspector.intake.staging import Choices, load, look_at, stage_file
@@ -31,11 +31,10 @@ from inspector.keyring import periods
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, set_indexing, set_sealing
-from inspector.ledger import signing
+from inspector.ledger import sequencing
 from inspector.ledger.models import LedgerKey
 from inspector.ledger.selectors import find_changed
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import get_key
+from inspector.ledger.sequencing import enter_new, get_key
 from inspector.ledger.verifying import verify_ledger
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.services import lift_hold, place_hold
@@ -77,7 +76,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     periods._seals.clear()
     periods._unindexed.clear()
     clock = Clock()
-    for module in ("inspector.keyring.periods", "inspector.erasing.pieces"):
+    for module in ("inspector.keyring.periods", "inspector.erasing"):
         monkeypatch.setattr(f"{module}.name_period", lambda: clock.month)
     return clock
 
@@ -536,7 +535,7 @@ def test_checkpoints_are_signed_after_the_key_encryption_key_was_changed(sealing
     settings.KEYRING_KEY, settings.KEYRING_OLD_KEYS = "the next key-encryption key, 32 or more", [settings.KEYRING_KEY]
     call_command("rewrap_keyring")
     settings.KEYRING_OLD_KEYS = []
-    signing._opened.clear()
+    sequencing._opened.clear()
     deliver(sealing, LOG)
     enter_new(at_once=True)
     verified = verify_ledger(sealing.workspace.pk)

@@ -102,7 +102,7 @@ def test_nothing_that_is_printed_logged_or_raised_holds_a_secret(
 
 
 def test_another_key_encryption_key_takes_over(cast: Cast, sealed: list[Message], settings: Any) -> None:
-    from inspector.opening.reveals import find_openings_of
+    from inspector.opening import find_openings_of
 
     add(cast)
     psk = add(cast, PSK, kind="psk", written="text", label="shared")
@@ -135,7 +135,7 @@ def test_the_file_of_the_key_encryption_key_is_made_with_the_first_key_for_its_o
 
 
 def test_what_was_opened_is_bound_to_its_message(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.opening.reveals import find_openings_of
+    from inspector.opening import find_openings_of
 
     add(cast)
     rows = {row.message_id: row for row in OpenedMessage.objects.all()}

@@ -19,16 +19,14 @@ from django.db import DatabaseError
 from pymerkle import InmemoryTree, verify_inclusion
 
 from inspector.accounts.models import Membership
-from inspector.audit.comments.services import withdraw
+from inspector.audit.comments import withdraw
 from inspector.audit.models import Review
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import give_verdict, judge_item
+from inspector.audit.reviews.verdicts import claim, give_verdict, judge_item
 from inspector.ledger.bundles import Bundle, NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
 from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import enter_new
-from inspector.ledger.signing import get_key, get_verifier
+from inspector.ledger.sequencing import enter_new, get_key, get_verifier
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 

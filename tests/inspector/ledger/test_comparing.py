@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from inspector.audit.comments.services import write_comment
+from inspector.audit.comments import write_comment
 from inspector.audit.models import Comment, Review
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.exports.manifests import make_manifest

@@ -16,13 +16,13 @@ from django.urls.resolvers import URLPattern
 from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
-from inspector.audit.comments.services import write_comment
+from inspector.audit.agents import name_agent
+from inspector.audit.comments import write_comment
 from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review
-from inspector.audit.models.comments import Comment
-from inspector.audit.naming import name_agent
+from inspector.audit.models.reviews import Comment
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.samples import draw_sample
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys

@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
+from inspector.audit.agents import name_agent
 from inspector.audit.models import Finding
-from inspector.audit.naming import name_agent
 from inspector.browsing.directory import list_pairs
 from inspector.intake.models import Delivery
 from inspector.pages.agents.graph import HEIGHT, draw

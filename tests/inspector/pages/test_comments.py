@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inspector.audit.comments.services import reply, turn, withdraw, write_comment
-from inspector.audit.models.comments import Comment
+from inspector.audit.comments import reply, turn, withdraw, write_comment
+from inspector.audit.models.reviews import Comment
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.messages import find_message
 from inspector.threads.models import Message

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding
-from inspector.audit.samples.drawing import draw_sample
+from inspector.audit.samples import draw_sample
 from inspector.exports.making import drop_expired
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Job

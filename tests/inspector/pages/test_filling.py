@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.pages.shell import address_each
-from inspector.pages.shown.filling import escape_text, fill, join
+from inspector.pages.shown.markup import escape_text, fill, join
 
 TEXTS = st.text(st.characters(categories=None) | st.sampled_from("&<>\"'{}")) | st.sampled_from(["{0}", "{{", "</b>"])
 VALUES = TEXTS | TEXTS.map(SafeString) | st.integers()

@@ -14,9 +14,8 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.services import judge, suppress
 from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue
-from inspector.audit.reviews.verdicts import judge_item
+from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.audit.rules.rule import clowl, say
 from inspector.intake.services import withdraw_delivery
 from inspector.pages.findings.rows import begin_sentence

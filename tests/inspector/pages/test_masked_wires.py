@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 import dialects
 from inspector.intake.models import Record
-from inspector.pages.shown.fields import cut_layers
+from inspector.pages.shown.fields import cut_layers, mask_wire
 from inspector.pages.shown.markup import Stretch
-from inspector.pages.shown.wires import mask_wire
 from inspector.threads import messages
 from inspector.threads.messages import reread
 from inspector.threads.models import Message

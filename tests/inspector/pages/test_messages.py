@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.intake.models import Delivery
-from inspector.pages.shown.dumps import dump_bytes, escape_text
+from inspector.pages.shown.fields import dump_bytes, escape_text
 from inspector.pages.shown.markup import Stretch
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all

@@ -21,7 +21,7 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.browsing.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
 from inspector.browsing.directory import list_agents
 from inspector.intake.models import Delivery
-from inspector.pages import counts, overview
+from inspector.pages import overview, shell
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation
 from tests.inspector.conftest import Cast, deliver, settle_all
@@ -179,7 +179,7 @@ def test_the_navigation_counts_what_its_lists_hold(viewer: Client, cast: Cast, s
 def test_no_count_of_the_navigation_walks_on_for_ever(
     viewer: Client, cast: Cast, story: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (standing_counts, counts):
+    for module in (standing_counts, shell):
         monkeypatch.setattr(module, "MAX_COUNTED", 2)
     with CaptureQueriesContext(connection) as asked:
         found = viewer.get(reverse("pages:counts", args=["acme"])).json()

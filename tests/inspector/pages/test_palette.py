@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.intake.models import Delivery
-from inspector.pages.search.palette import Item, rank_items
+from inspector.pages.palette import Item, rank_items
 from inspector.search.saved import save_search
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast

@@ -17,7 +17,7 @@ from django.utils.html import escape
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
-from inspector.pages.search import views as search_page
+from inspector.pages import search as search_page
 from inspector.pages.templatetags.marks import SEVERITIES
 from inspector.search import facets
 from inspector.search.models import SavedSearch

@@ -14,13 +14,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.audit.naming import join_agents
+from inspector.audit.agents import join_agents
 from inspector.browsing.sequence import Arrow, Step, read_sequence
 from inspector.pages.agents.marks import Cast as Marks
 from inspector.pages.agents.marks import cast_conversation
-from inspector.pages.sequences.drawing import Shape, draw
-from inspector.pages.sequences.lanes import MAX_LANES, choose_lanes
-from inspector.pages.sequences.mermaid import write_mermaid
+from inspector.pages.sequences.drawing import MAX_LANES, Shape, choose_lanes, draw
+from inspector.pages.sequences.views import write_mermaid
 from inspector.threads.models import Agent, Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -129,7 +129,7 @@ def test_a_statement_that_runs_too_long_is_said_so(
             cursor.execute("SET LOCAL statement_timeout = 50")
             cursor.execute("SELECT pg_sleep(5)")
 
-    monkeypatch.setattr("inspector.pages.glossary.render_page", sleep)
+    monkeypatch.setattr("inspector.pages.translator.render_page", sleep)
     client = sign_in(cast.owner)
     client.raise_request_exception = False
     response = client.get("/w/acme/glossary/nslip/")

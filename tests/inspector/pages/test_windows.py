@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 SIZE: Final = 4
 COUNT: Final = 24
 START: Final = 1795118400
-SIZES: Final = ("conversations.views.WINDOW_ROWS", "conversations.raw.WINDOW_ROWS", "sequences.views.WINDOW_STEPS")
+SIZES: Final = ("conversations.views.WINDOW_ROWS", "conversations.views.RAW_ROWS", "sequences.views.WINDOW_STEPS")
 
 
 def address_message(pk: uuid.UUID) -> str:

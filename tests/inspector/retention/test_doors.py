@@ -15,7 +15,7 @@ from django.test import Client
 
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.services import create_api_key
-from inspector.erasing.requests import Target, ask_to_erase
+from inspector.erasing import Target, ask_to_erase
 from inspector.intake.models import Delivery
 from inspector.ledger.sequencing import enter_new
 from inspector.retention.models import Erasure, LegalHold, RetentionRule, Tombstone

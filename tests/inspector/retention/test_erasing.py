@@ -15,9 +15,9 @@ from django.db import connection, transaction
 from django.db.utils import DatabaseError
 from django.utils import timezone
 
-from inspector.audit.comments.services import reply, write_comment
-from inspector.erasing import pieces, requests
-from inspector.erasing.requests import Target, ask_to_erase, erase_expired, preview
+from inspector import erasing
+from inspector.audit.comments import reply, write_comment
+from inspector.erasing import Target, ask_to_erase, erase_expired, preview
 from inspector.exports.models import Export
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job, Record, Sighting
@@ -199,11 +199,11 @@ def test_one_message_is_erased_alone(cast: Cast, filled: Delivery) -> None:
 def test_what_is_older_than_it_is_kept_goes_channel_by_channel_and_a_hold_stops_it(
     cast: Cast, filled: Delivery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(erasing, "BATCH_RECORDS", 2)
     set_retention(membership=cast.owner, channel=None, days=30)
     assert erase_expired() == 0
     later = SimpleNamespace(now=lambda: timezone.now() + timedelta(days=32))
-    monkeypatch.setattr(requests, "timezone", later)
+    monkeypatch.setattr(erasing, "timezone", later)
     hold = place_hold(membership=cast.owner, channel=cast.channel, reason="a suit")
     assert erase_expired() == 0
     with pytest.raises(ValidationError, match="legal hold"):
@@ -212,7 +212,7 @@ def test_what_is_older_than_it_is_kept_goes_channel_by_channel_and_a_hold_stops_
     assert erase_expired() == 1
     assert erase_expired() == 0
     place_hold(membership=cast.owner, channel=None, reason="another suit")
-    pieces.erase(lease_job())
+    erasing.erase(lease_job())
     assert not Tombstone.objects.exists()
     lift_hold(membership=cast.owner, hold_id=LegalHold.objects.get(lifted_at=None).pk)
     settle_all()
@@ -266,7 +266,7 @@ def test_only_an_owner_erases_and_only_what_is_there(cast: Cast, filled: Deliver
 def test_an_erasure_waits_for_what_is_still_to_be_read(cast: Cast) -> None:
     delivery = deliver(cast, write_log())
     ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
-    pieces.erase(lease_job())
+    erasing.erase(lease_job())
     assert not Tombstone.objects.exists()
     settle_all()
     assert Tombstone.objects.filter(kind="record").count() == Sighting.objects.count() == 7

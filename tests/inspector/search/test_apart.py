@@ -10,8 +10,7 @@ import pytest
 from django.db import connection
 
 from inspector.accounts.models import Workspace
-from inspector.search.selectors import narrow
-from inspector.search.spans import IsWithin, write_spans
+from inspector.search.selectors import IsWithin, narrow, write_spans
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all

@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
-from inspector.audit.naming import join_agents, name_agent
+from inspector.audit.agents import join_agents, name_agent
 from inspector.search.facets import Facet, count_facets
 from inspector.search.language import QueryError, list_terms
 from inspector.search.parts import can_be_asked, choose, cut_parts, find_choice, take_away, unchoose

@@ -12,8 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inspector.accounts.models import Workspace
 from inspector.search import selectors
-from inspector.search.selectors import narrow, read_query
-from inspector.search.spans import IsWithin, write_sample, write_spans
+from inspector.search.selectors import IsWithin, narrow, read_query, write_sample, write_spans
 from inspector.search.sql import is_of_terms
 from inspector.threads.models import Message, MessageQuerySet
 from inspector.threads.rendering.terms import SIZES, Spans

@@ -10,7 +10,7 @@ import pytest
 from django.db.models import BooleanField, Case, Func, Q, Value, When
 from django.test import Client
 
-from inspector.search import conversations, selectors
+from inspector.search import selectors
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
@@ -52,7 +52,7 @@ def make_slow(monkeypatch: pytest.MonkeyPatch, slow: Q, *, is_found: bool = True
     for module, name, patience_ms in (
         (selectors, "AT_ONCE_MS", 50),
         (selectors, "BY_TERMS_MS", 50),
-        (conversations, "AT_ONCE_MS", 50),
+        (selectors, "THREADS_MS", 50),
         (selectors, "PATIENCE_MS", 1500),
     ):
         monkeypatch.setattr(module, name, patience_ms)

@@ -17,10 +17,9 @@ from psycopg import sql
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.accounts.services import create_workspace
-from inspector.audit.reviews.leases import claim
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.audit.reviews.verdicts import judge_item
-from inspector.erasing.requests import Target, ask_to_erase
+from inspector.audit.reviews.verdicts import claim, judge_item
+from inspector.erasing import Target, ask_to_erase
 from inspector.threads.models import Conversation, Message
 from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from inspector.backups.database import get_server_version
 from inspector.backups.making import copy_secrets, make_backup
-from inspector.backups.manifest import BackupError
+from inspector.backups.manifest import BackupError, get_server_version
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError
 

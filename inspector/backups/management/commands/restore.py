@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 
-from inspector.backups.database import get_server_version
-from inspector.backups.manifest import BackupError
+from inspector.backups.manifest import BackupError, get_server_version
 from inspector.backups.restoring import put_back_secrets, read_secrets, restore_backup, warn_of_keys
 from inspector.embedded.binaries import find_program
 from inspector.embedded.errors import EmbeddedError

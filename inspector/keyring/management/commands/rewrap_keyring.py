@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from inspector.keyring.encryption import KeyringError
 from inspector.keyring.services import rewrap_keys
-from inspector.ledger.signing import rewrap_signing_key
+from inspector.ledger.sequencing import rewrap_signing_key
 
 
 class Command(BaseCommand):

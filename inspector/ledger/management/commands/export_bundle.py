@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from inspector.accounts.models import Workspace
 from inspector.keyring.encryption import KeyringError, SealError
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
-from inspector.ledger.signing import get_key, get_verifier
+from inspector.ledger.sequencing import get_key, get_verifier
 from inspector.threads.selectors import find_conversation
 from inspector.trail.acting import OPERATOR, act_as
 

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.accounts.models import Membership
-from inspector.erasing.requests import Target, ask_to_erase, preview
+from inspector.erasing import Target, ask_to_erase, preview
 
 
 class Command(BaseCommand):

@@ -1,1 +1,0 @@
-"""Erasing: `requests` says what and asks for it, `pieces` does it."""

@@ -1,0 +1,273 @@
+"""Proofs: that an entry is in the tree of a checkpoint, that a later tree begins with an earlier one; and witnesses.
+Where evidence stands in the ledger, for those who look at it, and a checkpoint as a code to keep on paper.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import segno
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import JSONObject
+from django.utils.safestring import SafeString
+
+from inspector.accounts.models import Membership
+from inspector.audit.models import Review
+from inspector.audit.reviews.bindings import select_open
+from inspector.audit.trail import list_deeds_for, list_told_deeds
+from inspector.trail.selectors import Wanted
+
+from .kinds import BY_NAME, describe_leaf, hash_of
+from .merkle import compute_root, prove_consistency, prove_inclusion, verify_inclusion
+from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
+from .notes import COSIGNATURE, NoteError, read_note, read_verifier
+from .selectors import IncompleteError, find_entry, get_checkpoint, get_note, make_reader
+from .sequencing import get_key, get_size, get_verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """That a row's leaf stands at an index of a checkpoint's tree. `leaf` is made of the row as it is now."""
+
+    kind: str
+    subject: uuid.UUID
+    index: int
+    leaf: dict[str, Any]
+    content: dict[str, Any]
+    path: list[bytes]
+
+
+def prove_entry(checkpoint: LedgerCheckpoint, *, kind: str, subject: uuid.UUID) -> Inclusion | None:
+    """The proof for a row's entry; None where the checkpoint's tree has none of it, or the row is gone.
+
+    Raises:
+        IncompleteError: where hashes of the ledger are missing.
+    """
+    entry = find_entry(kind, subject)
+    if entry is None or entry.workspace_id != checkpoint.workspace_id or entry.index >= checkpoint.size:
+        return None
+    table = BY_NAME[kind]
+    for _, leaf in table.read(table.find([subject])):
+        path = prove_inclusion(make_reader(checkpoint.workspace_id), entry.index, checkpoint.size)
+        return Inclusion(kind, subject, entry.index, describe_leaf(kind, leaf), dict(leaf.content), path)
+    return None
+
+
+def is_told(kind: str, subject: uuid.UUID, *, workspace_id: uuid.UUID, reader: Membership | None = None) -> bool:
+    """Whether a reader may know of an entry: of none that tells of a review by two that is still blind.
+
+    Args:
+        reader: who reads; one knows what one said oneself. None is anybody.
+    """
+    if BY_NAME[kind].model is Review:
+        own = reader.user_id if reader else None
+        return select_open(Review.objects.filter(pk=subject), reader_id=own).exists()
+    if kind == "action":
+        wanted = Wanted()
+        deeds = (
+            list_deeds_for(membership=reader, wanted=wanted)
+            if reader
+            else list_told_deeds(workspace_id=workspace_id, wanted=wanted)
+        )
+        return deeds.filter(pk__in=BY_NAME[kind].find([subject]).values("pk")).exists()
+    return True
+
+
+def prove_growth(checkpoint: LedgerCheckpoint, old: int) -> tuple[bytes, list[bytes]]:
+    """The root at an earlier size, and the proof that the checkpoint's tree begins with it.
+
+    Raises:
+        IncompleteError: where hashes of the ledger are missing.
+    """
+    read = make_reader(checkpoint.workspace_id)
+    return compute_root(read, old), prove_consistency(read, old, checkpoint.size)
+
+
+def add_cosignature(*, workspace_id: uuid.UUID, note: str, key: str) -> LedgerCheckpoint | None:
+    """Keep what a witness signed of a checkpoint; None where there is no checkpoint of that size.
+
+    Whether a witness is to be trusted is decided by whoever verifies the note: its public key is kept beside the line.
+
+    Args:
+        workspace_id: whose ledger.
+        note: the checkpoint's note with the witness's line under it.
+        key: the witness's public key, as name+id+key.
+
+    Raises:
+        NoteError: where the note is another than the ledger signed, or no line of it is this key's.
+    """
+    verifier, given = read_verifier(key), read_note(note)
+    if verifier.kind != COSIGNATURE:
+        raise NoteError("the key is not one of a witness")
+    checkpoint = get_checkpoint(workspace_id, given.checkpoint.size)
+    if checkpoint is None:
+        return None
+    if read_note(checkpoint.note).text != given.text:
+        raise NoteError("the note is not the checkpoint that this ledger signed for that size")
+    found = verifier.find(given)
+    if found is None:
+        raise NoteError("no line under the note is a cosignature of this key")
+    LedgerCosignature.objects.get_or_create(
+        workspace_id=workspace_id,
+        size=checkpoint.size,
+        verifier=str(verifier),
+        defaults={"witness": verifier.name, "line": found.line},
+    )
+    return checkpoint
+
+
+MAX_FOUND: Final = 10
+
+MAX_WITNESSES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry by its index, and the first checkpoint that has it: its size and signed note; None until then."""
+
+    index: int
+    size: int | None
+    note: str | None
+
+    @property
+    def root(self) -> str:
+        """The root that is signed, in Base64; empty until it is."""
+        return [*(self.note or "").split("\n"), "", "", ""][2]
+
+
+def find_places(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, Place]:
+    """Where these rows stand in their workspace's ledger, in one statement; what is not entered yet is missing."""
+    rows = _select_placed(kind).filter(subject__in=subjects)
+    return {each[0]: Place(*each[1:]) for each in rows.values_list("subject", "index", "size", "note")}
+
+
+def place_of(kind: str, subject: OuterRef) -> Subquery:
+    """The same as a column of another statement: an object with the names of a `Place`, or None."""
+    rows = _select_placed(kind).filter(subject=subject)
+    return Subquery(rows.values(place=JSONObject(index="index", size="size", note="note"))[:1])
+
+
+def _select_placed(kind: str) -> QuerySet[Any]:
+    later = LedgerCheckpoint.objects.filter(workspace=OuterRef("workspace"), size__gt=OuterRef("index"))
+    first = {name: Subquery(later.order_by("size").values(name)[:1]) for name in ("size", "note")}
+    return LedgerEntry.objects.filter(kind=kind).annotate(**first)
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """An entry beside what its row says now. `why_not` is empty where it is proven by so many hashes."""
+
+    index: int
+    kind: str
+    subject: uuid.UUID
+    hashes: int
+    why_not: str
+
+
+def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> Sequence[Proven]:
+    """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now.
+
+    Of what a blind review keeps from the reader nothing is found.
+    """
+    rows = LedgerEntry.objects.filter(workspace_id=checkpoint.workspace_id)
+    number = asked.replace(",", "")
+    if number.isascii() and number.isdigit() and len(number) < 16:
+        rows = rows.filter(index=int(number))
+    else:
+        try:
+            rows = rows.filter(subject=uuid.UUID(asked))
+        except ValueError:
+            return ()
+    return [
+        _prove(checkpoint, entry)
+        for entry in rows.order_by("index")[:MAX_FOUND]
+        if entry.kind not in BY_NAME
+        or is_told(entry.kind, entry.subject, workspace_id=checkpoint.workspace_id, reader=reader)
+        or not BY_NAME[entry.kind].find([entry.subject]).exists()
+    ]
+
+
+def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
+    kind = BY_NAME.get(entry.kind)
+    leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))] if kind else []
+    proof: Sequence[bytes] = ()
+    if entry.index >= checkpoint.size:
+        why_not = "no checkpoint has it yet; the next one will, within seconds"
+    elif not leaves:
+        why_not = "its row was deleted"
+    else:
+        try:
+            proof = prove_inclusion(make_reader(checkpoint.workspace_id), entry.index, checkpoint.size)
+        except IncompleteError:
+            proof = ()
+        root, leaf = bytes(checkpoint.root), hash_of(entry.kind, leaves[0])
+        is_good = verify_inclusion(leaf, entry.index, checkpoint.size, proof, root)
+        why_not = "" if is_good else "its row is not what was entered, or entries of the ledger were changed"
+    return Proven(entry.index, entry.kind, entry.subject, len(proof), why_not)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the ledger says to a checkpoint that somebody kept; `why_not` is empty where it continues it."""
+
+    size: int | None
+    why_not: str
+
+
+def compare_kept(*, workspace_id: uuid.UUID, text: str) -> Compared:
+    """Whether the ledger of a workspace, as it is now, begins with what a checkpoint was signed for."""
+    key, size = get_key(), get_size(workspace_id)
+    try:
+        note = read_note(f"{text.strip()}\n".replace("\r\n", "\n"))
+        kept = note.checkpoint
+    except NoteError as error:
+        return Compared(None, f"it cannot be read: {error}")
+    # One key signs the ledgers of all workspaces, and the name in its line is no part of what is signed.
+    own = get_verifier(key, workspace_id) if key else None
+    if own is None or own.find(note) is None or kept.origin != own.name:
+        return Compared(kept.size, "the key of this ledger did not sign it")
+    if kept.size > size:
+        return Compared(kept.size, f"only {size:,} entries are there: the ledger was cut or rolled back")
+    try:
+        is_same = compute_root(make_reader(workspace_id), kept.size) == kept.root
+    except IncompleteError:
+        is_same = False
+    return Compared(kept.size, "" if is_same else "an entry before its end was changed, removed, inserted or moved")
+
+
+def list_witnesses(*, workspace_id: uuid.UUID) -> Sequence[LedgerCosignature]:
+    """The latest cosignature of each witness of a workspace's ledger."""
+    rows = LedgerCosignature.objects.filter(workspace_id=workspace_id)
+    return list(rows.order_by("verifier", "-size").distinct("verifier")[:MAX_WITNESSES])
+
+
+def write_note(checkpoint: LedgerCheckpoint) -> str:
+    """The note of a checkpoint with its witnesses; one that was tampered with as it is, for others to see."""
+    try:
+        return str(get_note(checkpoint))
+    except NoteError:
+        return checkpoint.note
+
+
+def draw_note(note: str, *, is_alone: bool = False) -> SafeString:
+    """A signed checkpoint as a QR code in SVG, black on white in every theme: what a telephone reads is the note.
+
+    Args:
+        note: its text.
+        is_alone: whether it is a file of its own, and not a part of a page.
+    """
+    drawn = io.BytesIO()
+    try:
+        code = segno.make(note, error="l", encoding="utf-8", micro=False)
+    except segno.DataOverflowError:
+        return SafeString("")  # It was tampered with: no checkpoint is so long.
+    code.save(
+        drawn, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, svgclass=None, lineclass=None,
+        xmldecl=False, svgns=is_alone, nl=False,
+    )  # fmt: skip
+    # Drawn from dots: no text of the note is in it.
+    return SafeString(drawn.getvalue().decode())
