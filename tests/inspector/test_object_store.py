@@ -469,7 +469,7 @@ def find_port() -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.long(seconds=40, waits=True)
+@pytest.mark.long(seconds=70, waits=True)
 def test_hosts_that_share_a_database_and_a_store_give_each_others_files(
     cast: Cast, store: dict[str, str], tmp_path: Path
 ) -> None:
