@@ -21,12 +21,12 @@ from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from inspector.embedded.account import ServerAccount
 from inspector.embedded.programs import WEB
-from inspector.effort import GoneError
 
 from bench.installation import Installation
 from bench.visitor import Visitor
 from inspector import replica
 from inspector.accounts.models import ApiKey, Session
+from inspector.effort import GoneError
 from inspector.embedded.binaries import find_program
 from inspector.embedded.cluster import ROLE, Cluster
 from inspector.embedded.state import PROJECT
