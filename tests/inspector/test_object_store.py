@@ -26,12 +26,12 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
-from inspector.erasing.requests import Target, ask_to_erase
 
 from inspector import pipeline
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.management.commands.doctor import check_store
+from inspector.erasing import Target, ask_to_erase
 from inspector.exports.making import drop_expired, read_file
 from inspector.exports.models import Export, Piece
 from inspector.exports.services import stop_export

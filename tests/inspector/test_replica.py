@@ -19,16 +19,15 @@ import psycopg
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
-from inspector.embedded.account import ServerAccount
-from inspector.embedded.programs import WEB
 
 from bench.installation import Installation
 from bench.visitor import Visitor
 from inspector import replica
 from inspector.accounts.models import ApiKey, Session
 from inspector.effort import GoneError
-from inspector.embedded.binaries import find_program
+from inspector.embedded.binaries import ServerAccount, find_program
 from inspector.embedded.cluster import ROLE, Cluster
+from inspector.embedded.processes import WEB
 from inspector.embedded.state import PROJECT
 from inspector.threads.models import Message
 from inspector.trail.powers import name_within

@@ -12,12 +12,12 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
-from inspector.pages.exports.forms import FORMS as PAGE_FORMS
 
 from inspector import pipeline
 from inspector.api.exports import FORMS
 from inspector.exports.exporters import BROUGHT, Exporter
 from inspector.exports.models import Export
+from inspector.pages.exports import FORMS as PAGE_FORMS
 from tests.test_extending import PROJECT, install, run
 
 from ..conftest import Cast, deliver, settle_all
