@@ -247,8 +247,8 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
 
 def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
     """The requests without a readable reply for an hour, up to the moment of their channel, which is that of
-    `audit.findings.storing`: the time of its latest message, and now where that was posted within an hour of its time. So a
-    request counts here when it would be a finding, were nothing sealed."""
+    `audit.findings.storing`: the time of its latest message, and now where that was posted within an hour of its time.
+    So a request counts here when it would be a finding, were nothing sealed."""
     sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
     there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
     back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
