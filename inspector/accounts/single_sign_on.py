@@ -27,10 +27,10 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import Actor, act_as
 from inspector.trail.models import Deed
 
-from .invitations import check_name
 from .models import Membership, Role, User, Workspace
 from .services import add_member, note_failed_sign_in, remove_member
 from .signing_in import refuse_sign_in
+from .workspaces import check_name
 
 logger = logging.getLogger(__name__)
 

@@ -31,11 +31,10 @@ from inspector.trail.acting import find_address
 from .backlog import refuse_backlog
 from .bodies import EMPTY, find_length, is_asked_first, look_at_beginning, read_body
 from .endpoints import Endpoint
-from .messages import SEARCH, list_messages
+from .messages import SEARCH, MessagePageSerializer, WaitedReceiptSerializer, list_messages
 from .parameters import Parameter
 from .problems import BrokenBodyError, ProblemError
 from .receipts import make_receipt
-from .serializers import MessagePageSerializer, WaitedReceiptSerializer
 from .waiting import grant_wish
 
 Form = Literal["lines", "ndjson", "csv"] | None

@@ -24,11 +24,10 @@ from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, Wi
 
 from .endpoints import Endpoint
 from .masking import may_see_secrets
-from .messages import ORDER, show_linked
+from .messages import ORDER, SEVERITIES, LinkedMessageSerializer, show_linked
 from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_either, page_of
 from .parameters import FILTERS, Names, Number, Parameter, read_filters
 from .problems import ProblemError
-from .serializers import SEVERITIES, LinkedMessageSerializer
 from .shapes import show
 
 BEARERS_HELP: Final = (

@@ -14,9 +14,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import User, Workspace
 from inspector.accounts.services import create_sign_in_link
+from inspector.accounts.workspaces import invite_member
 from inspector.audit.comments import reply, turn, write_comment
 from inspector.audit.models import AuditSample, Finding, ReviewItem, ReviewQueue
 from inspector.audit.reviews.queues import create_queue, fill_queue

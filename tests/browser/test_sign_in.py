@@ -9,8 +9,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from inspector.accounts.invitations import invite_member
 from inspector.accounts.services import create_sign_in_link
+from inspector.accounts.workspaces import invite_member
 
 from ..inspector.conftest import Cast
 

@@ -12,9 +12,9 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey, Membership, Role, Workspace
 from inspector.accounts.services import create_api_key
+from inspector.accounts.workspaces import invite_member
 from inspector.audit.agents import name_agent
 from inspector.audit.findings.services import suppress
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue

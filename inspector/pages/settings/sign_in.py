@@ -24,11 +24,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from requests import RequestException
 
-from inspector.accounts.invitations import accept_as_new, accept_invitation, find_invitation
 from inspector.accounts.models import Invitation, Membership, User
 from inspector.accounts.services import find_link_owner, note_account, reserve_sign_in, use_sign_in_link
 from inspector.accounts.sessions import recall_memberships
 from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK, begin_session, refuse_sign_in
+from inspector.accounts.workspaces import accept_as_new, accept_invitation, find_invitation
 from inspector.trail.acting import find_address
 
 from ..forms import InvitedForm, SignInForm

@@ -17,7 +17,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector.accounts.invitations import invite_member, withdraw_invitation
 from inspector.accounts.models import ApiKey, Channel, Invitation, Membership, Role, Workspace
 from inspector.accounts.second_factors import has_second_factor
 from inspector.accounts.selectors import list_api_keys, list_channels, list_invitations, list_members
@@ -33,10 +32,12 @@ from inspector.accounts.services import (
 from inspector.accounts.sessions import recall_memberships
 from inspector.accounts.workspaces import (
     archive_workspace,
+    invite_member,
     make_workspace,
     rename_workspace,
     restore_workspace,
     set_second_factor,
+    withdraw_invitation,
 )
 from inspector.keyring.periods import set_indexing, set_sealing
 from inspector.keyring.services import set_two_for_keys

@@ -13,9 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.urls.resolvers import URLPattern
 
-from inspector.accounts.invitations import invite_member
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, create_workspace
+from inspector.accounts.workspaces import invite_member
 from inspector.audit.agents import name_agent
 from inspector.audit.comments import write_comment
 from inspector.audit.findings.services import suppress
