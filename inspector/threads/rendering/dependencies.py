@@ -5,7 +5,6 @@
 So a message says it in one line (`told_in`): the version of the decoders, the dialect, what was asked, each name as a
 short digest, and a digest of all answers; `+` where its record established something, in JSON beside it. It is told
 again where an answer would be another now. An entry holds until a later one of its name, or a reset of its kind.
-Digests are written in base 64; at first they were in hexadecimal, as they are in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
@@ -37,9 +35,6 @@ ALL = "all"
 # Added to a question, it asks whether there are any of a kind.
 KNOWN = "known"
 
-_DIGEST_BYTES: Final = 12
-_WRITTEN_LENGTH: Final = len(urlsafe_b64encode(bytes(_DIGEST_BYTES)))
-
 # Made once: `json.dumps` makes a writer for each call.
 _write_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
@@ -57,7 +52,7 @@ def _digest(text: str, size_bytes: int) -> bytes:
 @lru_cache(maxsize=1024)
 def make_question(kind: str, name: str | None = None, *more: str) -> str:
     """A short name for what can be asked: an entry of a kind, all of them, or whether there are any."""
-    return _digest(json.dumps([kind, name, *more]), _DIGEST_BYTES).hex()
+    return _digest(json.dumps([kind, name, *more]), 12).hex()
 
 
 def name_secret() -> str:
@@ -73,7 +68,7 @@ def weigh(said: list[Any]) -> int:
 @lru_cache(maxsize=1024)
 def seal(answers: tuple[int, ...]) -> str:
     """A digest of answers."""
-    return _digest(repr(answers), _DIGEST_BYTES).hex()
+    return _digest(repr(answers), 12).hex()
 
 
 def list_established(established: str) -> Iterator[str]:
@@ -83,30 +78,10 @@ def list_established(established: str) -> Iterator[str]:
             yield make_question(kind, rest[0])
 
 
-def write_asked(asked: Sequence[str], answers: tuple[int, ...]) -> str:
-    """The questions of a telling, and the digest of their answers, as `told_in` has them."""
-    return ",".join(map(_write_digest, asked)) + "=" + _write_digest(seal(answers))
-
-
-@lru_cache(maxsize=4096)
-def _write_digest(name: str) -> str:
-    return urlsafe_b64encode(bytes.fromhex(name)).decode() if len(name) == 2 * _DIGEST_BYTES else name
-
-
-def read_asked(told_in: str) -> tuple[list[str], str]:
-    """The questions of a telling, in order, and the digest of their answers."""
-    asked, _, answers = told_in.rpartition(" ")[2].rstrip("+").partition("=")
-    return [_read_digest(name) for name in asked.split(",") if name], _read_digest(answers)
-
-
-@lru_cache(maxsize=4096)
-def _read_digest(name: str) -> str:
-    return urlsafe_b64decode(name).hex() if len(name) == _WRITTEN_LENGTH else name
-
-
 def questions_of(told_in: str) -> frozenset[str]:
     """The digests of what a telling asked of its context; `ALL` asks for everything."""
-    return frozenset(read_asked(told_in)[0]) - {POSITION, SIZE}
+    asked = told_in.rpartition(" ")[2].rstrip("+").partition("=")[0].split(",")
+    return frozenset(asked) - {POSITION, SIZE, ""}
 
 
 # So many messages that establish something are looked back over, none with more text than this.

@@ -13,18 +13,7 @@ from typing import Any, Final
 
 from dialects import Context, Entry, to_json_type
 
-from ..rendering.dependencies import (
-    ALL,
-    DECODER_VERSION,
-    KNOWN,
-    POSITION,
-    SIZE,
-    make_question,
-    read_asked,
-    seal,
-    weigh,
-    write_asked,
-)
+from ..rendering.dependencies import ALL, DECODER_VERSION, KNOWN, POSITION, SIZE, make_question, seal, weigh
 from .view import View
 
 _MODULUS: Final = 1 << 128
@@ -235,7 +224,7 @@ class Established(Context):
             self.identities.pop(self.record, None)
         asked = sorted(self._asked if ALL not in self._asked else self._asked.keys() & {ALL, POSITION, SIZE})
         answers = tuple(self._asked[name] for name in asked)
-        told_in = f"{DECODER_VERSION} {dialect} {write_asked(asked, answers)}"
+        told_in = f"{DECODER_VERSION} {dialect} {','.join(asked)}={seal(answers)}"
         return (f"{told_in}+", _write_plain(changes)) if changes else (told_in, "")
 
     def allows(self, told_in: str, *, dialect: str, position: int) -> bool:
@@ -244,9 +233,9 @@ class Established(Context):
         start = f"{DECODER_VERSION} {dialect} "
         if not told_in.startswith(start):
             return False
-        asked, answers = read_asked(told_in)
+        asked, _, answers = told_in[len(start) :].rstrip("+").partition("=")
         self._position = position
-        return answers == seal(tuple(map(self._answer, asked)))
+        return answers == seal(tuple(self._answer(name) for name in asked.split(",") if name))
 
     def go_through(self, established: str, *, position: int) -> None:
         """Let hold again what a record established when it was told, in the place of telling it anew."""

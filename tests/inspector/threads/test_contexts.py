@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from dialects import Context, Entry
-from inspector.threads.rendering.dependencies import DECODER_VERSION, questions_of, read_asked
 from inspector.threads.resolving.established import Established
 from inspector.threads.resolving.view import View
 from tests.each import for_each
@@ -85,12 +84,6 @@ def test_who_looked_at_its_position_does_not_stand_elsewhere() -> None:
     assert context.position == 4
     told_in, _ = context.end("prose")
     assert context.allows(told_in, dialect="prose", position=4)
-    # An earlier version wrote the digests in hexadecimal.
-    asked, answers = read_asked(told_in)
-    earlier = f"{DECODER_VERSION} prose {','.join(asked)}={answers}"
-    assert len(earlier) > len(told_in)
-    assert context.allows(earlier, dialect="prose", position=4)
-    assert questions_of(earlier) == questions_of(told_in)
     assert not context.allows(told_in, dialect="prose", position=5)
     assert not context.allows(told_in, dialect="clowl", position=4)
 
