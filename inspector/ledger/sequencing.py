@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _LOCK: Final = 0x6C6564676572
 # How often a process looks, and how often at everything.
-LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 3.0, 3_600.0
+LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 5.0, 3_600.0
 # So many rows are entered in one transaction, and for so long in one pass: others sweep meanwhile.
 MAX_TOGETHER: Final = 2_000
 MAX_SECONDS: Final = 2.0
