@@ -144,25 +144,25 @@ class Written:
     the ORM takes several times as long to write the statement as PostgreSQL to answer it.
 
     Args:
-        statement: with `{name}` for all columns of each model, whose table has that name in it.
-        models: by these names.
+        statement: with `{channel}` for all columns of the model Channel, whose table is called "channel" in it.
+        models: in the order of their columns.
     """
 
-    def __init__(self, statement: str, **models: type[Model]) -> None:
-        self._fields = {name: (model, model._meta.concrete_fields) for name, model in models.items()}
-        named = {
-            name: ", ".join(f'{name}."{field.column}"' for field in fields)
-            for name, (_, fields) in self._fields.items()
+    def __init__(self, statement: str, *models: type[Model]) -> None:
+        self._models = {str(model._meta.model_name): (model, model._meta.concrete_fields) for model in models}
+        lists = {
+            name: ", ".join(f'"{name}"."{field.column}"' for field in fields)
+            for name, (_, fields) in self._models.items()
         }
-        self._statement = statement.format(**named)
+        self._statement = statement.format(**lists)
 
     def find(self, parameters: Sequence[Any]) -> list[Any]:
         """An object for each model from the first row, None where none was joined; an empty list where no row is."""
         with connection.cursor() as cursor:
             cursor.execute(self._statement, parameters)
-            left = iter(cursor.fetchone() or ())
-        rows = [(model, fields, list(islice(left, len(fields)))) for model, fields in self._fields.values()]
-        return [_make(*row) for row in rows] if rows[0][2] else []
+            row = cursor.fetchone()
+        left = iter(row or ())
+        return [_make(*each, list(islice(left, len(each[1])))) for each in self._models.values()] if row else []
 
 
 def _make(model: type[Row], fields: Sequence[Field[Any, Any]], values: list[Any]) -> Row | None:

@@ -16,20 +16,15 @@ from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
 # So many channels are offered where one is chosen; an address may name any.
 MAX_NAMED: Final = 200
 # Each message that is posted asks for both.
-_KEY: Final = Written(
-    "SELECT {key}, {workspace}, {channel}, {maker} FROM accounts_apikey key"
-    " JOIN accounts_workspace workspace ON workspace.id = key.workspace_id"
-    " LEFT JOIN accounts_channel channel ON channel.id = key.channel_id"
-    " LEFT JOIN accounts_user maker ON maker.id = key.created_by_id"
-    " WHERE key.prefix = %s",
-    key=ApiKey,
-    workspace=Workspace,
-    channel=Channel,
-    maker=User,
-)
-_CHANNEL: Final = Written(
-    "SELECT {channel} FROM accounts_channel channel WHERE workspace_id = %s AND name = %s", channel=Channel
-)
+_FIND_KEY: Final = """
+SELECT {apikey}, {workspace}, {channel}, {user} FROM accounts_apikey apikey
+  JOIN accounts_workspace workspace ON workspace.id = apikey.workspace_id
+  LEFT JOIN accounts_channel channel ON channel.id = apikey.channel_id
+  LEFT JOIN accounts_user "user" ON "user".id = apikey.created_by_id WHERE apikey.prefix = %s
+"""
+_KEY: Final = Written(_FIND_KEY, ApiKey, Workspace, Channel, User)
+_FIND_CHANNEL: Final = "SELECT {channel} FROM accounts_channel channel WHERE workspace_id = %s AND name = %s"
+_CHANNEL: Final = Written(_FIND_CHANNEL, Channel)
 
 
 def find_membership(*, user: User, slug: str) -> Membership | None:

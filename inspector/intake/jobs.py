@@ -53,8 +53,6 @@ PAUSE_AFTER_DEATHS_SECONDS: Final = 5.0
 PAUSE_WHILE_AWAY_SECONDS: Final = 5.0
 # Agents post a message at a time: what they post within so many seconds is worked off together.
 GATHER_SECONDS = 5.0
-# Of a crowd that posts so often to one process, within so many seconds: they are a batch, and it is read meanwhile.
-CROWD_PAUSE_SECONDS, CROWD_SECONDS = 0.01, 1.0
 # What is asked for so shortly before the end of a span may be committed after it, and counts among the next.
 LATE_SECONDS = 0.25
 DIED: Final = "the worker died at it"
@@ -153,14 +151,11 @@ def find_end(span_seconds: float) -> float:
 class Gathering:
     """When that is due which agents post a message at a time, as a process sees it.
 
-    The first after a pause is due at once. What follows is worked off together, at the end of its span, which is short
-    while a crowd posts.
+    The first after a pause is due at once. What follows is worked off together, at the end of its span.
     """
 
     def __init__(self) -> None:
         self._posted_at = 0.0
-        # How long it is from one to the next, on average.
-        self._pause = GATHER_SECONDS
         self._woken_for = 0.0
 
     def find_due(self) -> float:
@@ -168,10 +163,8 @@ class Gathering:
         now, before = time.time(), self._posted_at
         self._posted_at = now
         if now - before >= GATHER_SECONDS:
-            self._pause = GATHER_SECONDS
             return 0.0
-        self._pause += (now - before - self._pause) / 10
-        return find_end(GATHER_SECONDS if self._pause > CROWD_PAUSE_SECONDS else min(CROWD_SECONDS, GATHER_SECONDS))
+        return find_end(GATHER_SECONDS)
 
     def wake(self, due: float) -> None:
         """Wake a worker for that moment, unless one was woken for it already."""

@@ -188,29 +188,6 @@ def test_what_is_posted_shortly_before_the_end_of_a_span_belongs_to_the_next(mon
         assert jobs.find_end(5.0) == end
 
 
-def test_while_a_crowd_posts_what_it_posts_is_due_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr(jobs, "GATHER_SECONDS", 5.0)
-    monkeypatch.setattr(jobs, "time", SimpleNamespace(time=lambda: now))
-    gathering = jobs.Gathering()
-
-    def post(count: int, *, pause: float) -> list[float]:
-        nonlocal now
-        waits = []
-        for _ in range(count):
-            now += pause
-            waits.append(gathering.find_due() - now)
-        return waits
-
-    assert post(1, pause=6.0) == [-now]
-    # Twenty a second wait for each other, and a thousand in the next second are a batch of their own.
-    assert max(post(200, pause=0.05)) > 4
-    post(100, pause=0.001)
-    assert 1 > max(post(3000, pause=0.001)) - 0.25 > 0.9
-    # As soon as it is quiet, they wait again.
-    assert max(post(200, pause=0.05)) > 4
-
-
 def test_a_posted_message_waits_for_the_others(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "GATHER_SECONDS", 1000.0)
     post_each(cast, ["one", "two", "three"])
