@@ -211,7 +211,6 @@ PREFIXES = {
     "e": ("encrypted", "L2", "encrypted"),
 }
 
-PREFIX_LETTERS = {kind: letter for letter, (kind, _, _) in PREFIXES.items()}
 
 # The order is the security order: a later level protects more.
 LEVELS = {"P": "plaintext", "B": "Base64", "E": "encrypted"}
