@@ -195,7 +195,13 @@ def test_these_views_and_no_others_may_be_answered_by_a_replica() -> None:
                     assert isinstance(owner, ast.ClassDef) or names.index("on_replica") > 0
                     found.add(f"{path.stem}.{owner.name if isinstance(owner, ast.ClassDef) else node.name}")
     assert found == {
-        *("views.search", "aids.show_facets", "aids.suggest_terms", "views.show_conversations", "views.show_traces"),
+        *(
+            "search.search",
+            "search.show_facets",
+            "search.suggest_terms",
+            "views.show_conversations",
+            "views.show_traces",
+        ),
         *("views.show_agents", "graph.show_graph", "views.show_findings"),
         *("overview.show_overview", "overview.show_activity"),
         *("ingest.MessagesView", "messages.ConversationsView", "traces.TracesView", "agents.AgentsView"),
