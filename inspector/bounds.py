@@ -26,7 +26,6 @@ from dialects import to_shallow_json
 from .effort import check_effort
 
 MAX_BYTES: Final = 1024 * 1024
-
 _MARK: Final = "takes_large_bodies"
 
 
@@ -85,14 +84,10 @@ MAX_ANSWER_BYTES: Final = 2 * 1024 * 1024
 # A number or a name weighs about so much, with what stands around it; each character of a text six
 # bytes, one beyond the first 65,536 twelve.
 NODE_BYTES: Final = 12
-
 MAX_CUTS: Final = 100
-
 # No object of a declared shape has more members.
 MIN_MEMBERS: Final = 100
-
 ROWS: Final = "results"
-
 _PLAIN: Final = frozenset({type(None), int, float, bool})
 
 # How the description tells of it, wherever it may stand.

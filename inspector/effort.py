@@ -27,9 +27,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponseBase
 
 EVERY_SECONDS: Final = 0.5
-
 CANCEL_SECONDS: Final = 5.0
-
 READING: Final = frozenset({"GET", "HEAD"})
 
 
@@ -71,9 +69,7 @@ class _Visit:
 
 # By thread: each answers one request at a time.
 _visits: Final[dict[int, _Visit]] = {}
-
 _is_busy: Final = threading.Event()
-
 _watcher: Final = threading.Lock()
 
 

@@ -261,16 +261,11 @@ def list_records_of(workspace_id: uuid.UUID, name: str, *, is_both: bool) -> Que
 
 # So many records go in one transaction, and the rest of so many conversations.
 BATCH_RECORDS, BATCH_CONVERSATIONS = 200, 100
-
 SLICE_SECONDS: Final = 5.0
-
 # How long an erasure waits for others' work, and where a hold stops it.
 PAUSE_SECONDS, HELD_SECONDS = 1.0, 600.0
-
 GONE: Final = "Its text was erased."
-
 _ACTIVE: Final = (Job.State.QUEUED, Job.State.RUNNING)
-
 _BLANK: Final = {"text": GONE, "cites": "", "span": "", "related": "", "sender": ""}
 
 

@@ -43,10 +43,8 @@ from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
 _BATCH, _BATCH_BYTES = 200, 4 * 1024 * 1024
-
 # The codecs try at most 64 keys on one message, so that a call that ends there would look like one that has opened it.
 _AT_ONCE = 60
-
 # A log that shows more public keys than these in one conversation means to keep us busy.
 _MAX_PEERS = 256
 

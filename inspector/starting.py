@@ -23,7 +23,6 @@ from environs import Env, EnvError
 RoleName = Literal["owner", "auditor", "viewer"]
 
 MIN_SECRET_LENGTH: Final = 32
-
 MIN_CHARACTERS: Final = 8
 
 

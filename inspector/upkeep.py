@@ -22,10 +22,8 @@ from django.db import connection
 
 # How often a process looks, in seconds.
 LOOK_SECONDS: Final = 1.0
-
 # A table is analyzed when it has so many times the pages that it had then, counted from `MIN_PAGES`.
 GROWTH: Final = 4
-
 MIN_PAGES: Final = 8
 
 _FIND_GROWN: Final = """
@@ -68,7 +66,6 @@ def _find_trim() -> ctypes._NamedFuncPointer | None:
 
 
 _trim = _find_trim()
-
 _last = threading.local()
 
 # Reading, settling and showing make many small objects and hardly a circle of them. The collector looks for circles

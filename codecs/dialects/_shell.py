@@ -24,9 +24,7 @@ from ._record import Envelope, Message, Note, Reading, Segment
 from ._transcript import MAX_LINES, Transcript, find_answer
 
 _CHUNK_BYTES = 256 * 1024
-
 _GZIP = b"\x1f\x8b"
-
 # A delivery has no more (architecture, "Quarantined"): what unpacks to more is a bomb.
 MAX_UNPACKED_BYTES = 2 * 1024**3
 

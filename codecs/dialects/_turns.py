@@ -28,13 +28,9 @@ class Role(NamedTuple):
 
 
 USER: Final = Role("user", "The user", "says", "inform")
-
 ASSISTANT: Final = Role("assistant", "The assistant", "says", "inform")
-
 SYSTEM: Final = Role("system", "The system prompt", "instructs the assistant", "control")
-
 DEVELOPER: Final = Role("developer", "The developer", "instructs the assistant", "control")
-
 TOOL: Final = Role("tool", "The tool", "answers", "done")
 
 # The roles of OpenAI and Anthropic, by which a bare message is known.
@@ -46,7 +42,6 @@ ROLES: Final = {
     "tool": TOOL,
     "function": TOOL,
 }
-
 # As ShareGPT and LangChain call them.
 OTHER_ROLES: Final = {
     **ROLES,
@@ -69,7 +64,6 @@ TEXTS: Final = {
     "refusal": "refusal",
     "logs": "logs",
 }
-
 # A block that is no text, as it is named.
 MEDIA: Final = {
     "image": "an image",
@@ -84,11 +78,8 @@ MEDIA: Final = {
     "container_upload": "a file",
     "video_url": "a video",
 }
-
 THOUGHTS: Final = {"thinking": "thinking", "reasoning": "reasoning", "redacted_thinking": "data"}
-
 CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-
 RESULTS: Final = frozenset(
     (
         *("tool_result", "mcp_tool_result", "web_search_tool_result", "web_fetch_tool_result"),
@@ -104,35 +95,30 @@ ARGUMENTS_INVALID: Final = NoteKind(
     about="The arguments of a call are a text that is no JSON, or one cut short; the text is kept as it is.",
     cites="OpenAI Chat Completions, tool_calls.function.arguments",
 )
-
 NAME_MISSING: Final = NoteKind(
     code="chat.tool-unnamed",
     severity="warning",
     group="protocol",
     about="A call names no tool.",
 )
-
 CALL_ID_MISSING: Final = NoteKind(
     code="chat.call-id-missing",
     severity="warning",
     group="protocol",
     about="The result of a tool names no call, so that nobody can say what it answers.",
 )
-
 TOOL_FAILED: Final = NoteKind(
     code="chat.tool-failed",
     severity="notice",
     group="protocol",
     about="A tool ran and failed: its result says so.",
 )
-
 OTHER_SHAPE: Final = NoteKind(
     code="chat.other-shape",
     severity="info",
     group="undecoded",
     about="Something within a transcript has a form that is not known here; it is shown as it stands.",
 )
-
 NOTES: Final = (ARGUMENTS_INVALID, NAME_MISSING, CALL_ID_MISSING, TOOL_FAILED, OTHER_SHAPE)
 
 
@@ -212,7 +198,6 @@ def _name_media(block: dict[str, Any], words: str) -> str:
 
 
 _RULES: Final = Rules(max_depth=64, allows_controls=True)
-
 # Keys that say the same, by the name of the record; the first that is given stands.
 _COLUMNS: Final = {
     "message_id": ("uuid", "id", "message_id"),

@@ -28,7 +28,6 @@ from .models import Membership, Session, User, make_id
 from .selectors import list_memberships
 
 MAX_PACES: Final = 10_000
-
 # By person: how many pages were left to them in this process, and when that was.
 _paces: Final[dict[int, tuple[float, float]]] = {}
 
@@ -78,22 +77,14 @@ BACKEND = f"{SessionBackend.__module__}.{SessionBackend.__qualname__}"
 
 # In a session: its name on pages, seconds since 1970 of its sign-in and of its last use, its address and program.
 PUBLIC_ID: Final = "public_id"
-
 STARTED: Final = "started"
-
 LAST_USED: Final = "last_used"
-
 ADDRESS: Final = "address"
-
 PROGRAM: Final = "program"
-
 MAX_PROGRAM_LENGTH: Final = 400
-
 # The first that is found in a User-Agent names it: most name their ancestors too.
 _BROWSERS: Final = ("Edg", "OPR", "Firefox", "Chrome", "Safari")
-
 _NAMES: Final = {"Edg": "Edge", "OPR": "Opera"}
-
 _SYSTEMS: Final = {"Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Windows": "Windows", "Mac OS": "macOS"}
 
 
@@ -140,7 +131,6 @@ def name_program(user_agent: str) -> str:
 
 # A session is written at most this often: reading pages must not write to the database at each request.
 WRITE_SECONDS: Final = 60
-
 # What an open page asks by itself: that nobody closed a window does not mean that somebody sits before it.
 ASKED_BY_PAGES: Final = frozenset({"live", "progress"})
 

@@ -32,9 +32,7 @@ from .sessions import BACKEND
 # In a session, how it began: by a link, which proves as much as the old password; by a link that stands for the second
 # factor too; at the provider of single sign-on, which asked for a second factor.
 CAME_BY_LINK: Final = "came_by_link"
-
 CAME_BY_BREAK_GLASS: Final = "came_by_break_glass"
-
 CAME_BY_PROVIDER: Final = "came_by_provider"
 
 
@@ -128,10 +126,8 @@ def note_failure(sender: object, credentials: Mapping[str, Any], **_: object) ->
 
 
 MIN_DIFFERENT: Final = 5
-
 # Words of this product and of who uses it; docs/signing-in.md lists them. Names of workspaces come to them.
 NEAR_WORDS: Final = ("inspector", "auditor", "conversation", "dashboard", "password", "administrator", "welcome")
-
 MIN_BESIDE: Final = 8
 
 

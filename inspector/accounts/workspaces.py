@@ -28,7 +28,6 @@ from .models import Invitation, Membership, Role, User, Workspace
 from .services import add_member, check_printed_name, create_workspace, digest_token
 
 ARCHIVED: Final = "This workspace is archived and takes no messages: an owner can restore it on its settings page."
-
 _TAKEN: Final = "this address is taken: choose another"
 
 

@@ -35,7 +35,6 @@ from .problems import ProblemError
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
-
 # What an act with a body may be refused with, beside what every endpoint may be.
 ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
 
@@ -178,12 +177,9 @@ def act_for(request: Request) -> Iterator[Membership]:
 
 # What was taken out of the row and not used is given up after so long.
 KEPT_SECONDS: Final = 10.0
-
 MAX_KEYS: Final = 10_000
-
 # By key: how many requests are taken out for this process, and when that was.
 _taken: Final[dict[UUID, tuple[int, float]]] = {}
-
 _lock: Final = threading.Lock()
 
 

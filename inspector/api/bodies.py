@@ -26,24 +26,16 @@ from .problems import BrokenBodyError, ProblemError
 
 # What is read may be given up before its end, and then hands the line back to the server.
 Pieces = Generator[bytes, None, None]
-
 ENCODINGS: Final = ("identity", "gzip", "zstd")
-
 EMPTY: Final = "the body is empty: send at least one record"
-
 # How long a sender may be silent in the middle of a body.
 SILENCE_SECONDS: Final = 30
-
 # What the front says of a body stands under this name (`inspector.pool`), where no client can write.
 BODY: Final = "inspector.body"
-
 SLOW, ASKED = "slow", "asked"
-
 _BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
-
 # Blank lines are passed over, and no more of them is held than this.
 _MAX_BLANK: Final = 64 * 1024
-
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 

@@ -52,7 +52,6 @@ from .shapes import show
 
 # A list does not look through longer records.
 MAX_LISTED_BYTES: Final = 128 * 1024
-
 STEPS: Final = (CommentTurn.Kind.REPLY, CommentTurn.Kind.RESOLVED, CommentTurn.Kind.REOPENED)
 
 
@@ -229,11 +228,8 @@ logger = logging.getLogger(__name__)
 
 # The text of each is looked through for secrets on the way.
 LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=100, default=25)
-
 _ON_MESSAGE: Final = "comments on a message"
-
 _ACTS: Final = tuple(kind.value for kind in CommentTurn.Kind)
-
 _WRITTEN: Final = Document(
     '{"start": 0, "end": 12, "words": "…"}',
     (
@@ -242,7 +238,6 @@ _WRITTEN: Final = Document(
         Text(name="words", is_required=True, max_characters=MAX_WORDS_LENGTH),
     ),
 )
-
 _ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (

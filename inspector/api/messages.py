@@ -112,7 +112,6 @@ class WaitedReceiptSerializer(ReceiptSerializer):
 
 
 ChosenMessageSerializer: Final = chosen_of("Message", MessageSerializer, "A message")
-
 MessagePageSerializer: Final = page_of("Message", ChosenMessageSerializer, "Messages, newest first", is_searched=True)
 
 
@@ -201,18 +200,14 @@ class ConversationDetailSerializer(ConversationSerializer):
 
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
-
 SEARCH: Final = (
     Parameter(name="q", about="the search language", default=""),
     CURSOR,
     LIMIT,
     Names(name="fields", about=FIELDS_ABOUT, choices=tuple(MessageSerializer().fields)),
 )
-
 MAX_TOPIC_LENGTH: Final = 200
-
 MAX_NODES: Final = 2_000
-
 _NODE: Final[dict[str, Any]] = {
     "type": "object",
     "description": "a field of docs/record.md without its children: `depth` says how deep it stands",

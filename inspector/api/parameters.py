@@ -31,9 +31,7 @@ from inspector.threads.selectors import find_conversation
 from .problems import ProblemError
 
 MAX_SHOWN_LENGTH = 100
-
 INSTANT = "an instant as 2026-11-21T09:00:00Z, with its zone, of the years 1900 to 9000"
-
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:]{8}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 
 
@@ -249,7 +247,6 @@ def _refuse_name(name: str, known: list[str], *, has_body: bool) -> ProblemError
 
 
 SLUGS: Final = tuple(dialect.slug for dialect in all_dialects())
-
 # What narrows a list of conversations, and of traces.
 FILTERS: Final = (
     Choice(name="state", about="filter by state", choices=Conversation.State.values, default=""),

@@ -46,7 +46,6 @@ from .problems import ProblemError
 from .shapes import show
 
 STANDINGS: Final = ("holds", "stale", "unknown")
-
 STATES: Final = tuple(ReviewItem.State.values)
 
 

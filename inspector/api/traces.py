@@ -139,7 +139,6 @@ class WaterfallSerializer(WindowSerializer):
 
 
 MAX_ROWS: Final = 1000
-
 WINDOW: Final = (
     Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
     Number(name="limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),

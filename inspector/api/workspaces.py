@@ -36,7 +36,6 @@ _ACT: Final = Document(
         Text(name="name", max_characters=120, about="to rename it to"),
     ),
 )
-
 _MADE: Final = Document(
     '{"slug": "night", "name": "Night shift"}',
     (

@@ -42,9 +42,7 @@ from .rules import RULES
 from .trail import Thing, record_deed
 
 ID_HEADER = "Inspector-Id"
-
 TIME_HEADER = "Inspector-Timestamp"
-
 SIGNATURE_HEADER = "Inspector-Signature"
 
 
@@ -71,18 +69,12 @@ def sign(*, secret: str, timestamp: int, body: bytes) -> str:
 
 # The pause after each failure of a webhook in a row; the last one goes on.
 PAUSES_SECONDS: Final = (5, 30, 120, 600, 1800, 3600)
-
 # An alert is tried so often; a webhook that failed so often, for so long, is switched off.
 MAX_TRIES: Final = 8
-
 MAX_FAILURES: Final = 12
-
 MAX_FAILURE_LENGTH: Final = timedelta(hours=6)
-
 MAX_SAID_LENGTH: Final = 300
-
 BUSY_SECONDS: Final = 1.0
-
 # The first half of the advisory lock's key; the second is of the webhook.
 _LOCK_SPACE: Final = 0x41_4C_52_54
 

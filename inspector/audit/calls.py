@@ -17,18 +17,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 SILENCE_SECONDS: Final = 5.0
-
 MAX_SECONDS: Final = 10.0
-
 MAX_ANSWER_BYTES: Final = 2048
-
 # Of a host that has more addresses no more are tried.
 MAX_ADDRESSES: Final = 8
-
 MAX_ADDRESS_LENGTH: Final = 2000
-
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-
 # Not for everybody, whatever this Python's tables say of them: protocol assignments, site-local addresses,
 # documentation, and the addresses under which clouds tell a machine its credentials.
 _SPECIAL: Final = tuple(

@@ -30,12 +30,9 @@ from inspector.trail.services import Thing, record_deed
 from .models.reviews import Comment, CommentTurn
 
 MAX_WORDS_LENGTH: Final = 5000
-
 MAX_QUOTED: Final = 10_000
-
 # A longer record is not unfolded to find out what of it is masked: see `is_delicate`.
 MAX_UNFOLDED_BYTES: Final = 2_000_000
-
 _TURNS: Final = {
     CommentTurn.Kind.RESOLVED: (Comment.State.OPEN, Comment.State.RESOLVED),
     CommentTurn.Kind.REOPENED: (Comment.State.RESOLVED, Comment.State.OPEN),
@@ -217,9 +214,7 @@ def _check_words(words: str) -> str:
 
 
 MAX_QUOTE_LENGTH: Final = 300
-
 TOO_LARGE: Final = "The record is too large to be looked through for secrets here, or its bytes cannot be read."
-
 OTHER_BYTES: Final = "These are not the bytes it was written about."
 
 
@@ -258,7 +253,6 @@ def is_open_to_all(quote: Quote, *, is_restricted: bool) -> bool:
 
 
 Key = tuple[datetime, uuid.UUID]
-
 PlaceOnWire = tuple[int, int, datetime, uuid.UUID]
 
 _WITH_TURNS = Prefetch("turns", queryset=CommentTurn.objects.select_related("by"))

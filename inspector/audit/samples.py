@@ -46,11 +46,8 @@ def say_stratum(sample: AuditSample, name: str) -> str:
 
 # It changes when the same seed would draw others.
 METHOD: Final = "sample 1"
-
 MAX_SEED_LENGTH: Final = 64
-
 MAX_STRATUM_LENGTH: Final = 300
-
 _COLUMNS: Final = ("pk", "key", "channel__name", "dialects", "agents", "severity", "generation", "settled_generation")
 
 

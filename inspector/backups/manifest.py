@@ -22,9 +22,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 FORMAT: Final = "inspector-backup/1"
-
 MANIFEST, DUMP = "manifest.json", "database.dump"
-
 _BLOCK_BYTES: Final = 1 << 20
 
 

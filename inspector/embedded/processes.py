@@ -25,17 +25,11 @@ from .errors import ProcessFailedError
 from .state import PROJECT, StateFolder
 
 POLL_S = 0.05
-
 FIRST_DELAY_S = 0.5
-
 MAX_DELAY_S = 30.0
-
 STEADY_S = 60.0  # A process that ran for this long has earned a fresh start of the delays.
-
 MAX_LOG_BYTES = 16 * 1024 * 1024
-
 TRIM_EVERY_S = 60.0
-
 SHOWN_LINES = 15
 
 
@@ -289,15 +283,10 @@ def _kill_group(group: int) -> None:
 
 
 FRONT = "front"
-
 WEB = "web"
-
 POSTING = "posting"
-
 WORKER = "worker"
-
 STEPS = "first steps"
-
 UNREACHABLE = 3  # What the first steps answer where the database does not.
 
 

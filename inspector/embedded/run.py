@@ -90,11 +90,8 @@ def _close(descriptor: int) -> None:
 
 
 HOST = "127.0.0.1"
-
 DEFAULT_PORT = 8000
-
 BACKLOG = 1024
-
 WEB_PATIENCE_S = 60.0
 
 

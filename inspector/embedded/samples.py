@@ -90,7 +90,6 @@ class Door:
 
 
 FOLDER = PROJECT / "samples"
-
 CONTENT_TYPES = {
     ".jsonl": "application/x-ndjson",
     ".ndjson": "application/x-ndjson",
@@ -99,19 +98,12 @@ CONTENT_TYPES = {
     ".txt": "text/plain",
     ".log": "text/plain",
 }
-
 SHOWN_MESSAGES = 14
-
 WIDTH = 108
-
 MAX_SHOWN = 320
-
 MAX_DEPTH = 6  # Deeper replies are not indented further: the lines would have no room left.
-
 PATIENCE_S = 300.0
-
 PAUSE_S = 0.25
-
 QUIET_S = 1.0
 
 # How far the work on some deliveries has come: the counts of their receipts, with `conversations`, those `settled`, the

@@ -13,17 +13,11 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 MAX_BYTES: Final = 1024 * 1024
-
 _LINE: Final = re.compile(rb"([A-Z]{1,20}) (/[^ ]*|\*) HTTP/1\.[01]\Z")
-
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-
 _EXPORTS: Final = (b"/v1/traces", b"/v1/logs")
-
 _DOORS: Final = frozenset((b"/api/v1/messages", *_EXPORTS, *(b"/api/v1/otlp" + path for path in _EXPORTS)))
-
 _UPLOAD: Final = re.compile(rb"/w/[^/]+/upload/\Z")
-
 # Each connection carries one request; and what the front says of it nobody else may say.
 _DROPPED: Final = {b"connection", b"keep-alive", b"proxy-connection", b"upgrade", b"http2-settings", b"expect"}
 
@@ -107,9 +101,7 @@ def read_head(data: bytes) -> Head:
 
 
 Got = TypeVar("Got")
-
 PIECE_BYTES: Final = 64 * 1024
-
 _MAX_TRAILERS: Final = 100
 
 

@@ -121,7 +121,6 @@ def add_cosignature(*, workspace_id: uuid.UUID, note: str, key: str) -> LedgerCh
 
 
 MAX_FOUND: Final = 10
-
 MAX_WITNESSES: Final = 20
 
 

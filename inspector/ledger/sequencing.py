@@ -33,7 +33,6 @@ from .notes import Checkpoint, Note, Verifier, sign
 from .selectors import make_reader
 
 _BOUND_TO = bind(b"ledger")
-
 _opened: dict[bytes, Ed25519PrivateKey] = {}
 
 
@@ -117,15 +116,12 @@ def _unwrap(sealed: bytes) -> bytes:
 logger = logging.getLogger(__name__)
 
 _LOCK: Final = 0x6C6564676572
-
 # How often a process looks, and how often at everything.
 LOOK_SECONDS, LOOK_AT_ALL_SECONDS = 5.0, 3_600.0
 
 # So many rows are entered in one transaction, and for so long in one pass: others sweep meanwhile.
 MAX_TOGETHER: Final = 2_000
-
 MAX_SECONDS: Final = 2.0
-
 _LOOK: Final = """
 SELECT least(clock_timestamp(), (SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database())),
        pg_current_wal_insert_lsn()::text

@@ -33,7 +33,6 @@ from .sequencing import get_key, get_verifier
 
 # So many entries are compared at once, and so many faults are named.
 _BLOCK: Final = 2_000
-
 MAX_FAULTS: Final = 100
 
 

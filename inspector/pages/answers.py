@@ -26,7 +26,6 @@ from inspector.intake.object_store import StoreError
 from inspector.keyring.encryption import KeyringError, SealError
 
 RETRY_AFTER_SECONDS: Final = 5
-
 logger = logging.getLogger(__name__)
 
 

@@ -49,13 +49,11 @@ from .shell import cut_page, read_place, render_page, turn_pages, within_workspa
 from .shown.told import name_conversation, shorten
 
 Forms = Sequence[tuple[str, str]]
-
 FORMS: Final[Forms] = (
     (Export.Form.JSONL, "JSON Lines: exact, and can be delivered again"),
     (Export.Form.CSV, "CSV: for a spreadsheet"),
     *((slug, f"{exporter.title}: {exporter.about}") for slug, exporter in BROUGHT.items()),
 )
-
 FORMS_AND_REPORT: Final[Forms] = (
     *FORMS,
     (
@@ -63,7 +61,6 @@ FORMS_AND_REPORT: Final[Forms] = (
         "Report: to read and to print, with English, raw, fields, findings, verdicts, comments and hashes",
     ),
 )
-
 FORMS_OF_FINDINGS: Final[Forms] = (
     (Export.Form.CSV, "CSV: for a spreadsheet"),
     (Export.Form.JSONL, "JSON Lines: for programs"),
@@ -214,7 +211,6 @@ class ExportForm(PageForm):
 
 
 PAGE_ROWS = 50
-
 MAX_TITLE_LENGTH = 40
 
 MEDIA_TYPES: dict[str, str] = {

@@ -86,7 +86,6 @@ def read_scope(request: HttpRequest, membership: Membership) -> Scope:
 
 
 PATIENCE_MS: Final = 300
-
 # The names in the address: since when the list is read, and how far the rest of it was.
 _SINCE, _REST = "walk", "rest"
 

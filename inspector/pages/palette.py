@@ -29,11 +29,8 @@ from .shell import within_workspace
 from .shown.told import find_openings_of, name_conversation, shorten
 
 MAX_CHARACTERS: Final = 200
-
 MAX_ITEMS: Final = 20
-
 MAX_DELIVERIES: Final = 20
-
 _HASH: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 # Who may see a page: everybody, or owners and auditors.
@@ -57,7 +54,6 @@ PAGES: Final = (
     ("Alerts", "alerts", True),
     ("Your account", "account", False),
 )
-
 GLOSSARY: Final = "Glossary"
 
 

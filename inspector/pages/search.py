@@ -57,7 +57,6 @@ from .shown.told import Line, make_line, name_conversation, name_dialect, shorte
 
 # Of so many who are only called by a name the facets say who they are.
 MAX_CALLED: Final = 3
-
 # So much of a sentence around a hit the template unfolds.
 MAX_AROUND: Final = 300
 
@@ -230,7 +229,6 @@ def forget(request: HttpRequest, membership: Membership, saved_id: uuid.UUID) ->
 
 
 PAGE_ROWS = 25
-
 # To know what is masked in a wire that may hold a secret it is read anew: of 25 hits that is bounded by their size.
 MAX_WIRE_BYTES = 8_000
 
@@ -275,9 +273,7 @@ EXAMPLES: Final = {
     "finding": ">=warning",
     "rule": "unanswered",
 }
-
 SIDES: Final = ("from", "to")
-
 Asked = Mapping[str, frozenset[str]]
 
 

@@ -28,7 +28,6 @@ from inspector.trail.row_security import enter_workspace
 Row = TypeVar("Row")
 
 View = Callable[..., HttpResponseBase]
-
 _ANY: Final = uuid.UUID(int=0)
 
 

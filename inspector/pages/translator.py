@@ -38,12 +38,9 @@ from .shell import render_page, within_workspace
 from .shown.told import list_all_notes, name_dialect, shorten, show_parts, show_pieces
 
 MAX_TEXT_LENGTH: Final = 64_000
-
 # What is longer is a log: it belongs into an upload, which has a preview of its own.
 MAX_RECORDS: Final = 50
-
 MAX_NOTES: Final = 50
-
 MAX_GUESSES: Final = 5
 
 EXAMPLES: Final = (

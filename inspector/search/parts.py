@@ -19,9 +19,7 @@ from .language import Term, list_tokens, quote
 from .selectors import fetch, narrow, read_query
 
 _SIGNS: Final = ',():*<>"'
-
 _LEFT_BEFORE: Final = re.compile(r"(?:^|\s)(?:AND|&&)$")
-
 _LEFT_BEHIND: Final = re.compile(r"^(?:AND|&&)\s+")
 
 
@@ -153,7 +151,6 @@ def _write_value(value: str) -> str:
 
 
 PATIENCE_MS: Final = 700
-
 # Of a longer query the first so many parts are left away, each by itself.
 MAX_PARTS: Final = 8
 

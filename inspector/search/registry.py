@@ -96,12 +96,9 @@ ALIASES = {
     "correlation_id": "correlation",
     "result_id": "result",
 }
-
 PATHS = ("attributes.", "content.", "error.", "security.")
-
 # What stands below these is the product's to say: any other name finds nothing, and is refused.
 _SECURITY = ("encrypted", "opened", "session", "verified", "claim")
-
 KNOWN = {"error.": ("code", "retryable", "cause"), "security.": _SECURITY}
 
 
@@ -167,7 +164,6 @@ class SearchableCondition:
 
 
 _TERMS: dict[str, SearchableTerm] = {term.name: term for term in SEARCHABLE}
-
 _CONDITIONS: dict[str, SearchableCondition] = {}
 
 

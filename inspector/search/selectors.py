@@ -77,21 +77,14 @@ class IsWithin(Func):
 
 
 Place = tuple[datetime, uuid.UUID]
-
 Row = TypeVar("Row", bound=models.Model)
 
 GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 4, 60, 550
-
 PATIENCE_MS: Final = 2500
-
 HIDDEN_MS: Final = 700
-
 MAX_TRIES: Final = 5
-
 FIRST_WINDOW: Final = 512
-
 _CANCELLED: Final = "57014"
-
 # Helpers take longer to start than the index of words and terms takes to find a page.
 _BY_INDEX: Final = {"enable_indexscan": "off", "enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
 
@@ -379,7 +372,6 @@ THREADS_MS: Final = 700
 _OF_ITS_CHANNEL: Final = Trace.objects.filter(
     workspace=OuterRef("workspace"), key=OuterRef("trace_key"), channel=OuterRef("channel"), last_at__isnull=False
 )
-
 _OF_TRACE: Final = Q(trace_key=OuterRef("key")) & (
     Q(channel=OuterRef("channel")) & ~Q(trace_basis=RANDOM)
     | Q(IsNull(OuterRef("channel"), True)) & (Q(trace_basis=RANDOM) | ~Q(Exists(_OF_ITS_CHANNEL)))

@@ -32,14 +32,10 @@ from . import registry
 from .language import LITERAL, Term, quote
 
 MAX_SUGGESTIONS: Final = 10
-
 MAX_SAID: Final = 3
-
 # So many of the newest messages are looked through for values.
 LOOKED_THROUGH: Final = 3000
-
 _TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(>=|<=|>|<|=)?)?([^\s"():]*)$')
-
 _BESIDES: Final = ("glyph=", "~")
 
 
@@ -186,11 +182,8 @@ def _find_atoms(workspace: Workspace, beginning: str) -> list[str]:
 
 
 MAX_RECENT: Final = 60
-
 MAX_BUSIEST: Final = 300
-
 MAX_FOUND: Final = 5
-
 MAX_NAME_LENGTH: Final = 200
 
 

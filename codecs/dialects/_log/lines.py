@@ -188,7 +188,6 @@ class LineForm:
 
 
 _NAME = re.compile(r"\s*[^\W\d][\w .\-/]{0,63}\s*\Z")
-
 _QUOTED = re.compile(r'"((?>(?:[^"]++|"")*))"')
 
 

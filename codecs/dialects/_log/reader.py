@@ -19,25 +19,16 @@ from .tape import Item, LogOptions, Problem, Tape
 
 # No more is looked at to tell the form.
 _LOOK_BYTES = 4096
-
 _BOM = b"\xef\xbb\xbf"
-
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
 _BLANK = re.compile(rb"[ \t\r\n\f\v]*+")
-
 _KEY = re.compile(rb'\s*"((?>(?:[^"\\]++|\\.)*))"\s*:\s*(?=\S)', re.DOTALL)
-
 _SCALAR = re.compile(rb"[^\s,{}\[\]\"]++(?=[\s,}])")
-
 _NEXT = re.compile(rb"\s*([,}])")
-
 # Keys that say of an object that it is one record.
 _RECORD_KEYS = frozenset((b"raw", b"clowl", b"cl", b"p", b"semantic"))
-
 # A key before the messages of a chat that is told with them, and how such messages begin.
 _INSTRUCTIONS = frozenset((b"system", b"instructions"))
-
 _TURN = re.compile(rb'\[\s*\{\s*"role"\s*:')
 
 # The keys of an export of spans, and of one of logs.

@@ -15,12 +15,10 @@ from .._record import Envelope
 from .._value import Value
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
-
 MAX_BLOCK_LINES = 100_000
 
 # A record over the limit is handed on in pieces of this size, and the bytes between two records in these.
 PIECE_BYTES = 1024 * 1024
-
 SCAFFOLD_BYTES = 4096
 
 Form = Literal["lines", "ndjson", "array", "csv"]

@@ -56,12 +56,9 @@ class Spot(NamedTuple):
 
 
 ROLES: Final = {"user": "user", "agent": "agent", "ROLE_USER": "user", "ROLE_AGENT": "agent"}
-
 _DOMAIN: Final = "a2a-protocol.org"
-
 # What the types of errors begin with where HTTP carries them as RFC 9457 has it.
 PROBLEMS_AT: Final = f"https://{_DOMAIN}/errors/"
-
 # What version 1.0 puts around an answer or an event, by the one member that it has.
 WRAPPERS: Final = {
     "task": "task",

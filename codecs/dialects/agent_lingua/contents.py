@@ -58,12 +58,9 @@ def meaning_of(key: str | None, value: Any) -> str | None:
 
 
 MAX_SAID_MEMBERS = 200
-
 _MAX_SAID_DEPTH = 3
-
 # Longer payloads that could not be read are said by their size here, and verbatim beside the sentence.
 _MAX_VERBATIM = 200
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -113,7 +110,6 @@ def is_partial(written: str) -> bool:
 
 # Fingerprints, and hashes under any name: `SHA256:`, where it stands, is kept.
 _KEY = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)\S{8})\S{16,}+\Z")
-
 _HASH = re.compile(r"((?>(?:[A-Za-z0-9-]{1,16}+:)?)[0-9A-Fa-f]{8})[0-9A-Fa-f]{32,}+\Z")
 
 

@@ -18,38 +18,22 @@ from typing import NamedTuple
 from .tables import ALIENS, MANGLED_ALIENS, SELECTORS
 
 _ALIEN = "|".join(map(re.escape, ALIENS))
-
 _SELECTOR = "|".join(map(re.escape, SELECTORS))
-
 _MARKER = re.compile(rf"(?:{_ALIEN})(?:{_SELECTOR})?")
-
 _END = r"(?=[ \t]*(?:\||;;|[\r\n]|\Z))"
-
 _STATEMENT = re.compile(rf"([^\s|;])([^\s|;])([0-9]*){_END}")
-
 _BARE_STATEMENT = re.compile(rf"([0-9A-F])([0-9A-F])([0-9]*){_END}")
-
 _RESPONSE = re.compile(rf"\^([0-9A-Za-z]){_END}")
-
 _ERROR = re.compile(rf"!E([0-9])([A-Za-z]{{0,2}}){_END}")
-
 _BROKEN_RESPONSE = re.compile(rf"\^{_END}")
-
 _BROKEN_ERROR = re.compile(rf"!E{_END}")
-
 _MARK = rf"(?:--|—)[ \t]{{0,3}}(?:{_ALIEN})(?:{_SELECTOR})?[ \t]{{0,3}}lingua/"
-
 # Versions and addresses are bounded, so that a line of nothing but marks is read in linear time.
 _SIGNATURE = re.compile(rf"{_MARK}([^\s@]{{0,32}})@(\S{{0,1024}}+)[ \t]*+(?=[\r\n]|\Z)")
-
 MANGLED = re.compile("|".join(map(re.escape, MANGLED_ALIENS)))
-
 _PLAIN = tuple(f"--{alien}lingua/" for alien in ALIENS)
-
 _HAS_SIGNATURE = re.compile(_MARK)
-
 _NAME = "lingua/"
-
 # Dashes, a blank, a mangled marker with its selector, and a blank.
 _WIDEST_MARK = 16
 
@@ -164,11 +148,8 @@ def has_signature(text: str) -> bool:
 
 # A line that goes on with Base64: its first word, then the end of the line, or a separator and more fields.
 _GOES_ON = re.compile(r"[ \t]*([A-Za-z0-9+/_-]+={0,2})[ \t]*(?:\r?$|\||;;)", re.MULTILINE)
-
 _OPEN_PAYLOAD = re.compile(r"\$(?:[jze]:)?[A-Za-z0-9+/_:\s-]*\Z")
-
 _WORD = re.compile(r"[A-Za-z]{1,20}\Z")
-
 # Encoders wrap Base64 at 64 or 76 characters.
 _WRAPPED = 60
 

@@ -12,22 +12,15 @@ from typing import Final, NamedTuple
 from .._english import quote
 
 SPECIFICATION = "agent-lingua 0.4.0"
-
 VOCABULARY = "0.4.0"
-
 KNOWN_VERSIONS = ("0.1", "0.2", "0.3", "0.4")
-
 SOURCE = "agent-lingua"
-
 DEFAULT_SIGNATURE = "0.4@agent-lingua"
 
 ALIEN: Final = "\N{EXTRATERRESTRIAL ALIEN}"
-
 # The alien's four UTF-8 bytes, read as Windows-1252 and as Latin-1.
 MANGLED_ALIENS = ("ðŸ‘½", "ð\x9f\x91½")
-
 ALIENS = (ALIEN, *MANGLED_ALIENS)
-
 # Variation selectors that ask for emoji or for text presentation, and the first one mangled.
 SELECTORS = ("\ufe0f", "\ufe0e", "ï¸\x8f")
 
@@ -66,7 +59,6 @@ DOMAINS: dict[str, Domain] = {
         Domain("F", "EXT", "extensions", "an extension item", "extension items", "the extension item", ""),
     )
 }
-
 DOMAIN_CODES = {row.name: code for code, row in DOMAINS.items()}
 
 
@@ -100,7 +92,6 @@ ACTIONS: dict[str, Action] = {
         Action("F", "XTD", "extended action", "request"),
     )
 }
-
 ACTION_CODES = {row.name: code for code, row in ACTIONS.items()}
 
 # On Moltbook the documents' own examples read two actions against their tables; both readings are shown.
@@ -118,9 +109,7 @@ MODIFIERS = {
     "8": "compressed",
     "9": "confirm",
 }
-
 MODIFIER_CODES = {name: code for code, name in MODIFIERS.items()}
-
 MODIFIER_MEANINGS = {
     "normal": "normal handling",
     "urgent": "urgent, high priority",
@@ -165,20 +154,15 @@ ERRORS = {
     "5": "rate limited",
     "6": "invalid payload",
 }
-
 # The subtypes are defined for "permission denied" alone.
 SUBTYPES = {"R": "read", "W": "write", "X": "execute"}
 
 SUBMOLTS = {"1": "general", "2": "aithoughts", "3": "builders"}
-
 GENERAL_TARGETS = {"H": ("human", "the human"), "A": ("all", "everyone"), "S": ("self", "the sender itself")}
-
 DYNAMIC = "99"
 
 TIME_SYMBOLS = {"+": "delay", "-": "before", "=": "exact", "@": "exact", "*": "repeat"}
-
 TIME_MEANINGS = {"+": "after a delay of", "-": "before", "=": "exactly at", "@": "exactly at", "*": "every"}
-
 UNITS = {"s": ("second", 1), "m": ("minute", 60), "h": ("hour", 3600), "d": ("day", 86400), "w": ("week", 604800)}
 
 # letter: (kind, as a sentence says it)
@@ -190,7 +174,6 @@ CONDITIONS = {
     "S": ("status", "status"),
     "P": ("partition", "partition"),
 }
-
 OPERATORS = {
     ">": "is greater than",
     "<": "is less than",
@@ -198,7 +181,6 @@ OPERATORS = {
     "!": "is not",
     "~": "contains",
 }
-
 # Spellings the documents do not define, read as every programmer means them.
 BORROWED_OPERATORS = {">=": "is at least", "<=": "is at most", "!=": "is not", "==": "is"}
 

@@ -29,13 +29,9 @@ from .telling import PLACES, Words, is_long_hash, is_long_text, say_key, say_pai
 from .tree import explain
 
 _BLANK = re.compile(r"<[A-Za-z][\w .|-]*>\Z")
-
 _MAX_BLANK_LENGTH = 64
-
 _VERSION = re.compile(r"[\w-]{1,16}(?:\.[\w-]{1,16}){0,4}\Z", re.ASCII)
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 # (column, words before its value, where it may stand)
 _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
     ("message_id", "message ", (("mid",),)),
@@ -44,7 +40,6 @@ _IDS: tuple[tuple[str, str, tuple[Path, ...]], ...] = (
     ("task_id", "for task ", (("task_id",),)),
     ("parent_task_id", "part of task ", (("trace", "parent_task_id"),)),
 )
-
 # (where a placeholder may stand, what it stands for)
 _BLANKS: tuple[tuple[Path, str], ...] = (
     (("from",), "sender"),
@@ -56,10 +51,8 @@ _BLANKS: tuple[tuple[Path, str], ...] = (
     (("ctx",), "context"),
     (("ctx", "ref"), "context"),
 )
-
 # Acts that answer something.
 _ANSWERS = frozenset({"ACK", "PROG", "DONE", "ERR"})
-
 # Attributes that are said elsewhere, or in words of their own.
 _SAID = frozenset({"clowl", "cl", "profile", "extra", "repeated", "comment", "body"})
 
@@ -209,9 +202,7 @@ def say_gloss(piece: Piece) -> Iterator[Words]:
 
 
 _OPENED = frozenset({"body", "ctx", "trace", "routing", "auth", "semantic"})
-
 _DETAILS = frozenset({"body.d", "data", "semantic.data"})
-
 # Keys whose values are codes or times, and so have a meaning.
 _CODED = frozenset({"p", "ts", "to", "code", "delegation_mode", "state"})
 
@@ -227,7 +218,6 @@ def _walk(data: Mapping[str, Any], base: Path = (), before: str = "") -> Iterato
 
 # Of a telling in more pieces than this the rest is one: a segment weighs a hundred times as much as its words.
 MAX_SEGMENTS: Final = 10_000
-
 _PIECE, _WIRE, _DATA, _CANCEL = "_piece", "_wire", "_data", "_answers_cancel"
 
 

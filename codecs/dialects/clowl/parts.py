@@ -15,34 +15,25 @@ from .._record import MASK, NoteKind
 from .notes import NOT_JSON, NUMBER_TOO_LONG, TOO_DEEP
 
 RULES = Rules(max_depth=100, max_digits=5_000, allows_controls=True)
-
 PieceKind = Literal["object", "json", "prose", "broken", "comment", "fence", "list", "comma", "mark"]
 
 # After so many unreadable objects the rest of a record is taken as text: each try may read far ahead.
 MAX_FAILURES = 16
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
-
 _LINE = re.compile(r"[^\n]*+")
-
 # Where prose ends: an object that opens with one of CLowl's keys, a fence, or a comment line.
 _KEYS = "clowl|cl|mid|ts|tid|pid|p|from|to|cid|body|task|data|ctx|semantic|routing|performative"
-
 OPENER = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:')
-
 _RESUME = re.compile(r'\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:|^[ \t]*+```|^[ \t]*+//', re.MULTILINE)
-
 _NEXT_LINE = re.compile(r'\n[ \t]*+(?=\{[ \t\r\n]*+"(?:' + _KEYS + r')"[ \t\r\n]*+:)')
-
 _LIST = re.compile(r"\[[ \t\r\n]*+(?=\{)")
-
 _ENDS_LINE = re.compile(r"[ \t\r]*+(?:\n|,|\Z)")
 
 # Commas and closing brackets are taken in runs: a text of nothing else is one piece.
 _RUNS = {mark: re.compile(rf"\{mark}(?>(?:[ \t\r\n]*+\{mark})*)") for mark in ",]"}
 
 _SEMANTIC = frozenset({"p", "from", "to", "task", "data"})
-
 _COMMON = frozenset({"p", "from", "to", "cid", "mid", "ts", "tid", "pid", "body"})
 
 Profile = Literal["0.1", "0.2", "semantic", "coordination"]
@@ -234,7 +225,6 @@ class _Division:
 
 # A token shorter than this is not looked for in the rest of the message: it would be found in ordinary words.
 _SHORTEST = 6
-
 # So many tokens of one message are looked for in the rest of it; each costs a pass over its text.
 _MAX_TOKENS = 16
 

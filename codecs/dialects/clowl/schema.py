@@ -134,7 +134,6 @@ _CONTRADICTIONS: dict[str, tuple[Contradiction, ...]] = {
     "PROG": (Contradiction(FAILED_MEANWHILE, 0, "that it failed", notes.ACT_DENIED),),
     "ERR": (Contradiction(SUCCEEDED, 0, "that it did not fail", notes.ACT_DENIED),),
 }
-
 # The keys of details that can deny an act, wherever they stand.
 DENYING_KEYS = {
     act: frozenset().union(*(each.denial.keys for each in several)) for act, several in _CONTRADICTIONS.items()
@@ -179,11 +178,8 @@ ACT_CHECKS: dict[str, Callable[[dict[str, Any], Path, Profile], Iterator[Found]]
 
 
 HASH = re.compile(r"[a-f0-9]{64}\Z")
-
 _NAME = re.compile(r"[a-zA-Z0-9._-]+\Z")
-
 _SEMVER = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}\Z", re.ASCII)
-
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\Z")
 
 
@@ -200,25 +196,21 @@ class Rule(NamedTuple):
 Rules = Mapping[str, Rule]
 
 _BODY: Rules = {"t": Rule("text", True, 128), "d": Rule("object", True)}
-
 _CONTEXT: Rules = {
     "ref": Rule("text", False, 2048, True),
     "inline": Rule("words", False, 2000, True),
     "hash": Rule("text", False, None, True, HASH),
 }
-
 _TRACE: Rules = {
     "trace_id": Rule("text", True, 128),
     "parent_task_id": Rule("text", False, 128, True),
     "parent_mid": Rule("text", False, 128, True),
 }
-
 _ROUTING: Rules = {
     "from": Rule("text", True, 128),
     "to": Rule("names", True, 128, True),
     "broadcast": Rule("flag", False),
 }
-
 _AUTH: Rules = {
     "issuer": Rule("text", True, 2048),
     "token": Rule("secret", True, 2048),
@@ -271,18 +263,14 @@ PROFILES: dict[Profile, Rules] = {
         "semantic": Rule("semantic", True),
     },
 }
-
 ACTS_OF: dict[Profile, frozenset[str]] = {
     "0.1": tables.V01_ACTS,
     "0.2": frozenset(tables.ACTS),
     "semantic": tables.SEMANTIC_ACTS,
     "coordination": tables.SEMANTIC_ACTS,
 }
-
 VERSION_KEY = {"0.1": "cl", "0.2": "clowl", "coordination": "clowl"}
-
 _NESTED: dict[str, Rules] = {"body": _BODY, "context": _CONTEXT, "trace": _TRACE, "routing": _ROUTING, "auth": _AUTH}
-
 # The draft's own example of the v0.3 envelope uses the v0.2 names inside `trace`.
 TRACE_DRAFT = {"tid": "trace_id", "pid": "parent_mid"}
 

@@ -24,7 +24,6 @@ from .telling import SOMEONE, Teller, Words, say_pair, say_value
 
 # The documents' own examples call the text of a request or a search `q`.
 _QUERY = {"q": "query"}
-
 # Keys of the data that would read as if the message went to or came from somebody else.
 _PARTIES = {key: f"the data's “{key}”" for key in ("target", "to", "for", "receiver", "recipient", "from", "sender")}
 
@@ -269,11 +268,9 @@ _TELLERS: dict[str, Callable[[Teller], None]] = {
 
 # So many forms are kept, of so many details at most; a message of any other is told by the teller itself.
 _MAX_FORMS = 4096
-
 _MAX_DETAILS = 24
 
 _ERRORS = ("error", "errors")
-
 # Details whose values decide on the words; of all others only the type does.
 _DECIDING: Mapping[str, Sequence[str]] = {
     "ERR": ("code", "retry"),
@@ -282,15 +279,11 @@ _DECIDING: Mapping[str, Sequence[str]] = {
     "ACK": _ERRORS,
     "CAPS": ("supports",),
 }
-
 _TOPICS = frozenset({"error", "capabilities"})
-
 # A letter of no alphabet in use: a mark must read as a name, and is found again by it.
 _MARK = re.compile("\u01c1([0-9]+)\u01c1")
-
 # A mark that is a number: so high that nothing else in a sentence of marks holds it.
 _NUMBERED = 871_782_912_000_000_000
-
 _SENDER, _RECEIVERS, _TOPIC, _PARENT, _FIRST_DETAIL = range(5)
 
 
@@ -302,7 +295,6 @@ class Form(NamedTuple):
 
 
 _forms: dict[tuple[Any, ...], Form | None] = {}
-
 _UNKNOWN = Form("", itemgetter(0))
 
 

@@ -29,7 +29,6 @@ from .tables import (
 )
 
 SPACE = r"[\x00-\x20]"
-
 SPACES = "".join(map(chr, range(0x21)))
 
 # A bracket, a quote, the count of a text of counted bytes, the name of a parameter, or a word.
@@ -42,7 +41,6 @@ INSIDE = {
     FIPA: re.compile(r'(?>(?:[^"\\]++|\\"?)*)'),
     KQML: re.compile(r'(?>(?:[^"\\]++|\\.)*)', re.DOTALL),
 }
-
 _ESCAPED = {FIPA: re.compile(r'\\(")'), KQML: re.compile(r"\\(.)", re.DOTALL)}
 
 

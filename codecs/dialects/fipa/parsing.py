@@ -39,9 +39,7 @@ from .tables import (
 )
 
 _NAMES = "|".join(sorted(map(re.escape, ACTS), key=len, reverse=True))
-
 _TELLING = "|".join(sorted(map(re.escape, TELLING), key=len, reverse=True))
-
 # A known act before the name of a parameter, a bracket or the end; or any word before the name of a known parameter.
 OPENER = re.compile(
     rf"\({SPACE}*+(?:({_NAMES})(?={SPACE}++:[A-Za-z]|{SPACE}*+(?:\)|\Z))"

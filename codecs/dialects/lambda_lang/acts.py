@@ -35,7 +35,6 @@ _OPENINGS = {
     "#": ("About the exchange:", "States about the exchange"),
     "": ("With no type given, read as a statement:", "With no type given, read as a statement"),
 }
-
 # What a frame around the words ("oscar instructs radar: …") says already.
 _FRAMED = {
     "Orders:": "",
@@ -48,7 +47,6 @@ _FRAMED = {
     "States with low confidence (~)": "With low confidence (~)",
     "States with very low confidence (~~~)": "With very low confidence (~~~)",
 }
-
 _SHAPES = {
     "sentence": "",
     "words": "word by word",
@@ -98,7 +96,6 @@ def open_sentence(text: str, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 _MOODS = {"?": "query", ".": "request"}
-
 _ERROR_REST = re.compile(r"er:[a-z]{2}(?:/[^\s#/]+)?")
 
 

@@ -15,13 +15,9 @@ from .wording import delimit, say_degree, say_text
 
 # v0.9 allows ten levels of nesting; what lies deeper is kept as text.
 MAX_DEPTH = 10
-
 _SPACE = re.compile(r"\s*")
-
 _KEY = re.compile(r"([A-Za-z_$][\w$.\-]*)(\s*[:=]\s*)")
-
 _PLAIN = re.compile(r'[^,{}\[\]"=\\]*+(?:\\.[^,{}\[\]"=\\]*+)*', re.DOTALL)
-
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -221,7 +217,6 @@ _SYMBOLS = {
 }
 
 _LENGTH = re.compile(r"\$?(\d{1,9}(?:\.\d{1,6})?)(s|m|min|h|d)\Z")
-
 _UNITS = {"s": "second", "m": "minute", "min": "minute", "h": "hour", "d": "day"}
 
 

@@ -250,11 +250,8 @@ def _scope_of(version: str) -> Scope:
 
 # So many definitions by others are named, and so much of each.
 _MAX_CLASHES: Final = 3
-
 _MAX_CLASH_LENGTH: Final = 80
-
 _FLOOR = frozenset({">>", "<<", "><", "--"})
-
 _KINDS = {
     "def": "def",
     "ns": "ns",

@@ -18,7 +18,6 @@ from .vocabulary import DOMAINS, NAMES, NEWEST, histories, load_vocabulary
 
 # No more of a text than this is looked at.
 LOOKED_AT = 2048
-
 _STRONG = re.compile(
     r"@v\d+(?:\.\d+)*(?:#h<?|#id:[\w.\-]+|(?=\s*[?!~<>#@{\[|]|\s*\.[A-Za-z]))|@v\d+(?:\.\d+)+(?=\s*\Z)"
     r"|@sig:[A-Za-z0-9\-]+:\S+(?=\s|$)|@vocab:\S+\Z"
@@ -26,19 +25,16 @@ _STRONG = re.compile(
     r"|!er:(?:pa|un|cx|to|ov|ve|am|mi)(?![A-Za-z0-9])"
     r"|\{(?:def|ns|topic|grp|vocab):[^}]|\{(?:ctx|v):[^}\s]*[,}]|\{(?:enc|auth|trust):[A-Za-z0-9/_\-]+\}"
 )
-
 _ADDRESSED = re.compile(
     r"(?:@v[\w.]*#(?:h<?|id:?[\w.\-]*)(?=\s+[?!.~])|@(?:[A-Za-z][\w\-]*\*?|\*)(?:,@?[A-Za-z][\w\-]*\*?){0,99}:"
     r"|[A-Z][\w\-]*(?:>[A-Z][\w\-]*){1,99}:|@[a-z][a-z0-9]{0,11}(?=\s+[?!.~])|@\*(?=\s)|(?:>>|<<|><)(?=\s+[?!.~@{])"
     r"|(?:pub|prv|sig|[acemosv]|cd|sc|em|so|vb|emo|soc|evo|a2a):(?=[?!.~]))\s*"
 )
-
 _LABEL = re.compile(
     r"(?:[Λλ]:?\s+)?"
     r"(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+(?=[?!.~<>@{\[|ΛλA-Z\-]))?"
     r"(?:[Λλ]:?\s+)?"
 )
-
 _EXACT = {
     "<": 0.5,
     "<+": 0.8,
@@ -52,29 +48,21 @@ _EXACT = {
     "><": 0.6,
     "--": 0.4,
 }
-
 _NAMED_ACK = re.compile(r"<(?:#\d{1,9}|[+\-?!]?#id:[\w.\-]+)(?:\s+<[+\-?!]?)?\Z")
-
 _OPENER = re.compile(r"(?:\?+!?|!+|~+|\.|#|>|<(?:[+?!]|->?)?)(?=[A-Za-z0-9*$%^_\-+@\"'(\[{&]|~v~)")
-
 # What stands in quotes is not the dialect's, whatever it looks like.
 _QUOTATION = r"\"(?:[^\"\\]|\\.)*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])"
-
 _QUOTED = re.compile(_QUOTATION)
-
 _TOKEN = re.compile(
     _QUOTATION + r"|\[n\d+\]|(?<=[a-z])(?:'[EVSMR23])?\([A-Za-z][A-Za-z \-]{2,63}\)|~v~"
     r"|=[A-Za-z0-9_./:\-]+|#id:[\w.\-]+|\{[^{}]*\}"
     r"|(?P<domain>(?:a2a|[a-z]{1,3}):)?(?P<word>[a-z]+)(?P<rest>[0-9][A-Za-z0-9]*)?|(?P<entity>[IUHAX](?![A-Z0-9]))|(?P<capital>[A-Z][A-Za-z0-9]*)"
 )
-
 _STRUCTURE = re.compile(
     r"[IUHAX*][-/]?[a-z*\[]|[a-z*]/[A-Za-z*\[]|[a-z]=\S|\$\d|[a-zIUHAX][&|][a-zIUHAX]|[a-z][<>][A-Za-z*]|\b(?:a|c|e|m|o|s|v):[a-z]{2}\b"
 )
-
 # What joins words and is no part of an English one.
 _JOINED = re.compile(r"[a-z]=\S|\$\d|[a-zIUHAX][&|<>][a-zIUHAX*]|[IUHAX*][a-z]+/[a-z*]|\A(?:a|c|e|m|o|s|v):[a-z]{2}\b")
-
 # Atoms that are also English words: by themselves they prove nothing.
 _ENGLISH = frozenset(
     [
@@ -115,19 +103,13 @@ _ENGLISH = frozenset(
         "i",
     ]
 )
-
 _OPENS_ENGLISH = re.compile(
     r"[?!.~>]+(?:(?:A[mnst]|Are|I[fnst]|H[ei]|U[ps])\s+[a-zA-Z]+|(?:Ah|Ha|Hm|Uh)(?![\w/]))[^=/$^]*\Z"
 )
-
 _SWITCH = re.compile(r"@([a-z][a-z0-9]{0,11}|\*)(?:\s+[a-z]{1,3}){0,9}\s*\Z")
-
 _HEADED = re.compile(r"@v\d+(?:\.\d+)+\s+")
-
 _FLAG = re.compile(r"\s--?[a-z]")
-
 _LONGER = re.compile(r"[a-z]{2}|[a-z][IUHA](?![A-Za-z0-9])|[IUHA]'[a-z]")
-
 _SHELL = re.compile(r"[!.~#]*(?:\.?/|~/)|!\[|#!|\.\s|\?\s|!\s|~\s")
 
 
@@ -137,9 +119,7 @@ def _known_words() -> frozenset[str]:
 
 
 _KNOWN = _known_words()
-
 _EVER = frozenset(histories()[""])
-
 _BY_NAME = {
     name: frozenset(atom for held, key, *_ in NAMES if held == name and key in DOMAINS for atom in histories()[key])
     for name, *_ in NAMES
@@ -310,13 +290,11 @@ def _count(text: str, known: frozenset[str]) -> tuple[int, int, int, int, bool]:
 
 # A block that is not closed after so many lines is not one.
 MAX_LINES = 400
-
 _OPENS = re.compile(
     r"\s*(?:[A-Za-z][\w\-]{0,63}(?:[ \t]*->[ \t]*(?:[A-Za-z][\w\-]{0,63}|\*))?:[ \t]+)?"
     r"(?:@\S+[ \t]*)?(?:[?!.~<>][A-Za-z0-9/*$^_\-:]{0,80})?"
     r"\{\s*(?:[a-z]\w{0,31}\s*:(?!//).*)?\Z"
 )
-
 _BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]')
 
 

@@ -290,7 +290,6 @@ array | n
 """
 
 _VOWELS = frozenset("aeiou")
-
 _SIBILANT = ("s", "x", "z", "ch", "sh")
 
 
@@ -420,7 +419,6 @@ _BE = {
     ("first", "past"): "was",
     ("third", "past"): "was",
 }
-
 # After these, another verb stands with "to"; after any other it stands as "…ing".
 TAKES_TO = frozenset({"want", "need", "decide", "choose", "hope", "help", "seek", "learn", "ask"})
 
@@ -459,7 +457,6 @@ def conjugate(verb: Verb, mode: Mode) -> tuple[str, str]:
 
 
 _BEGIN = Verb(base="begin", third="begins", past="began", participle="begun", gerund="beginning")
-
 _STOP = Verb(base="stop", third="stops", past="stopped", participle="stopped", gerund="stopping")
 
 

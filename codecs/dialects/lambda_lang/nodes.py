@@ -15,9 +15,7 @@ from .statements import Token, scan_body
 from .words import Meaning, Scope
 
 _MARKED = {"'E": "n", "'V": "v", "'S": "a", "'M": "a"}
-
 _SECOND = {"'2": 1, "'3": 2}
-
 # Marks that are read by a rule, and could be something else.
 _INFERRED = frozenset({"modal", "demonstrative"})
 
@@ -214,7 +212,6 @@ _LITERALS: dict[str, Callable[[str], str]] = {
     "term": lambda text: f'the definition of "{text[4:]}"',
     "space": lambda text: "",
 }
-
 _USES = {
     "entity": "n",
     "star": "q",
@@ -254,6 +251,5 @@ class Piece(NamedTuple):
 
 # Tells what stands in brackets or in a block.
 Tell = Callable[[Sequence[Node]], list[Piece]]
-
 # Tells a word that a sender defined.
 Define = Callable[[Node], list[Piece]]

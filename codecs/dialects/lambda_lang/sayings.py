@@ -90,15 +90,10 @@ def _gloss_node(node: Node) -> Segment:
 
 # A longer statement is hardly said twice; so many are kept.
 _MAX_KEPT_LENGTH = 120
-
 _MAX_KEPT = 1024
-
 _NEAR = 64
-
 _RUN = re.compile(r"[a-z]+")
-
 _REPEATED = frozenset({"statement", "offer", "untyped", "ack", "error", "floor"})
-
 _NOT_PARSED = frozenset({"table", "sealed"})
 
 

@@ -17,7 +17,6 @@ from .protocol import MODALS
 from .things import Complements, Things, as_objects
 
 _BE = Verb(base="be", third="is", past="was", participle="been", gerund="being")
-
 _USE = Verb(base="use", third="uses", past="used", participle="used", gerund="using")
 
 

@@ -46,67 +46,40 @@ class UnclosedError(Exception):
 
 
 _SPACE = re.compile(r"\s*")
-
 _NAME = r"[A-Za-z][A-Za-z0-9_\-]{0,63}"
-
 _LABEL = re.compile(r"[Λλ](?::|(?=\s|[?!.~<>#@{\[|]|$))")
-
 _SPEAKER = re.compile(rf"({_NAME})(?:[ \t]*->[ \t]*({_NAME}|\*))?:(?=[ \t]+[?!.~<>#@{{\[|\-Λλ]|[ \t]+[A-Z]\w*>[A-Z])")
-
 _HEADER = re.compile(
     r"@v(\d{1,8}(?:\.\d{1,8}){0,3})(#h<|#h(?![A-Za-z0-9]))?(?:#id:([\w.\-]+))?(#h<|#h(?![A-Za-z0-9]))?"
 )
-
 # What opens as a header does; one that is not a whole header is broken, and sets nothing.
 _HEADLIKE = re.compile(r"@v[\w.]*#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*)(?:#(?:h<?(?![A-Za-z0-9])|id\b:?[\w.\-]*))*")
-
 _CHUNK = re.compile(r"@msg:([\w.\-]+)#(\d{1,9})/(\d{1,9})")
-
 _SIGNATURE = re.compile(r"@sig:([A-Za-z0-9\-]+):(\S+)")
-
 _VOCABULARY = re.compile(r"@vocab:(\S+)")
-
 _ADDRESS = re.compile(rf"@((?:{_NAME}\*?|\*)(?:,@?{_NAME}\*?)*):(?=\s|[?!.~<>#{{\[@(]|$)")
-
 _DOMAIN = re.compile(r"@([a-z][a-z0-9]{0,11}|\*|\$)(?=[\s?!.~<>#{]|$)")
-
 _RELAY = re.compile(r"[A-Z][A-Za-z0-9_\-]{0,63}(?:>[A-Z][A-Za-z0-9_\-]{0,63})+:")
-
 _TRUST = re.compile(r"(pub|prv|sig):")
-
 _INLINE = re.compile(r"([a-z][a-z0-9]{0,2}):(?=[?!.~])")
-
 _FLOOR = re.compile(r"(>>|<<|><|--)(?=\s|$)")
-
 _ACK = re.compile(r"<(?:ctx(?![a-z])|->|#\d{1,9}|[+\-?!])?")
-
 # One acknowledgement may follow another: `<#3 <+`.
 _ACK_AGAIN = re.compile(r"\s+(?=<(?:[+\-?!]|->|#\d{1,9}|ctx)?(?:\s|\Z))")
-
 _TYPE = re.compile(r"\?+!?|!+|(?:~(?!v~))+|\.(?!\.)|#(?!#)")
-
 _ERROR = re.compile(r"!er:([a-z]{2})(?![a-z0-9])")
-
 _CHECKSUM = re.compile(r"\[n(\d{1,9})\]\Z")
-
 _INTEREST = re.compile(r'\\.|"|:\)|:\((?=\s|\Z)|[\[({]|[\])}]|;(?=[?!.~][A-Za-z*$])|\s+', re.DOTALL)
-
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
 _STARTER = re.compile(
     r'[?!~]+(?=[A-Za-z0-9*$"(\[{^+\-_@])|\.(?=[A-Za-z*$@])|(?:>>|<<|><|--)(?=\s|$)'
     r"|@(?:v\d|v[\w.]*#(?:h|id)\b|msg:|sig:|vocab:|\*|[A-Z][\w,*@\-]*:|[a-z][a-z0-9]{0,11}[ \t]+[?!.~])"
     r"|\{(?:def|ns|topic|ctx|grp|auth|enc|trust|vocab):"
 )
-
 _ESTABLISHING = re.compile(r"\{(?:def|ns|topic):")
-
 _LINE_STARTER = re.compile(r"[<>#@{]|\|\||(?:pub|prv|sig):|[A-Za-z][\w\-]{0,63}: ?[?!.~<>]")
-
 _TABLE = re.compile(r"\|\|[^\n]*(?:\n[ \t]*\|\|[^\n]*)*")
-
 _RESERVED = frozenset({"pub", "prv", "sig", "msg", "vocab", "v"})
-
 _CLOSERS = {"]": "[", ")": "(", "}": "{"}
 
 
@@ -324,7 +297,6 @@ class Token(NamedTuple):
 
 
 _UNIT = r"(?:%|(?:ms|s|min|m|h|d|kb|mb|gb|tb|KB|MB|GB|TB|k|K|M|G|x)(?![A-Za-z0-9]))?"
-
 _TOKEN = re.compile(
     rf"""(?P<space>\s+)
 |(?P<term>def:[A-Za-z]\w*)
@@ -353,7 +325,6 @@ _TOKEN = re.compile(
 |(?P<unread>[^\s\w"\\\[\](){{}}/&|><;,.+\-=@%$':\#^!?~*]+|.)""",
     re.VERBOSE | re.DOTALL,
 )
-
 _VALUE = re.compile(
     r"""(?P<quote>"(?:[^"\\]|\\.)*")
 |(?P<url>[a-z][a-z0-9+.\-]{1,15}://(?:[^\s"<>{}\[\]|\\]|\\[^\s"<>{}\[\]|])+)
@@ -363,7 +334,6 @@ _VALUE = re.compile(
 |(?P<symbol>\^+)""",
     re.VERBOSE | re.DOTALL,
 )
-
 _DOMAIN_NAMES = frozenset(name for name, *_ in NAMES)
 
 

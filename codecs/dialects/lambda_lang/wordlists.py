@@ -44,7 +44,6 @@ _CLAUSES = {
     ".": ";",
     ",": ",",
 }
-
 _SIGNS = {
     "&": " and",
     "|": " or",
@@ -59,7 +58,6 @@ _SIGNS = {
     "%": " most",
     "$": " number of",
 }
-
 THINGS = frozenset(
     {"word", "entity", "name", "mixed", "quote", "paraphrase", "number", "term", "star", "quantity", "nothing"}
 )

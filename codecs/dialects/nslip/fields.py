@@ -76,7 +76,6 @@ def write_number(number: int) -> str:
 
 
 _QUOTED = re.compile(r'"((?>(?:[^"\\]++|\\.)*))"', re.DOTALL)
-
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 # How a quoted text begins: plainly, or with its quotation marks escaped.
@@ -340,7 +339,6 @@ _PLACES: dict[str, Callable[[int, str], dict[str, Any]]] = {
     "s": lambda number, written: {"score": number},
     "e": lambda number, written: {"error": Failure(code=str(number))},
 }
-
 _TEXT_PLACES = {"u": "status", "t": "topic"}
 
 

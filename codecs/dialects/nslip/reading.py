@@ -19,7 +19,6 @@ from .tables import ACTS, ALPHABET, FRAMES, HEADER, RANGES, SLOTS, VOCABULARY, S
 
 # Ten digits of base 62 always fit in 64 bits.
 _NUMBER = "(0|[1-9A-Za-z][0-9A-Za-z]{0,9}+)"
-
 _TEXT = r'"([^"\\]*+)"'
 
 
@@ -34,11 +33,8 @@ def _pattern_of(slot: Slot) -> str:
 
 # Act and frame are one group: what the two mean together is looked up once.
 _KIND = rf"([{ALPHABET[min(ACTS) : max(ACTS) + 1]}]\|f[{ALPHABET[min(FRAMES) : max(FRAMES) + 1]}])"
-
 _HEADER = rf"a{_KIND}\|" + r"\|".join(_pattern_of(SLOTS[prefix]) for prefix in HEADER if prefix not in "af")
-
 _SLOTS = "".join(rf"(?>(?:\|{_pattern_of(slot)})?)" for slot in SLOTS.values() if not slot.is_header)
-
 _match_plain = re.compile(f"@{_HEADER}{_SLOTS}#").fullmatch
 
 _KINDS = {
@@ -46,7 +42,6 @@ _KINDS = {
     for act in ACTS.values()
     for frame in FRAMES.values()
 }
-
 _PRIORITIES = {digit: place_field("q", ALPHABET.index(digit), digit)["priority"] for digit in ALPHABET[1:4]}
 
 # So many numbers are held: a conversation, its turns and its tasks come again and again.
@@ -76,9 +71,7 @@ class _Decimals(dict[str, str]):
 
 
 _SHORT = (tens + ones for tens in ("", *ALPHABET[1:]) for ones in ALPHABET)
-
 _NUMBERS = _Numbers((digits, number) for number, digits in enumerate(_SHORT))
-
 _DECIMALS = _Decimals((digits, str(number)) for digits, number in _NUMBERS.items())
 
 

@@ -21,12 +21,10 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest number read: a signed word of 64 bits. It takes eleven digits; ten always fit.
 MAX_NUMBER = 2**63 - 1
-
 MAX_NUMBER_LENGTH = 11
 
 # A tag with more fields, or a record with more tags, is not written by any agent in good faith.
 MAX_FIELDS = 200
-
 MAX_TAGS = 10_000
 
 
@@ -247,7 +245,6 @@ SLOTS = {
         Slot(prefix="t", name="TAG", field="tag", label="tag", use="a short text that names the matter", is_text=True),
     )
 }
-
 HEADER = "afcSdT"
 
 # A range that the specification states for a slot: lowest, highest.
@@ -259,19 +256,14 @@ def _kind(code: str, severity: Severity, group: Group, about: str, cites: str | 
 
 
 _STRUCTURE, _HEADER_TABLE, _SLOT_TABLE = "Message Structure", "Header Fields (required)", "Slot Fields (optional)"
-
 _NUMBERS, _STRINGS = "Integers: Base62", "Strings: Quoted"
 
 NO_TAG = _kind("no-tag", "error", "malformed", "There is no tag in the text.", _STRUCTURE)
-
 UNCLOSED = _kind("unclosed", "error", "malformed", "A tag has no closing # outside quotes.", _STRUCTURE)
-
 UNCLOSED_QUOTE = _kind("unclosed-quote", "error", "malformed", "A quoted text has no closing quote.", _STRINGS)
-
 NO_HEADER = _kind(
     "no-header", "error", "malformed", "None of the six header fields of a tag can be read.", _HEADER_TABLE
 )
-
 LEGACY_HEADER = _kind(
     "legacy-header",
     "notice",
@@ -279,45 +271,30 @@ LEGACY_HEADER = _kind(
     "Legacy lower-case header (v0.0): the first unquoted s is the sender, the first unquoted t the turn.",
     _HEADER_TABLE,
 )
-
 MISSING_HEADER = _kind("missing-header", "warning", "protocol", "A required header field is missing.", _HEADER_TABLE)
-
 DUPLICATE = _kind("duplicate", "warning", "protocol", "A field stands twice; the first one is used.", _STRUCTURE)
-
 UNKNOWN_PREFIX = _kind(
     "unknown-prefix", "warning", "undecoded", "A field has a prefix that the tables do not hold.", _SLOT_TABLE
 )
-
 UNKNOWN_ACT = _kind("unknown-act", "warning", "undecoded", "The act's code is not in the table.", "Acts (speech acts)")
-
 UNKNOWN_FRAME = _kind("unknown-frame", "warning", "undecoded", "The frame's code is not in the table.", "Frame Types")
-
 EMPTY_VALUE = _kind("empty-value", "warning", "protocol", "A field has a prefix and no value.", "Value Encoding")
-
 EMPTY_FIELD = _kind("empty-field", "warning", "protocol", "There is nothing between two separators.", _STRUCTURE)
-
 UNQUOTED = _kind("unquoted", "warning", "protocol", "A text stands without quotes; it is kept as text.", _STRINGS)
-
 QUOTED_NUMBER = _kind(
     "quoted-number", "warning", "undecoded", "A quoted text stands where a number belongs.", "Value Encoding"
 )
-
 NOT_A_NUMBER = _kind(
     "not-a-number", "warning", "undecoded", "A fraction, a negative or another text is no base62 number.", _NUMBERS
 )
-
 TOO_LARGE = _kind("too-large", "warning", "undecoded", "A number does not fit in 64 bits; its text is kept.", _NUMBERS)
-
 LEADING_ZEROS = _kind("leading-zeros", "info", "protocol", "A number is written with leading zeros.", _NUMBERS)
-
 BARE_TEXT = _kind(
     "bare-text", "notice", "assumption", "A quoted text without a prefix is read as the tag.", _SLOT_TABLE
 )
-
 UNKNOWN_ESCAPE = _kind(
     "unknown-escape", "warning", "protocol", "A backslash stands before neither a quote nor a backslash.", _STRINGS
 )
-
 ESCAPED_QUOTES = _kind(
     "escaped-quotes",
     "notice",
@@ -325,17 +302,12 @@ ESCAPED_QUOTES = _kind(
     'Quotation marks are escaped, as in a program\'s source: \\" is read as ".',
     _STRINGS,
 )
-
 AFTER_QUOTE = _kind("after-quote", "warning", "undecoded", "Characters follow a closing quote.", _STRINGS)
-
 SPACE = _kind("space", "warning", "protocol", "White space stands around a field.", _STRUCTURE)
-
 OUT_OF_RANGE = _kind("out-of-range", "warning", "protocol", "A priority or a score is out of its range.", _SLOT_TABLE)
-
 TOO_MANY_FIELDS = _kind(
     "too-many-fields", "warning", "undecoded", f"Only the first {MAX_FIELDS} fields of a tag are read.", _STRUCTURE
 )
-
 TOO_MANY_TAGS = _kind(
     "too-many-tags", "warning", "undecoded", f"Only the first {MAX_TAGS} tags of a record are read.", _STRUCTURE
 )

@@ -170,9 +170,7 @@ def _tell_rest(wire: str, read: TagRead) -> Iterator[Segment]:
 
 # The header fields that the sentence leaves to these phrases.
 _BESIDE = {"c": "in conversation {}", "T": "turn {}"}
-
 _EVAL = 8
-
 # What a reader would look for beside a number, and neither the message nor the specification gives.
 _OPEN = {
     "q": "the specification does not define which end of the priorities is highest",

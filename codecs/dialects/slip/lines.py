@@ -44,26 +44,16 @@ from .tables import (
 )
 
 _ROW = re.compile(r"[^\n]++")
-
 OPENING = re.compile(r"\s*+(?>(?:SLIP:\s++)?)SLIP\s++(v[0-9]{1,9}+)(?!\S)")
-
 THOUGHT = re.compile(r"\s*+THOUGHT:\s++(?=\S)")
-
 CHOSEN = re.compile(r"\s*+QUANTIZE:\s++(?=\S)")
-
 _WORD = re.compile(r"\S++")
-
 _INDEX = re.compile(r"0x[0-9A-Fa-f]{1,8}\Z")
-
 # How a thread is named: a word of English such as “threadpool” names none.
 THREAD = re.compile(r"thread(?=[A-Za-z_.-]*+[0-9])([A-Za-z0-9_.-]++)(?!\S)")
-
 _NAMES = {"v1": re.compile(r"[A-Za-z0-9._-]++\Z"), "v3": re.compile(r"[A-Za-z0-9]{1,20}\Z")}
-
 _SAFE = re.compile(r"[A-Za-z0-9]{1,30}\Z")
-
 _QUOTED = re.compile(r'"([^"\\]*+)"\Z')
-
 # What a chosen act is called on the line before: `… -> RequestPlan`, or `Force=Request Object=Plan`.
 _ANNOUNCED = re.compile(r".*->\s*+([A-Za-z]++)\s*+\Z|Force=([A-Za-z]++)\s++Object=([A-Za-z0-9]++)\s*+\Z", re.DOTALL)
 
@@ -309,21 +299,15 @@ def _make(score: float, why: str) -> Candidate:
 
 
 _WHOLE = _make(0.99, "the text is nothing but lines of SLIP with acts of its tables")
-
 _AMONG_PROSE = _make(0.8, "a line of SLIP with an act of its tables stands among other text")
-
 _OWN_ACT = _make(0.6, "the text has a line of SLIP whose act may be an installation's own")
-
 # A line that is cut is a guess that the conversation may settle; a sentence that begins so is likelier prose.
 _SHAPE = _make(0.4, "the text begins as a line of SLIP and ends before its act")
-
 _LOOSE = _make(0.25, "a line begins as SLIP, but goes on as prose may")
 
 # What no word of a sentence looks like: a name of two words in one, or a number of a table.
 _COINED = re.compile(r"[A-Z][a-z]++[A-Z0-9][A-Za-z0-9]*+\Z|0x[0-9A-Fa-f]{1,8}\Z")
-
 _CUT = re.compile(r"[\w-]++(?>(?:[.\s]++[\w-]++)*)\s*+\Z")
-
 # A text is judged by its beginning.
 _JUDGED = 65_536
 

@@ -92,14 +92,10 @@ def find_suppression(*, workspace_id: uuid.UUID, suppression_id: uuid.UUID) -> S
 
 # By which decoders and rules a conversation was examined.
 EXAMINED_BY: Final = f"{DECODER_VERSION}/{VERSION}"
-
 MAX_TEXT_LENGTH: Final = 2000
-
 _OUTDATED_AT_ONCE: Final = 1000
-
 # The rule that compares conversations with each other.
 _REKEYED: Final = "key-changed"
-
 # Of one rule no more are kept of a conversation; the last one says how many more there are.
 MAX_OF_A_RULE: Final = 1000
 
@@ -301,7 +297,6 @@ def _make(
 
 # So many findings are looked at in one round, and so many rounds at one sweep: what is left waits for the next.
 MAX_AT_ONCE: Final = 500
-
 MAX_ROUNDS: Final = 8
 
 

@@ -28,9 +28,7 @@ from inspector.tokens import MARKS
 from inspector.tool_words import PIECE, VALUE, find_orders, is_result
 
 Notes = list[dict[str, Any]]
-
 Span = tuple[int, int, int]
-
 _MASKED: Final = re.compile(re.escape(MARKS) + "[0-9a-f]*")
 
 
@@ -40,7 +38,6 @@ def _hide(masked: re.Match[str]) -> str:
 
 # So many characters of a sentence are compared with others.
 MAX_TEXT: Final = 20_000
-
 NO_BYTES: Final = msgspec.Raw(b"null")
 
 
@@ -301,23 +298,17 @@ class Scene:
 
 # Of so many results of a conversation it is asked what their callers did next, among so many messages.
 MAX_RESULTS: Final = 200
-
 _MAX_LATER: Final = 10
-
 # So many of them are read, by their caller.
 _MAX_READ: Final = 5
-
 # Among so many messages these are looked for: most of a stream are pieces.
 _MAX_WINDOW: Final = 500
-
 # So many messages before a call are gone through for who else named what it has from a result.
 _MAX_BEFORE: Final = 2000
-
 # By which notes a decoder says that a tool failed.
 TOOL_FAILURES: Final = frozenset(
     note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-failed")
 )
-
 # Who speaks in a transcript without names, and calls no tools.
 _NOT_CALLERS: Final = ("user", "system", "developer", "tool", "tool_result")
 

@@ -36,13 +36,10 @@ from ..models.findings import Examination, Finding
 
 # What counts: what is no matter of time, and what was noted to be due.
 DUE: Final = Q(due_at__isnull=True) | Q(due_since__isnull=False)
-
 # What is shown and counted of it: what still holds, and nobody has suppressed.
 COUNTS: Final = DUE & Q(holds=True, is_suppressed=False)
-
 # What waits for a decision now: what is snoozed comes back by itself when its time is over.
 AWAKE: Final = Q(snoozed_until__isnull=True) | Q(snoozed_until__lte=Now())
-
 WAITING: Final = Q(state="open") & AWAKE
 
 # The channels that have something to note, each with its moment. A moment of its own is looked up for no other.
@@ -63,13 +60,9 @@ WITH "latest" AS MATERIALIZED (
     ) THEN now() ELSE LEAST(now(), "at") END AS "at" FROM "latest" WHERE "at" IS NOT NULL
 )
 """
-
 _IS_WAITING: Final = '"finding"."holds" AND "finding"."due_since" IS NULL AND "finding"."due_at" < "moment"."at"'
-
 _IS_EARLY: Final = '"finding"."holds" AND "finding"."due_since" IS NOT NULL AND "finding"."due_at" >= "moment"."at"'
-
 _OF_CHANNEL: Final = '"finding"."workspace_id" = "moment"."workspace_id" AND "finding"."channel_id" = "moment"."id"'
-
 # Most channels have nothing that could be due by now: they are passed over with one look into an index.
 _COULD_CHANGE: Final = """(
     EXISTS (SELECT 1 FROM "audit_finding" "waiting"
@@ -79,7 +72,6 @@ _COULD_CHANGE: Final = """(
             WHERE "noted"."workspace_id" = "channel"."workspace_id" AND "noted"."channel_id" = "channel"."id"
               AND "noted"."holds" AND "noted"."due_since" IS NOT NULL AND "noted"."due_at" IS NOT NULL)
 )"""
-
 _FIND_CHANGED: Final = f"""{_MOMENTS.format(channels=_COULD_CHANGE)}
 SELECT "changed"."workspace_id", "changed"."conversation_id" FROM "moment" CROSS JOIN LATERAL (
     (SELECT "finding"."workspace_id", "finding"."conversation_id" FROM "audit_finding" "finding"
@@ -89,11 +81,9 @@ SELECT "changed"."workspace_id", "changed"."conversation_id" FROM "moment" CROSS
       WHERE {_OF_CHANNEL} AND {_IS_EARLY} ORDER BY "finding"."due_at" DESC LIMIT %(most)s)
 ) "changed" LIMIT %(most)s
 """  # noqa: S608
-
 _HAS_WAITING: Final = f"""{_MOMENTS.format(channels='"channel"."id" = %(channel)s')}
 SELECT EXISTS (SELECT 1 FROM "moment" JOIN "audit_finding" "finding" ON {_OF_CHANNEL} WHERE {_IS_WAITING})
 """  # noqa: S608
-
 _OF_CONVERSATIONS: Final = _MOMENTS.format(
     channels='"channel"."id" IN (SELECT "channel_id" FROM "threads_conversation" WHERE "id" = ANY(%(conversations)s))'
 )
@@ -109,7 +99,6 @@ UPDATE "audit_finding" SET "due_since" = statement_timestamp() WHERE "id" IN (
     ORDER BY "finding"."id" FOR NO KEY UPDATE OF "finding"
 ) RETURNING "id", "workspace_id", "rule", "severity", "is_suppressed"
 """  # noqa: S608
-
 _TAKE_BACK: Final = f"""{_OF_CONVERSATIONS}
 UPDATE "audit_finding" SET "due_since" = NULL WHERE "id" IN (
     SELECT "finding"."id" FROM "audit_finding" "finding" JOIN "moment" ON {_OF_CHANNEL}
@@ -117,7 +106,6 @@ UPDATE "audit_finding" SET "due_since" = NULL WHERE "id" IN (
     ORDER BY "finding"."id" FOR NO KEY UPDATE OF "finding"
 )
 """  # noqa: S608
-
 _NOTED: Final = ("id", "workspace_id", "rule", "severity", "is_suppressed")
 
 
@@ -179,13 +167,10 @@ _COLUMNS: Final = (
     *("cites", "span", "related", "sender", "at", "due_at", "is_suppressed", "state", "holds", "found_at"),
     *("version", "due_since"),
 )
-
 _SAID: Final = (
     *("record_id", "part", "severity", "text", "cites", "span", "related", "sender", "at", "due_at", "is_suppressed"),
 )
-
 _CHANGING: Final = (*_SAID, "holds", "ended_at", "version", "snoozed_until")
-
 _DUE_AT: Final = _SAID.index("due_at")
 
 

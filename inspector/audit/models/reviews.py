@@ -169,7 +169,6 @@ class ReviewItem(models.Model):
 
 
 OPEN_STATES = (ReviewItem.State.WAITING, ReviewItem.State.SECOND, ReviewItem.State.DISPUTED)
-
 BLIND_STATES = (ReviewItem.State.WAITING, ReviewItem.State.SECOND)
 
 

@@ -165,7 +165,6 @@ def _say_holder(item: ReviewItem) -> str:
 
 
 MAX_COMMENT_LENGTH: Final = 10_000
-
 State = ReviewItem.State
 
 

@@ -19,30 +19,19 @@ _TWICE: Final = frozenset(
         *("agent_lingua.duplicate-key", "agent_lingua.repeated-field"),
     }
 )
-
 _OF_OFFERS: Final = frozenset(
     note.code for each in all_dialects() for note in each.notes if note.code.endswith(".tool-not-offered")
 )
-
 _OF_DEPTH: Final = frozenset(f"{each.slug}.too-deep" for each in all_dialects() if each.is_carrier)
-
 _OF_RETRIES: Final = frozenset({"clowl.retry-disagrees"})
-
 _FAILING: Final = frozenset({"clowl.done-failing", "clowl.act-denied", "agent_lingua.success-disagrees"})
-
 _REFUSING: Final = frozenset({"clowl.ack-refusing"})
-
 _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
-
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
-
 _OF_PARTIES: Final = frozenset({"clowl.parties-disagree"})
-
 # What has a rule of its own.
 _ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES | _OF_OFFERS
-
 _REQUEST: Final = clowl("m1", "REQ", "oscar", "radar")
-
 _ROUTED: Final = (
     '{"clowl":"0.3.0","mid":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b","task_id":"018f2a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5c",'
     '"state":"RUNNING","ts":1795118400,"trace":{"trace_id":"tr-1","parent_task_id":"pt-1","parent_mid":"a0"},'
@@ -57,7 +46,6 @@ def _span_with(tool: str) -> str:
 
 
 _INSIDE: Final = "@a3|f0|c1|S0|d1|T1|k4#"
-
 # A message in each of the other carriers.
 _CARRIERS: Final = (
     json.dumps({"role": "user", "content": _INSIDE}),

@@ -18,13 +18,9 @@ from ..findings.scene import Scene, Seen
 from .rule import FOOT, Hit, Rule, clowl, pack, say
 
 MAX_NAMED_LENGTH: Final = 80
-
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
-
 _ASKED_ELSEWHERE: Final = _ASKED.replace('"cid": "c"', '"cid": "elsewhere"')
-
 _NUMBERED: Final = (("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}"), ("bob", f"^0|#r1{FOOT}"))
-
 _ANSWERED: Final = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
 
 
@@ -147,11 +143,8 @@ def _say(seconds: float) -> str:
 
 # The code by which CLowl says that a context could not be had.
 _NO_CONTEXT: Final = "E003"
-
 _PART: Final = re.compile(r"P?([0-9]{1,9})/([0-9]{1,9})")
-
 _INLINE: Final = "the plan of monday"
-
 _HASH: Final = hashlib.sha256(_INLINE.encode()).hexdigest()
 
 

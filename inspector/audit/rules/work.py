@@ -98,12 +98,9 @@ def _hands_on(task: SeenTask) -> bool:
 
 
 _REASKED: Final = "asked-again"
-
 UNANSWERED: Final = "unanswered"
-
 # A chain of failures of which fewer tell nothing.
 CASCADE: Final = 3
-
 _A_MINUTE: Final = 60
 
 
@@ -205,9 +202,7 @@ END_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("failed", "failed-for-now"), "failed"),
     "refused": "refused",
 }
-
 TAKEN_BACK_RULE: Final = "end-taken-back"
-
 TAKEN_BACK: Final[Mapping[tuple[str, str], str]] = {
     ("done", "failed"): "Reported failed after it was reported done.",
     ("refused", "done"): "Reported done after it was refused.",
@@ -305,7 +300,6 @@ def _find_own_judgements(scene: Scene) -> Iterator[Hit]:
 
 
 _ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
-
 _ASKED_BACK: Final = clowl("m2", "QRY", "radar", "boss", minute=1, pid="m1")
 
 RULES: Final = (

@@ -218,13 +218,9 @@ def frame_agents(
 
 
 PAGE_ROWS = 50
-
 MAX_PAIRS = 30
-
 MAX_CONVERSATIONS = 8
-
 MAX_WORDS = 50
-
 _LIST = "agents"
 
 

@@ -37,7 +37,6 @@ from .transcript import make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
 MAX_REQUEST_LENGTH: Final = 200
-
 # The views of a conversation in the order of their tabs: (name of the address, what it is called).
 TABS: Final = (
     ("conversation", "Transcript"),
@@ -47,7 +46,6 @@ TABS: Final = (
     ("conversation-findings", "Findings"),
     ("conversation-raw", "Raw"),
 )
-
 # The end that was taken back, in words.
 AFTER: Final[Mapping[str, str]] = {
     "refused": "refusing",

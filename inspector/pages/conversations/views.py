@@ -57,13 +57,9 @@ from .frame import AFTER, Pager, frame_conversation, make_pager, open_conversati
 from .transcript import make_anchor, make_rows, open_for
 
 PAGE_ROWS = 50
-
 PATIENCE_MS = 2500
-
 AT_ONCE_MS = 300
-
 MAX_COUNTED = 1000
-
 WINDOW_ROWS = 50
 
 

@@ -114,16 +114,12 @@ def _find_conversation(message: Message) -> bytes:
 
 
 MAX_NAME_LENGTH = 200
-
 CHANNEL_HELP = (
     "Message and conversation ids are unique only within a channel. Keep both sides of a conversation in one; "
     "name another where two systems could use the same ids."
 )
-
 PREFIX_HELP = "Example: “09:00:01 A -> B: …”. The prefix is split off if the rest decodes better."
-
 WHO = (("unknown", "Nobody knows"), ("one", "One agent"), ("two", "Two, in turns"))
-
 _NAME = {**PLAIN, "maxlength": str(MAX_NAME_LENGTH)}
 
 
@@ -257,7 +253,6 @@ class ReadingForm(PageForm):
 
 
 MAX_NOTES = 3
-
 MAX_PARTS = 3
 
 TIME_WORDS = {"wire": "in the message", "envelope": "before the text"}
@@ -347,7 +342,6 @@ def _make_saying(message: Message, cast: Cast) -> Saying:
 
 # What the form around the files may add to the length of a request.
 FORM_BYTES = 1024 * 1024
-
 FULL = "Too many bytes wait to be imported here: import or discard the waiting files, then upload this again."
 
 

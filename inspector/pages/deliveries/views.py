@@ -159,11 +159,8 @@ def _list_stages(phase: str) -> list[dict[str, Any]]:
 
 
 PAGE_ROWS = 50
-
 PAGE_PROBLEMS = 100
-
 MAX_ACTS = 20
-
 MAX_CONVERSATIONS = 20
 
 
@@ -346,7 +343,6 @@ def _act(
 
 
 COLUMNS: Final = ("record", "line", "byte", "bytes", "outcome", "reason", "record_id", "raw")
-
 _PAGE: Final = 1000
 
 
@@ -388,7 +384,6 @@ WORK = {
     Job.Kind.VERIFY: ("Verifying", "ledger"),
     Job.Kind.ERASE: ("Finishing", "erasure"),
 }
-
 # What has no page of its own: all of them stand on one.
 _SHARED_PAGES = {
     Job.Kind.ALERT: "pages:alerts",

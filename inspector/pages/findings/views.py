@@ -68,7 +68,6 @@ from .rows import (
 )
 
 ALL: Final = "all"
-
 # The states that a list can be narrowed to: (in the address, in words).
 STATES: Final = {
     Finding.State.OPEN.value: "open",
@@ -80,13 +79,10 @@ STATES: Final = {
     SUPPRESSED: "suppressed",
     CLOSED: "no longer applies",
 }
-
 # A person in the address of a list: the number of an account.
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-
 # The orders of a list of findings of several rules; without one they stand by rule.
 ORDERS: Final = {WORST: "most severe first", "newest": "newest first"}
-
 SEVERITIES: Final = {
     severity.label.lower(): severity.value for severity in reversed(Message.Severity) if severity.value
 }
@@ -121,10 +117,8 @@ def read_assignee(filters: Mapping[str, str], membership: Membership) -> Q:
 
 
 PAGE_ROWS: Final = 50
-
 # So many findings of each rule stand on the page of all of them.
 LATEST_OF_RULE: Final = 3
-
 _SHOWN_STATES: Final = (Finding.State.OPEN.value, SNOOZED, *Finding.State.values[1:])
 
 
@@ -309,7 +303,6 @@ def _list_page(
 
 # So much of the sentence the template unfolds.
 MAX_OPEN: Final = 600
-
 _VERBS: Final = {
     Finding.State.OPEN.value: "opened it again",
     Finding.State.ACCEPTED.value: "accepted it",

@@ -40,7 +40,6 @@ from ..shown.markup import share
 from ..shown.told import Segments, list_all_notes, name_dialect, name_dialect_of, show_parts, show_pieces
 
 MAX_SIGHTINGS = 10
-
 # Unfolding takes time in proportion to the fields; beyond this a page would keep a server busy for many seconds.
 MAX_UNFOLDED_BYTES = MAX_BYTES_LOOKED_THROUGH
 
@@ -111,7 +110,6 @@ def _is_free_of_secrets(record: Record) -> bool:
 
 # A longer sentence is shown whole, without the difference: to find it would take too long.
 MAX_COMPARED_LENGTH: Final = 4000
-
 MAX_SHOWN: Final = 10
 
 _KINDS: Final = {
@@ -139,7 +137,6 @@ _KINDS: Final = {
     "clowl-latest-task": "Latest task between the two",
     "clowl-conversation": "State of the conversation",
 }
-
 _CAUSES: Final = {
     "late": "an earlier message arrived late",
     "withdrawal": "a delivery it depends on was withdrawn",
@@ -148,7 +145,6 @@ _CAUSES: Final = {
     "dialect": "its conversation turned out to speak another dialect",
     "moved": "it, or a message it depends on, was moved",
 }
-
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 

@@ -104,11 +104,8 @@ def link_message(slug: str, message_id: uuid.UUID, query: str) -> str:
 
 
 MAX_ANSWERS = 20
-
 MAX_NOTES = 200
-
 MAX_HEADING_LENGTH: Final = 240
-
 MAX_FINDINGS = 50
 
 ORDERS = {

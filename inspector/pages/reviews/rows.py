@@ -26,7 +26,6 @@ from ..shown.told import find_openings_of, name_dialect, write_elapsed
 
 # How many messages of a kind are linked to.
 MAX_LINKED: Final = 5
-
 _WORDS: Final = {
     "bytes": ("{} has different raw bytes", "{} have different raw bytes"),
     "decoder": ("{} was decoded by another decoder", "{} were decoded by another decoder"),
@@ -38,11 +37,8 @@ _WORDS: Final = {
     "came": ("{} arrived since", "{} arrived since"),
     "gone": ("{} is withdrawn or gone", "{} are withdrawn or gone"),
 }
-
 _UNKNOWN: Final = "The conversation was processed again; the comparison follows in a moment."
-
 _INEXACT: Final = "Verdicts of that time do not record which messages were seen, so the difference is unknown."
-
 HOLDS, STALE, UNKNOWN = "holds", "stale", "unknown"
 
 

@@ -130,7 +130,6 @@ class QueueForm(PageForm):
 
 
 PAGE_ROWS: Final = 50
-
 SHOWN: Final = {
     OPEN: "open",
     MINE: "mine",
@@ -139,7 +138,6 @@ SHOWN: Final = {
     DONE: "signed off",
     STALE: "stale",
 }
-
 _QUEUES: Final = "review queues"
 
 

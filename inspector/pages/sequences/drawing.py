@@ -30,10 +30,8 @@ from ..templatetags.marks import SEVERITIES
 
 # With so few, also those that are silent in this window keep their column.
 FEW_LANES: Final = 6
-
 # So many of its names on the wire stand at the head of an agent that is known by several.
 MAX_NAMES: Final = 4
-
 # More columns than this cannot be told apart; what is beyond stands in one column together.
 MAX_LANES: Final = 24
 
@@ -126,27 +124,18 @@ def write_share(share: float) -> str:
 
 
 ARROW_HEIGHT, BUCKET_HEIGHT, LOOP_HEIGHT, BAND_HEIGHT, GHOST_HEIGHT = 44, 56, 54, 32, 44
-
 # What a line below an arrow takes that names what rules found of it.
 ALARM_HEIGHT: Final = 16
-
 MAX_ALARMS: Final = 2
-
 # As much of it as fits over two columns of the least width.
 ALARM_WIDTH: Final = 30
-
 # How much of a text a label holds: at least, and over each column that its arrow spans. The whole stands in its title.
 MAX_LABEL_LENGTH: Final = 34
-
 LABEL_OF_A_COLUMN: Final = 14
-
 MAX_NAME_LENGTH: Final = 48
-
 MAX_SPELLED_LENGTH: Final = 500
-
 # A silence is said from so many seconds on, if it is also so many times as long as is usual in the window.
 MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
-
 # Whose clock it is, where that changes: without and with none but that of receipt.
 _CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows when they were received")
 

@@ -46,7 +46,6 @@ from .drawing import (
 MAX_RECEIVERS = 4
 
 _PLAIN = re.compile(r"[^A-Za-z0-9 ]")
-
 # Words that Mermaid reads as keywords wherever they stand.
 _KEYWORD = re.compile(r"\b(end)\b", re.IGNORECASE)
 
@@ -137,16 +136,11 @@ def escape(text: str, length: int = 200) -> str:
 
 # How many messages one Mermaid text is made of at most, and how many buckets an address can open.
 MAX_EXPORTED: Final = 2_000
-
 MAX_OPENED: Final = 50
-
 MAX_ENGLISH_LENGTH: Final = 240
-
 MAX_CAUTIONS_LENGTH: Final = 600
-
 # A longer text is for a download alone.
 MAX_MERMAID_LENGTH: Final = 50_000
-
 NOBODY: Final = uuid.UUID(int=0)
 
 

@@ -36,20 +36,14 @@ from ..forms import InvitedForm, SignInForm
 # Hashing a password takes a tenth of a second and much memory, on purpose: of the threads of a process, which answer
 # everybody, no more are busy with it at a time, and nobody waits long for their turn.
 HASHES_AT_ONCE: Final = 2
-
 PATIENCE_SECONDS: Final = 2.0
-
 _SPENT: Final = (
     "This link does not sign in any more: it works once and for a limited time. Ask the operator for a new one, which"
     " manage.py sign_in_link prints."
 )
-
 _hashing = threading.BoundedSemaphore(HASHES_AT_ONCE)
-
 logger = logging.getLogger(__name__)
-
 P = ParamSpec("P")
-
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 

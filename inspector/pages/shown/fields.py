@@ -26,9 +26,7 @@ from inspector.threads.models import Message
 from .markup import Span, Stretch, fit, name_spans, share, weigh, write_lit, write_wire
 
 MAX_DEPTH = 8
-
 MAX_ROWS = 500
-
 MAX_LAYERS = 20
 
 _KINDS = {"syntax": "syntax", "unread": "unread", "key": "key"}
@@ -171,13 +169,10 @@ def has_secret(stretches: Mapping[int, Sequence[Stretch]]) -> bool:
 
 
 WIRE_CHARACTERS: Final = 5_000
-
 # What the mark of a field costs in a wire.
 MARK_BYTES: Final = 12
-
 # A longer record is shown on its own page only: in a list it would cost more than all the others together.
 MAX_SHOWN_RECORD_BYTES: Final = 100_000
-
 # And a window of a conversation shows so much together: each is read anew, a megabyte of fields in six seconds.
 MAX_RECORD_BYTES: Final = 500_000
 
@@ -216,23 +211,16 @@ def fit_wire(wire: str, stretches: Sequence[Stretch], max_bytes: int) -> int:
 
 
 ROW_BYTES: Final = 8
-
 # Where there is room two rows stand in one line: a dump begins at the first of two.
 LINE_BYTES: Final = 2 * ROW_BYTES
-
 # A byte is shown twice and may be a piece of its own: more of them than this make a page too heavy.
 MAX_BYTES: Final = 1536
-
 # A view that begins at a lit piece shows so many lines before it.
 LINES_BEFORE: Final = 1
-
 # Of a text of many megabytes only so many characters are looked at.
 MAX_DUMPED_LENGTH: Final = 200_000
-
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
-
 _NONE: Final = Stretch(start=0, end=0, kind="plain")
-
 VIEWS: Final = {"": "Text", "escaped": "Escaped", "hex": "Hex"}
 
 

@@ -73,22 +73,16 @@ def cut_exact(start: int, end: int, exact: Sequence[Range]) -> Iterator[tuple[in
 
 
 Span = tuple[int, int, int]
-
 # A piece of a sentence: its text, the spans it comes from, and how sure it is.
 Segment = tuple[str, tuple[Span, ...], str]
 
 # How much of a long text is unfolded, and how much of a raw text or a sentence a page carries at all.
 OPEN_CHARACTERS = 2_000
-
 PAGE_CHARACTERS = 50_000
-
 SENTENCE_CHARACTERS = 20_000
-
 HIT_CHARACTERS = 4_000
-
 # So many equal hidden characters in a row are shown by their number.
 MAX_RUN_LENGTH = 4
-
 # So many kinds of hidden characters in a row are named one by one.
 MAX_RUNS = 12
 
@@ -108,7 +102,6 @@ class Stretch:
 
 # What has no form of its own is its characters alone.
 _BARE: Final = "{0}"
-
 _FORMS: Final = {
     # kind: (linked, not linked)
     "field": ('<span data-span="{1}" tabindex="0"{3}>{0}</span>', _BARE),
@@ -126,7 +119,6 @@ _FORMS: Final = {
 }
 
 LIT: Final = "is-lit"
-
 EXACT: Final = "is-exact"
 
 
@@ -371,10 +363,8 @@ def _write_segment(
 
 
 BADGE_BYTES: Final = 95
-
 # What the texts of one page may weigh together; names, links and lines of a window come to about as much again.
 PAGE_BYTES: Final = 100_000
-
 # No text is cut below this.
 MIN_BYTES: Final = 200
 

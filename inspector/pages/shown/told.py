@@ -28,18 +28,13 @@ from .markup import Segment, Span, shorten_name
 Segments = Sequence[Segment]
 
 MAX_TITLE_LENGTH = 90
-
 # No id at all is the shortest of them.
 _NUMBER: Final = re.compile(r"[\W\d_]*")
-
 # So many receivers of a message are named in a line; of the rest their number.
 MAX_RECEIVERS = 5
-
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
-
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
-
 NOT_RECEIVED = "was not received"
 
 

@@ -103,10 +103,8 @@ STATES = {
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.
 MAX_NAME_LENGTH = 48
-
 # With more than a few hidden characters the badges of a name would outweigh its line.
 MAX_NAME_BYTES = 200
-
 MAX_TITLE_LENGTH = 200
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
@@ -289,7 +287,6 @@ def number(value: int | None) -> str:
 
 # The units of a span of time as `write_elapsed` has them, in words.
 UNITS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
-
 _AMOUNT = re.compile(r"([0-9.,]+) (d|h|min|s|ms)\b")
 
 

@@ -39,9 +39,7 @@ from ..templatetags.marks import SEVERITIES, TO, act, icon, severity, tile
 
 # Where a bar ends further right than this, its words stand to the left of it.
 _RIGHT_EDGE: Final = 80.0
-
 _MAP_HEIGHT: Final = 52
-
 _OUTCOMES: Final = {
     Outcome.ANSWERED: "answered",
     Outcome.DONE: "done",
@@ -191,16 +189,11 @@ def find_reach(rows: Sequence[WindowRow], zone: ZoneInfo) -> Axis:
 
 # Deeper rows are indented no further, and say how deep they are.
 MAX_DEPTH: Final = 12
-
 MAX_RECEIVERS: Final = 3
-
 # So many rows alike one after another are one row behind the first.
 MIN_ALIKE: Final = 5
-
 MAX_SUBJECT_LENGTH: Final = 160
-
 _NOBODY: Final = uuid.UUID(int=0)
-
 _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 
 

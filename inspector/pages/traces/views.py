@@ -51,18 +51,14 @@ from ..shown.told import name_dialect, shorten, write_elapsed
 from .rows import Axis, Painter, draw_map, find_axis, find_reach, write_token
 
 WINDOW_ROWS: Final = 200
-
 MAX_FIND_LENGTH: Final = 200
-
 # (value of the address, how it is called, the depth down to which rows are open)
 LEVELS: Final[tuple[tuple[str, str, int | None], ...]] = (
     ("0", "Collapse all", 0),
     ("1", "One level", 1),
     ("all", "All", None),
 )
-
 _TOKEN: Final = re.compile(r"[0-9a-f]{32}")
-
 # How many rows are shown before the one that an address leads to.
 _BEFORE: Final = 3
 
