@@ -40,7 +40,8 @@ def test_a_person_asks_for_so_many_pages_a_minute_and_others_go_on(
 ) -> None:
     settings.PAGES_PER_MINUTE = 3
     now = [100.0]
-    monkeypatch.setattr("inspector.accounts.sessions.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    clocks = SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+    monkeypatch.setattr("inspector.accounts.sessions.time", clocks)
     asked: list[int] = []
     for member, after_s in (*[(cast.viewer, 0)] * 4, (cast.owner, 0), (cast.viewer, 20), (cast.viewer, 0)):
         now[0] += after_s
