@@ -183,9 +183,11 @@ def across() -> Iterator[None]:
         yield
         return
     _work_within(None)
+    _workspace.set(None)
     try:
         yield
     finally:
+        _workspace.set(workspace_id)
         session = connection.connection
         if session is not None and session.info.transaction_status == TransactionStatus.INERROR:
             # The transaction, when it is taken back, takes that back too.

@@ -242,6 +242,14 @@ def test_each_thread_has_a_session_of_its_own_to_be_held(within: Cast) -> None:
     assert found == [name_within(connection.settings_dict["USER"]), str(within.workspace.pk)]
 
 
+def test_what_is_done_across_workspaces_may_hold_more_of_the_kind(within: Cast) -> None:
+    with across():
+        with across():
+            assert show() == "foreign own"
+        assert show() == "foreign own"
+    assert show() == "own"
+
+
 def test_what_fails_across_workspaces_leaves_the_wall_standing(within: Cast) -> None:
     with pytest.raises(IntegrityError), transaction.atomic(), across(), connection.cursor() as cursor:
         cursor.execute("INSERT INTO accounts_channel (id) VALUES (gen_random_uuid())")
