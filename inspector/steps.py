@@ -37,6 +37,8 @@ from inspector.upkeep import analyze_grown, give_back
 SLICE_SECONDS = 5.0
 # A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
 MIN_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
+# And no longer than this: what took long may only have waited, for a lock or on a line that was cut.
+MAX_PAUSE_SECONDS = 30.0
 # Conversations and traces are small that hold at most so many messages, and so many are worked on at once.
 SMALL_MESSAGES, TOGETHER_MESSAGES = 1000, 2000
 
@@ -107,7 +109,7 @@ def settle_conversation(job: Job) -> None:
     conversation, others = _load(Conversation, job)
 
     def finish(done: set[uuid.UUID]) -> None:
-        pause = max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        pause = max(MIN_PAUSE_SECONDS, _pause_after(started))
         if jobs.is_half_read(workspace_id=job.workspace_id):
             pause = max(pause, HALF_READ_SECONDS)
         jobs.finish(job, subjects=done, again_after_seconds=pause)
@@ -121,6 +123,11 @@ def settle_conversation(job: Job) -> None:
         finish=finish,
         others=others,
     )
+
+
+def _pause_after(started: float) -> float:
+    """How long to wait before work that began then, by `time.monotonic`, is done once more."""
+    return min(MAX_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
 
 
 Subject = TypeVar("Subject", Conversation, Trace)
@@ -148,7 +155,7 @@ def examine_conversation(job: Job) -> None:
     conversation, others = _load(Conversation, job)
 
     def finish() -> None:
-        pause = max(jobs.find_end(EXAMINE_SECONDS) - time.time(), PAUSE_FACTOR * (time.monotonic() - started))
+        pause = max(jobs.find_end(EXAMINE_SECONDS) - time.time(), _pause_after(started))
         jobs.finish(job, subjects={other.pk for other in others}, again_after_seconds=pause)
 
     if conversation is None:
@@ -181,7 +188,7 @@ def draw_trace(job: Job) -> None:
     trace, others = _load(Trace, job)
 
     def finish(done: set[uuid.UUID]) -> None:
-        pause = max(MIN_PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
+        pause = max(MIN_PAUSE_SECONDS, _pause_after(started))
         jobs.finish(job, subjects=done, again_after_seconds=pause)
 
     if trace is None:
