@@ -1,6 +1,7 @@
 # One image for the web server, the worker, the beat and the migrations; docker-compose.yml says which one it is.
-# `.ci/pin` writes the digest of the base image.
-FROM python:3.13-slim AS build
+# `.ci/pin` writes the digest of the base image anew; a registry of your own may have it under another name.
+ARG PYTHON_IMAGE=python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /app
 COPY requirements/base.txt requirements/base.txt
 RUN python -m venv /opt/venv \
@@ -18,7 +19,7 @@ RUN SECRET_KEY=only-for-this-command-and-not-for-any-other STATIC_MANIFEST=true 
     /opt/venv/bin/python manage.py collectstatic --no-input --verbosity 0 \
     && /opt/venv/bin/python -m compileall -q /app/inspector /app/codecs
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 RUN groupadd --system --gid 10001 inspector \
     && useradd --system --uid 10001 --gid 10001 --home-dir /nonexistent --shell /usr/sbin/nologin inspector \
     && install -d -o inspector -g inspector -m 0700 /var/lib/inspector /var/lib/inspector/uploads
