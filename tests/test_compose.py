@@ -24,6 +24,7 @@ DOCKERFILE = (PROJECT / "Dockerfile").read_text()
 SETTINGS = (PROJECT / "inspector" / "settings.py").read_text()
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PRODUCT = [name for name, service in SERVICES.items() if "build" in service]
+VERIFIED = "sslmode=verify-full&sslrootcert=/etc/inspector-tls/ca.pem"
 SECRETS = {"POSTGRES_PASSWORD", "POSTGRES_APP_PASSWORD", "SECRET_KEY"}
 # What the interpreter, its allocator and Celery read themselves.
 NOT_SETTINGS = {
@@ -131,6 +132,22 @@ def test_no_secret_is_written_down_and_a_missing_one_is_said() -> None:
     # The one in the build ends with its command: it is in no ENV and no ARG.
     assert not SECRETS & set(read_image_environment())
     assert re.findall(r"^ARG (\w+)", DOCKERFILE, re.MULTILINE) == ["PYTHON_IMAGE"]
+
+
+def test_tls_inside_changes_the_addresses_of_every_process_and_adds_to_the_servers_commands() -> None:
+    services = yaml.safe_load((PROJECT / "docker-compose.tls.yml").read_text())["services"]
+    assert set(services) == set(SERVICES) - {"proxy"}
+    for name, service in services.items():
+        if name in PRODUCT:
+            addresses = service["environment"]
+            assert addresses["DATABASE_URL"] == f"{SERVICES[name]['environment']['DATABASE_URL']}?{VERIFIED}"
+            assert addresses["CELERY_BROKER_URL"].startswith("rediss://valkey:6379/0?ssl_cert_reqs=required&")
+        else:
+            plain = SERVICES[name]["command"]
+            assert service["command"][: len(plain)] == plain
+    assert services["migrate"]["environment"]["DATABASE_OWNER_URL"] == (
+        f"{SERVICES['migrate']['environment']['DATABASE_OWNER_URL']}?{VERIFIED}"
+    )
 
 
 def test_every_variable_of_the_compose_file_is_needed_or_has_a_default() -> None:

@@ -55,13 +55,14 @@ def build_or_skip(stack: Stack) -> None:
 
 
 class Stack:
-    """One project of compose, with secrets of its own, in `folder`."""
+    """One project of compose, with secrets of its own, in `folder`; of these files of the checkout in `source`.
 
-    def __init__(self, folder: Path) -> None:
+    What the files look for in `./tls` is looked for in `folder`.
+    """
+
+    def __init__(self, folder: Path, source: Path = PROJECT, files: Sequence[str] = ("docker-compose.yml",)) -> None:
         self.port = find_port()
-        text = (PROJECT / "docker-compose.yml").read_text()
-        # The old compose of Debian does not know the name at the top, which `-p` replaces.
-        (folder / "compose.yml").write_text(re.sub(r"^name: .*$", "", text, flags=re.MULTILINE))
+        self._folder, self._files = folder, files
         secrets = {
             "POSTGRES_PASSWORD": os.urandom(16).hex(),
             "POSTGRES_APP_PASSWORD": os.urandom(16).hex(),
@@ -73,11 +74,20 @@ class Stack:
         settings = {**secrets, "ALLOWED_HOSTS": HOST, "LOG_FORMAT": "json", "PORT": str(self.port)}
         (folder / "env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self.name = f"inspector-test-{os.getpid()}"
-        self._command = [*find_compose(), "-p", self.name, "--project-directory", str(PROJECT)]
-        self._command += ["--env-file", str(folder / "env"), "-f", str(folder / "compose.yml")]
+        self.use(source)
         self.session = requests.Session()
         self.session.headers["Host"] = HOST
         self.session.trust_env = False
+
+    def use(self, source: Path) -> None:
+        """Go on with the checkout in this folder; what volumes hold stays."""
+        self._command = [*find_compose(), "-p", self.name, "--project-directory", str(source)]
+        self._command += ["--env-file", str(self._folder / "env")]
+        for name in self._files:
+            # The old compose of Debian does not know the name at the top, which `-p` replaces.
+            text = re.sub(r"^name: .*$", "", (source / name).read_text(), flags=re.MULTILINE)
+            (self._folder / name).write_text(text.replace("./tls/", f"{self._folder}/tls/"))
+            self._command += ["-f", str(self._folder / name)]
 
     def run(self, *arguments: str, check: bool = True, timeout: float = 900.0) -> str:
         """What a command of compose prints."""

@@ -47,6 +47,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def token(stack: Stack) -> str:
+    return make_token(stack)
+
+
+def make_token(stack: Stack) -> str:
+    """A key that may post and read."""
     return stack.manage("shell", "--no-imports", "-c", MAKE_KEY).split()[-1]
 
 
