@@ -1,4 +1,4 @@
-"""docker-compose.tls.yml: database and broker are talked to in TLS alone, with certificates as the documents make them."""
+"""docker-compose.tls.yml: database and broker are talked to in TLS alone, with certificates made as documented."""
 
 from __future__ import annotations
 
