@@ -7,7 +7,7 @@ IN_VENV := .venv/bin/python
 PATHS := codecs clients inspector tests bench docs examples manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash soak failpoints fuzz fuzz-api wycheproof lint audit sbom kube-check format client lock clean venv venv-dev node-dev have-python
+.PHONY: help run test test-long compose-test docs screenshots bench bench-long reader crash soak failpoints fuzz fuzz-api wycheproof mutants lint audit sbom kube-check format client lock clean venv venv-dev node-dev have-python
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,10 +94,15 @@ fuzz-api: venv-dev ## fifty thousand requests made up from the API's description
 wycheproof: venv-dev ## Wycheproof's vectors through what encrypts and signs here; WYCHEPROOF_DIR is their folder testvectors_v1
 	PYTHONPATH=codecs:. $(IN_VENV) -m bench.wycheproof
 
+mutants: venv-dev ## change random places of what must not be wrong, and see whether tests notice; make mutants ARGS='--count 5 --group ledger'
+	@$(IN_VENV) -m uv pip install --quiet --no-deps --require-hashes --target build/mutants -r requirements/mutants.txt
+	@PYTHONPATH=build/mutants:. exec $(IN_VENV) -m bench.mutants $(ARGS)
+
 lock: venv-dev ## write requirements/*.txt anew from requirements/*.in
 	$(IN_VENV) -m uv pip compile $(LOCKING) requirements/base.in -o requirements/base.txt
 	$(IN_VENV) -m uv pip compile $(LOCKING) -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
 	$(IN_VENV) -m uv pip compile $(LOCKING) --no-deps requirements/kubernetes.in -o requirements/kubernetes.txt
+	$(IN_VENV) -m uv pip compile $(LOCKING) --no-deps requirements/mutants.in -o requirements/mutants.txt
 
 # Without header and annotation no address and no path of this machine gets into the files.
 LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
