@@ -24,11 +24,10 @@ from types import TracebackType
 import psutil
 import psycopg
 
-from inspector.embedded import processes
+from inspector.embedded import EmbeddedError, processes
 from inspector.embedded.binaries import find_server_account
 from inspector.embedded.cluster import NAME as POSTGRES
 from inspector.embedded.cluster import Cluster, make_cluster
-from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.processes import Program, Supervisor, read_last_lines
 from inspector.embedded.run import HOST, open_listener
 from inspector.embedded.samples import Door

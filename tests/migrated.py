@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from inspector.embedded import EmbeddedError
 from inspector.embedded.cluster import DATABASE, Cluster
-from inspector.embedded.errors import ClusterFailedError
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import PROJECT
 
@@ -103,7 +103,7 @@ def _migrate(cluster: Cluster) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise ClusterFailedError(f"The migrations failed:\n{done.stdout[-2000:]}")
+        raise EmbeddedError(f"The migrations failed:\n{done.stdout[-2000:]}")
 
 
 def _copy(source: Path, target: Path, cluster: Cluster | None) -> None:

@@ -97,7 +97,7 @@ def list_imports(path: Path) -> Iterator[str]:
 
 def test_there_is_something_to_hold() -> None:
     assert len(PRODUCT) > 50
-    assert set(list_imports(INSPECTOR / "embedded" / "state.py")) >= {"inspector.embedded.errors", "fcntl"}
+    assert set(list_imports(INSPECTOR / "embedded" / "state.py")) >= {"inspector.embedded.EmbeddedError", "fcntl"}
 
 
 @for_each(list_modules(DIALECTS), name_of=name_of)
