@@ -147,8 +147,12 @@ def find_exponent(
 def write_table(rows: Sequence[Row]) -> str:
     """The rows as an aligned table."""
     head = ("goal", "what", "measured", "spread", "required", "stretch", "verdict")
-    cells = [head, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+    return align([head, *(row.cells() for row in rows)])
+
+
+def align(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells, each as wide as the widest of its column."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
