@@ -79,7 +79,7 @@ class KeptCluster:
 
 def find_kept(cluster: Cluster) -> KeptCluster:
     """What is kept for the migrations that are here, and for the PostgreSQL of this cluster."""
-    summed = hashlib.sha256(repr((cluster.binaries.origin, cluster.binaries.version, os.geteuid())).encode())
+    summed = hashlib.sha256(repr((cluster.binaries.package is None, cluster.binaries.version, os.geteuid())).encode())
     for path in (*list_migrations(), *LOCKED):
         summed.update(str(path.relative_to(PROJECT)).encode() + b"\0" + path.read_bytes())
     return KeptCluster(digest=summed.hexdigest()[:16])

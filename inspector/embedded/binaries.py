@@ -18,8 +18,6 @@ from typing import Any
 
 from . import EmbeddedError, NoPostgresError
 
-UNPRIVILEGED = "nobody"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ServerAccount:
@@ -58,10 +56,10 @@ def find_server_account() -> ServerAccount | None:
     if os.geteuid() != 0:
         return None
     try:
-        entry = pwd.getpwnam(UNPRIVILEGED)
+        entry = pwd.getpwnam("nobody")
     except KeyError as absent:
         raise EmbeddedError(
-            f"PostgreSQL refuses to run as root and there is no account `{UNPRIVILEGED}` here: "
+            "PostgreSQL refuses to run as root and there is no account `nobody` here: "
             "start as another user, or set DATABASE_URL."
         ) from absent
     return ServerAccount(name=entry.pw_name, user_id=entry.pw_uid, group_id=entry.pw_gid)
@@ -94,11 +92,6 @@ class Binaries:
     def major(self) -> int:
         """The version that decides which data this PostgreSQL can open."""
         return self.version[0]
-
-    @property
-    def origin(self) -> str:
-        """Where it came from, in words."""
-        return "the wheel's" if self.package else "the installed"
 
     def program(self, name: str) -> str:
         """The path of one program."""

@@ -17,8 +17,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from . import EmbeddedError, processes, samples
 from .cluster import Cluster, make_cluster
@@ -87,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal = Terminal()
     # SIGINT too: a shell script that starts this in the background has it ignored from birth.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         return run(options, terminal)
     except EmbeddedError as reason:
@@ -278,10 +277,6 @@ def load_samples(
     return deliveries
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def open_listener(port: int) -> socket.socket:
     """Listen on the loopback interface.
 
@@ -301,3 +296,7 @@ def open_listener(port: int) -> socket.socket:
             f"Port {port} on {HOST} cannot be opened ({os.strerror(refused.errno or 0)}): "
             "choose another with PORT=8000 make run."
         ) from refused
+
+
+if __name__ == "__main__":
+    sys.exit(main())
