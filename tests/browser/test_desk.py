@@ -19,7 +19,7 @@ from inspector.pipeline import run_due
 from inspector.threads.models import Agent, Conversation, Message
 from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_walk import LOG
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 from tests.inspector.pages.test_planted import PLANTED
 
@@ -29,8 +29,7 @@ SLUG = "acme"
 
 
 def test_the_palette_goes_there_by_keys_alone(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
     page.wait_for_load_state()
     page.keyboard.press("Control+k")
@@ -53,8 +52,7 @@ def test_the_palette_goes_there_by_keys_alone(open_page: Open, cast: Cast) -> No
 
 
 def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     finding = Finding.objects.filter(state="open").earliest("pk")
     page = open_page(cast.auditor, reverse("pages:finding", args=[SLUG, finding.pk]))
     wait_for_rest(page)
@@ -80,8 +78,7 @@ def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> N
 
 
 def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.auditor, reverse("pages:search", args=[SLUG]) + "?q=conversation:story")
     page.wait_for_load_state()
     page.get_by_role("heading", level=1).click()
@@ -110,8 +107,7 @@ def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cas
 
 
 def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     # An hour passes in which nobody says a word.
     assert Finding.objects.filter(rule="unanswered").update(due_since=timezone.now())
     page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
@@ -137,8 +133,7 @@ def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Ope
 
 
 def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
     page = open_page(cast.viewer, reverse("pages:message", args=[SLUG, message.pk]), has_script=False)
     page.get_by_text("Decode as").click()
@@ -150,8 +145,7 @@ def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast)
 
 
 def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     conversation = Conversation.objects.get(native_id="story")
     there = reverse("pages:conversation", args=[SLUG, conversation.pk])
     for name in ("conversation", "sequence", "conversation-tree", "conversation-findings", "conversation-raw"):
@@ -172,8 +166,7 @@ def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Ope
 
 
 def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
     page = open_page(cast.viewer, reverse("pages:message", args=[SLUG, message.pk]))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -194,8 +187,7 @@ def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open
 
 def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast: Cast) -> None:
     """As over plain HTTP from another machine."""
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
     page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
@@ -208,8 +200,7 @@ def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast:
 
 
 def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.auditor, reverse("pages:overview", args=[SLUG]))
     nav = page.get_by_role("navigation", name="Main")
     findings = sum(count_standing(workspace=cast.workspace).findings.values())
@@ -230,8 +221,7 @@ def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_pag
 
 
 def test_the_overview_leads_to_the_findings_of_a_rule(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
         page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
         table = page.get_by_role("region", name="Open findings by rule")
@@ -257,8 +247,7 @@ def test_what_can_be_asked_is_whole_on_a_small_screen(open_page: Open, cast: Cas
 
 
 def test_a_name_is_not_broken_where_it_has_room(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
         page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
         names = page.get_by_role("region", name="Busiest pairs").locator("bdi")
@@ -277,8 +266,7 @@ SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
-    deliver(cast, STORY, *PLANTED, LOG.encode(), name="story.log")
-    settle_all()
+    take_in(cast, STORY, *PLANTED, LOG.encode(), name="story.log")
     query = "from:oscar to:radar performative:request,query dialect:clowl after:2026-01-01 has:reply"
     ask_for_export(workspace=cast.workspace, membership=cast.owner, query=query, form="csv", is_masked=False)
     run_due(seconds=60, only=(Job.Kind.EXPORT,))
@@ -308,8 +296,7 @@ def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> 
 
 
 def test_bytes_stand_sixteen_in_a_line_where_there_is_room(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.filter(native_id="m2").get()
     for width, lines in ((360, ["0000", "0008", "0010"]), (1280, ["0000", "0010", "0020"])):
         page = open_page(cast.viewer, f"{reverse('pages:message', args=[SLUG, message.pk])}?view=hex", width=width)
@@ -324,8 +311,7 @@ def test_bytes_stand_sixteen_in_a_line_where_there_is_room(open_page: Open, cast
 
 
 def test_the_name_of_a_severity_stands_beside_its_count(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
         page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
         words = page.locator(".stats .severity > span").first

@@ -15,14 +15,13 @@ from inspector.intake.models import Job
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without"])
 def test_an_auditor_verifies_and_takes_a_bundle(open_page: Open, cast: Cast, tmp_path: Path, has_script: bool) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, name="story.log")
     enter_new(at_once=True)
     page = open_page(cast.auditor, reverse("pages:integrity", args=["acme"]), has_script=has_script)
     expect(page.get_by_text("Not verified yet")).to_be_visible()
@@ -39,8 +38,7 @@ def test_an_auditor_verifies_and_takes_a_bundle(open_page: Open, cast: Cast, tmp
 
 
 def test_a_verdict_shows_its_checkpoint_as_text_and_as_a_code(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, name="story.log")
     conversation = Conversation.objects.get(native_id="story")
     seen = bytes(conversation.settled_digest or b"")
     give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)

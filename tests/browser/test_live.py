@@ -16,7 +16,7 @@ from inspector.accounts.models import Membership
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
 from tests.browser.test_accessibility import find_faults
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.test_events import port
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -55,8 +55,7 @@ def say(cast: Cast, first: int, last: int, conversation: str = "talk", words: st
         {"raw": f"{words} number {n}.", "conversation": conversation, "from": "ada", "at": f"2026-11-21T09:{n:02}:00Z"}
         for n in range(first, last)
     ]
-    deliver(cast, *(json.dumps(line).encode() + b"\n" for line in lines), name=f"{conversation}-{first}.jsonl")
-    settle_all()
+    take_in(cast, *(json.dumps(line).encode() + b"\n" for line in lines), name=f"{conversation}-{first}.jsonl")
 
 
 def place_of(page: Page, text: str) -> float:

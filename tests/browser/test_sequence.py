@@ -14,7 +14,7 @@ from bench.browser import make_chain, watch_view
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open, wait_for_rest
 from tests.browser.test_accessibility import find_sideways
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)
 
@@ -45,8 +45,7 @@ def address(name: str = "sequence") -> str:
 @pytest.fixture
 def chain(cast: Cast) -> None:
     """A hundred and fifty replies, and thirty messages alike."""
-    deliver(cast, *make_chain(150), *map(progress, range(30)))
-    settle_all()
+    take_in(cast, *make_chain(150), *map(progress, range(30)))
 
 
 @pytest.mark.usefixtures("chain")
@@ -129,8 +128,7 @@ def test_eight_agents_stand_beside_each_other_and_the_page_scrolls(open_page: Op
         {"clowl": "0.2", "mid": f"m{at}", "ts": 1795261600 + at, "p": "REQ", "from": sender, "to": name, "cid": "chain"}
         for at, (sender, name) in enumerate(itertools.pairwise(names * 4))
     ]
-    deliver(cast, *(json.dumps(line | {"body": {"t": "work"}}).encode() + b"\n" for line in lines))
-    settle_all()
+    take_in(cast, *(json.dumps(line | {"body": {"t": "work"}}).encode() + b"\n" for line in lines))
     page = open_page(cast.viewer, f"{address()}?open=all")
     wait_for_rest(page)
     expect(page.locator(".lanes > div")).to_have_count(8)

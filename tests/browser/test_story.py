@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from inspector.audit.models import Review
 from tests.browser.conftest import Open, wait_for_rest
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 SLUG = "acme"
@@ -71,8 +71,7 @@ def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> 
 
 
 def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=dialect:nslip+refactor_auth")
     page.locator(".hit [data-open]").click()
     expect(page.get_by_role("region", name="Raw")).to_be_visible()
@@ -115,8 +114,7 @@ def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None
 
 
 def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.viewer, reverse("pages:conversations", args=[SLUG]))
     page.keyboard.press("j")
     page.keyboard.press("j")
@@ -134,8 +132,7 @@ def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
 
 
 def test_an_auditor_signs_a_verdict(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.auditor, reverse("pages:conversations", args=[SLUG]))
     page.get_by_role("link", name="search", exact=True).click()
     page.get_by_role("link", name="Review", exact=True).click()

@@ -13,22 +13,15 @@ from inspector import upkeep
 
 
 class TestGiveBack:
-    def test_asks_the_allocator_once_in_a_moment(self, monkeypatch):
+    @pytest.mark.parametrize(("seconds", "expected"), [(upkeep._EVERY_SECONDS, [0]), (0.0, [0, 0])])
+    def test_asks_the_allocator_once_in_a_moment_and_again_after_a_while(self, monkeypatch, seconds, expected):
         asked = []
         monkeypatch.setattr(upkeep, "_trim", asked.append)
         monkeypatch.setattr(upkeep, "_last", threading.local())
+        monkeypatch.setattr(upkeep, "_EVERY_SECONDS", seconds)
         upkeep.give_back()
         upkeep.give_back()
-        assert asked == [0]
-
-    def test_asks_again_after_a_while(self, monkeypatch):
-        asked = []
-        monkeypatch.setattr(upkeep, "_trim", asked.append)
-        monkeypatch.setattr(upkeep, "_last", threading.local())
-        monkeypatch.setattr(upkeep, "_EVERY_SECONDS", 0.0)
-        upkeep.give_back()
-        upkeep.give_back()
-        assert asked == [0, 0]
+        assert asked == expected
 
     def test_where_the_allocator_has_no_such_call_nothing_happens(self, monkeypatch):
         monkeypatch.setattr(upkeep, "_trim", None)
