@@ -144,6 +144,13 @@ def find_exponent(
     return math.log(times[-1] / times[0]) / math.log(sizes[-1] / sizes[0]), times[-1] * 1000
 
 
+def time_call(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """The seconds that a call takes by a clock."""
+    start = clock()
+    call()
+    return clock() - start
+
+
 def write_table(rows: Sequence[Row]) -> str:
     """The rows as an aligned table."""
     head = ("goal", "what", "measured", "spread", "required", "stretch", "verdict")

@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .installation import Installation
-from .measure import Goal, Row
+from .measure import Goal, Row, time_call
 from .product import Product, enter_product
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def measure_whole_growth(product: Product) -> Iterator[Row]:
         drawn.append(min([elapsed, *(_redraw(trace) for _ in range(2))]))
         chance = random.Random(size)
         ids = [chance.randbytes(16) for _ in range(size)]
-        ordered.append(min(_spend(lambda ids=ids: sorted(ids)) for _ in range(5)))
+        ordered.append(min(time_call(lambda ids=ids: sorted(ids), time.process_time) for _ in range(5)))
     yield _compare_growth("reading and drawing a trace", "random", drawn, ordered)
 
 
@@ -77,7 +77,7 @@ def _redraw(trace: Trace) -> float:
     from inspector.threads.trees.tracing import draw_traces
 
     TreeGroup.objects.filter(trace=trace).delete()
-    return _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
+    return time_call(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
 
 
 def _compare_growth(what: str, shape: str, drawn: list[float], ordered: list[float]) -> Row:
@@ -122,12 +122,12 @@ def measure_late(product: Product) -> Iterator[Row]:
     product.clear()
     product.take([write(10 + number, f"m{number}") for number in range(SETTLED_COUNT)])
     product.work(kinds=("ingest",))
-    whole = _time(product.work)
+    whole = time_call(product.work)
     for where, second in (("near the front", 11), ("at the end", 10 + SETTLED_COUNT)):
         product.take([write(second, where)])
         product.work(kinds=("ingest",))
         before = int(product.execute("SELECT txid_current() % 4294967296")[0][0])
-        spent = _time(product.work)
+        spent = time_call(product.work)
         written = product.execute(f"SELECT count(*) FROM threads_message WHERE xmin::text::bigint >= {before}")[0][0]
         goal = _fill(SETTLED, where=where, count=SETTLED_COUNT)
         yield Row(goal, spent / whole, remark=f"{spent:.2f} v {whole:.2f} s; {written:,} rows of messages written")
@@ -173,7 +173,7 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     Trace.objects.update(message_count=count)
     trace = Trace.objects.filter(last_at__isnull=False).get()
     conversation = Conversation.objects.get()
-    elapsed = _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
+    elapsed = time_call(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
     trace.refresh_from_db()
     return trace, conversation, elapsed
 
@@ -239,23 +239,10 @@ def _find_p95(call: Callable[[], object]) -> tuple[float, str]:
     for _ in range(3):
         call()
     spent = time.process_time()
-    times = [_time(call) * 1000 for _ in range(ROUNDS)]
+    times = [time_call(call) * 1000 for _ in range(ROUNDS)]
     own = (time.process_time() - spent) / ROUNDS * 1000
     told = f"median {statistics.median(times):.1f} ms, {own:.1f} ms of it processor time outside the database"
     return statistics.quantiles(times, n=20)[-1], told
-
-
-def _time(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def _spend(call: Callable[[], object]) -> float:
-    """The processor time of a call in seconds."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
 
 
 def _fill(goal: Goal, **names: Any) -> Goal:
