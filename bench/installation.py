@@ -143,7 +143,7 @@ class Installation:
             check=False,
         )
         if done.returncode:
-            raise EmbeddedError(f"the first steps failed: {done.stderr[-3000:]}")
+            raise EmbeddedError(f"the first steps failed: {done.stdout}{done.stderr[-3000:]}")
         told: dict[str, str] = json.loads(done.stdout)
         return told
 
