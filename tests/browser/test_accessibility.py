@@ -30,7 +30,7 @@ from inspector.intake.staging import Choices, stage_file
 from inspector.keyring.models import EscrowedKey
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, at
 from tests.inspector.conftest import Cast, deliver, take_in
 from tests.inspector.exports.conftest import ask as ask_for
 from tests.inspector.exports.conftest import make as make_export
@@ -38,7 +38,6 @@ from tests.inspector.keyring.conftest import LINES as SEALED
 from tests.inspector.keyring.conftest import add as add_key
 from tests.inspector.pages.conftest import STORY
 
-SLUG = "acme"
 HOSTILE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"rad\\u200bar","to":"' + b"x" * 300 + b'","cid":"h"}\n'
 LAMBDA = {"from": "ada", "to": "bob", "conversation": "lab", "dialect": "lambda_lang"}
 ASKED = json.dumps({"raw": "?Uk/fp", "id": "asked", "at": "2026-11-21T09:00:05Z"} | LAMBDA).encode() + b"\n"
@@ -46,13 +45,9 @@ LATE = json.dumps({"raw": '{def:fp="flash point"}!ta', "id": "late", "at": "2026
 BINARY = b"\xff\xfe broken\n"
 
 
-def address(name: str) -> str:
-    return reverse(f"pages:{name}", args=[SLUG])
-
-
 def of(page: str, model: type[Model], query: str = "", **which: object) -> Callable[[], str]:
     """The address of the page of the one row that is so; of several, the last."""
-    return lambda: reverse(f"pages:{page}", args=[SLUG, model._default_manager.filter(**which).latest("pk").pk]) + query
+    return lambda: at(page, model._default_manager.filter(**which).latest("pk").pk) + query
 
 
 # Pages whose address names nothing, and what some are asked for besides.
@@ -88,9 +83,9 @@ PAGES: dict[str, Callable[[], str]] = {
     ),
     "invitation": lambda: f"{reverse('pages:invitation')}#{invite_stranger()}",
     "second-factor": lambda: reverse("mfa_index"),
-    **{name: lambda name=name: address(name) for name in PLAIN},
+    **{name: lambda name=name: at(name) for name in PLAIN},
     **{
-        name: lambda page=page, query=query: f"{address(page)}?{query}"
+        name: lambda page=page, query=query: f"{at(page)}?{query}"
         for name, (page, query) in ((name, where.split("?", 1)) for name, where in ASKED_FOR.items())
     },
     "agent": of("agent", Agent, name="radar"),
@@ -118,15 +113,15 @@ PAGES: dict[str, Callable[[], str]] = {
         f"message-{name}": of("message", Message, query, native_id="m2")
         for name, query in {"lit": "?q=search&span=0:15-25", "as-nslip": "?as=nslip", "hex": "?view=hex"}.items()
     },
-    "glossary": lambda: reverse("pages:glossary", args=[SLUG, "lambda_lang"]),
+    "glossary": lambda: at("glossary", "lambda_lang"),
     "staged": of("staged", Delivery, file_name="waiting.log"),
     "delivery": of("delivery", Delivery, quarantined=1),
     **{f"{state}-export": of("export", Export, state=state) for state in ("done", "queued", "removed")},
     "queue": of("queue", ReviewQueue, name__startswith="Grave"),
     **{f"{state}-item": of("review-item", ReviewItem, state=state) for state in ("waiting", "second", "settled")},
     "remove-escrowed-key": of("remove-escrowed-key", EscrowedKey),
-    "opened-conversation": lambda: reverse("pages:conversation", args=[SLUG, find_opened().conversation_id]),
-    "opened-message": lambda: reverse("pages:message", args=[SLUG, find_opened().pk]),
+    "opened-conversation": lambda: at("conversation", find_opened().conversation_id),
+    "opened-message": lambda: at("message", find_opened().pk),
 }
 
 
@@ -135,7 +130,7 @@ OUTSIDE: Final = frozenset({"sign-in", "code", "sign-in-link", "invitation"})
 
 
 def invite_stranger() -> str:
-    return invite_member(workspace=Workspace.objects.get(slug=SLUG), name=f"n-{uuid.uuid4().hex}", role="viewer")[1]
+    return invite_member(workspace=Workspace.objects.get(slug="acme"), name=f"n-{uuid.uuid4().hex}", role="viewer")[1]
 
 
 def show(page: Page, stranger: Page, name: str) -> Page:
@@ -185,7 +180,7 @@ def fill_workspace(cast: Cast) -> None:
 def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     fill_workspace(cast)
     faults = []
-    page = open_page(cast.owner, address("overview"), width=width)
+    page = open_page(cast.owner, at("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)
     for name in PAGES:
         for each in (page, stranger):

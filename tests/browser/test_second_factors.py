@@ -10,6 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from ..inspector.conftest import Cast
+from .conftest import at
 
 pytestmark = pytest.mark.long(seconds=8)
 
@@ -51,7 +52,7 @@ def test_a_passkey_is_added_and_signs_in(page: Page, cast: Cast) -> None:
     plug_in(page)
     fill_in(page, cast)
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    page.goto(reverse("pages:account", args=["acme"]))
+    page.goto(at("account"))
     page.get_by_role("link", name="Authenticator app, passkeys").click()
     page.get_by_role("link", name="Add passkey").click()
     confirm(page)
@@ -61,7 +62,7 @@ def test_a_passkey_is_added_and_signs_in(page: Page, cast: Cast) -> None:
     page.get_by_role("button", name="Create codes").click()
     expect(page.get_by_text("they are never shown again")).to_be_visible()
     assert Authenticator.objects.get(type="webauthn").wrap().name == "Laptop"
-    page.goto(reverse("pages:account", args=["acme"]))
+    page.goto(at("account"))
     page.context.clear_cookies()
     page.goto(reverse("pages:sign-in"))
     fill_in(page, cast)

@@ -8,12 +8,11 @@ import time
 from typing import Any
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
 from inspector.threads.trees.windows import Tree
-from tests.browser.conftest import PATIENCE_MS, Open
+from tests.browser.conftest import PATIENCE_MS, Open, at
 from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -31,7 +30,7 @@ def address(cast: Cast) -> str:
         return json.dumps(said | ({"parent": f"m{number // 3}"} if number else {})).encode() + b"\n"
 
     take_in(cast, *map(say, range(COUNT)))
-    return reverse("pages:trace", args=["acme", Trace.objects.get(last_at__isnull=False).pk])
+    return at("trace", Trace.objects.get(last_at__isnull=False).pk)
 
 
 def list_rows() -> list[str]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
-from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
 from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=8)
 
-SLUG = "acme"
 LOG = "!nd hb ok\\n?Uk/co\\nall is well\\nfull of \\u0000 nothing\\n"
 
 
@@ -28,7 +26,7 @@ def drop(page: Page, name: str, text: str) -> None:
 
 
 def open_upload(open_page: Open, cast: Cast) -> Page:
-    return open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    return open_page(cast.auditor, at("upload"))
 
 
 def open_with_night(open_page: Open, cast: Cast) -> Page:
@@ -101,7 +99,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
 def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
     page = open_with_night(open_page, cast)
     import_file(page)
-    page.goto(reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk]))
+    page.goto(at("delivery", Delivery.objects.get().pk))
     page.emulate_media(media="print")
     expect(page.get_by_text("4 received = 4 stored").last).to_be_visible()
     expect(page.locator("#sha256")).to_be_visible()
@@ -183,8 +181,8 @@ def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
 
 def test_the_first_paint_is_the_last(open_page: Open, cast: Cast) -> None:
     """Before the script has run the page stands as it will; without scripts it has a field and a button."""
-    address = reverse("pages:upload", args=[SLUG])
-    page = open_page(cast.auditor, reverse("pages:deliveries", args=[SLUG]))
+    address = at("upload")
+    page = open_page(cast.auditor, at("deliveries"))
     page.route("**/uploads*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page.goto(address)
     expect(page.get_by_text("Choose files", exact=True)).to_be_visible()

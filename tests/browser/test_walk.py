@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from inspector.audit.models import Review
 from inspector.exports.models import Export
-from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_sideways, keep_picture
 from tests.inspector.conftest import Cast, settle_all
 from tests.lanes import begin_with
@@ -130,7 +129,7 @@ class Hand:
 
 @pytest.mark.long(seconds=15)
 def test_from_an_unknown_log_to_a_signed_report_by_mouse(open_page: Open, cast: Cast, log: Path) -> None:
-    page, hand = open_page(cast.auditor, reverse("pages:upload", args=["acme"])), Hand()
+    page, hand = open_page(cast.auditor, at("upload")), Hand()
     with page.expect_file_chooser() as chooser:
         hand.click(page.get_by_text("Choose files", exact=True))
     chooser.value.set_files(log)
@@ -193,7 +192,7 @@ def go_to(page: Page, typed: str, title: str) -> None:
 
 @pytest.mark.long(seconds=15)
 def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cast: Cast, log: Path) -> None:
-    page = open_page(cast.auditor, reverse("pages:overview", args=["acme"]))
+    page = open_page(cast.auditor, at("overview"))
     go_to(page, "upload", "Upload")
     expect(page.get_by_role("heading", name="Upload", level=1)).to_be_visible()
     wait_for_rest(page)
@@ -290,7 +289,7 @@ class Auditor:
 def test_from_an_unknown_log_to_a_signed_report_straight_from_the_upload(
     open_page: Open, cast: Cast, log: Path, width: int, theme: str, *, has_mouse: bool
 ) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=["acme"]), width=width, theme=theme)
+    page = open_page(cast.auditor, at("upload"), width=width, theme=theme)
     auditor = Auditor(page, has_mouse=has_mouse)
 
     def look(name: str) -> None:
