@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from inspector.embedded.state import PROJECT
@@ -295,9 +294,7 @@ class Writers:
             raise RuntimeError("a writer did not start")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stack.close()
 
     def take(self, files: list[Path]) -> list[str]:
