@@ -13,7 +13,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: venv ## start everything here and show the samples; options as in make run ARGS='--port 8001' or ARGS=--once
-	@exec $(IN_VENV) -m inspector.embedded $(ARGS)
+	@exec $(IN_VENV) -m inspector.embedded.run $(ARGS)
 
 # Hundreds of Python processes start in the tests: what one compiled the others take, whatever the shell says of that.
 test: venv-dev node-dev ## run the tests on a PostgreSQL of their own, but for the long ones; make test ARGS='-k words' runs some

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import redis
 
-from inspector.embedded.errors import EmbeddedError
+from inspector.embedded import EmbeddedError
 from inspector.embedded.processes import Program
 from inspector.embedded.run import HOST
 from inspector.embedded.state import PROJECT, StateFolder

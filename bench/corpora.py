@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .installation import Installation
+from .measure import align
 from .product import Product, enter_product
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
@@ -197,10 +198,7 @@ def main() -> int:
             is_same = is_same and found == first
             print(f"round {turn + 1}: {len(found):,} messages", file=sys.stderr, flush=True)
         counts = compare(recorded)
-    table = [HEADINGS, *(count.cells(dialect) for dialect, count in counts.items())]
-    widths = [max(len(row[column]) for row in table) for column in range(len(HEADINGS))]
-    for row in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(align([HEADINGS, *(count.cells(dialect) for dialect, count in counts.items())]))
     for dialect, count in counts.items():
         for cause, number in count.causes.items():
             print(f"{dialect}: {number:,} x {cause}")

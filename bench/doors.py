@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from inspector.embedded.errors import EmbeddedError
+from inspector.embedded import EmbeddedError
 from inspector.embedded.state import PROJECT
 
 from .installation import FRONT, POSTING, WEB, WORKER, Installation, LateError, choose_environment

@@ -19,16 +19,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 import psycopg
 
-from inspector.embedded import processes
+from inspector.embedded import EmbeddedError, processes
 from inspector.embedded.binaries import find_server_account
 from inspector.embedded.cluster import NAME as POSTGRES
 from inspector.embedded.cluster import Cluster, make_cluster
-from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.processes import Program, Supervisor, read_last_lines
 from inspector.embedded.run import HOST, open_listener
 from inspector.embedded.samples import Door
@@ -88,9 +86,7 @@ class Installation:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stack.close()
 
     def _open(self) -> None:
@@ -144,7 +140,7 @@ class Installation:
             check=False,
         )
         if done.returncode:
-            raise EmbeddedError(f"the first steps failed: {done.stderr[-3000:]}")
+            raise EmbeddedError(f"the first steps failed: {done.stdout}{done.stderr[-3000:]}")
         told: dict[str, str] = json.loads(done.stdout)
         return told
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from .installation import Installation
 from .logs import Log
-from .measure import Goal, Row, summarise
+from .measure import Goal, Row, summarise, time_call
 from .product import Product, enter_product
 
 P22 = Goal("P22", "ingest and settling with every row entered and signed v without", 1.10, 1.05, is_share=True)
@@ -36,7 +36,7 @@ def _measure_entering(product: Product, options: Namespace) -> Row:
         pieces = list(Log(seed=number, records=options.records).pieces())
         product.clear()
         enter_new(at_once=True)
-        ours = _time(lambda pieces=pieces: product.take(pieces)) + _time(product.work)
+        ours = time_call(lambda pieces=pieces: product.take(pieces)) + time_call(product.work)
         start = time.perf_counter()
         entered += enter_new(at_once=True)
         pairs.append((ours + time.perf_counter() - start, ours))
@@ -67,11 +67,5 @@ def _measure_verifying() -> Row:
             hashlib.sha256(leaf).digest()
 
     # Both take the processor alone, so its time is counted: what else runs on the machine disturbs it less.
-    timed = [(_time(verify, time.process_time), _time(hash_alone, time.process_time)) for _ in range(REPEATS)]
+    timed = [(time_call(verify, time.process_time), time_call(hash_alone, time.process_time)) for _ in range(REPEATS)]
     return summarise(P23, timed, remark="processor time")
-
-
-def _time(do: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    start = clock()
-    do()
-    return clock() - start

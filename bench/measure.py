@@ -144,11 +144,22 @@ def find_exponent(
     return math.log(times[-1] / times[0]) / math.log(sizes[-1] / sizes[0]), times[-1] * 1000
 
 
+def time_call(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """The seconds that a call takes by a clock."""
+    start = clock()
+    call()
+    return clock() - start
+
+
 def write_table(rows: Sequence[Row]) -> str:
     """The rows as an aligned table."""
     head = ("goal", "what", "measured", "spread", "required", "stretch", "verdict")
-    cells = [head, *(row.cells() for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+    return align([head, *(row.cells() for row in rows)])
+
+
+def align(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells, each as wide as the widest of its column."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )

@@ -10,17 +10,14 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .browser import measure_browser
-from .codecs import measure_codecs
+from .browser import measure_browser, measure_painting
+from .codecs import measure_codecs, measure_recorded
 from .cost import measure_cost
 from .doors import DOORS, measure_doors
 from .exporting import measure_exporting
-from .growth import FORMS, LOADS
-from .ingest import measure_ingest
+from .ingest import FORMS, LOADS, measure_ingest
 from .ledger import measure_ledger
 from .measure import Row, write_table
-from .painting import measure_painting
-from .recorded import measure_recorded
 from .reliability import measure_reliability
 from .searching import measure_searching
 from .trees import measure_trees

@@ -21,6 +21,7 @@ from typing import Any
 from inspector.embedded.state import PROJECT
 
 from .installation import Installation
+from .measure import align
 from .product import Product, enter_product
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
@@ -153,8 +154,7 @@ def main() -> int:
     parser.add_argument("--shapes", default=",".join(SHAPES), help="of the large conversation (default all)")
     parser.add_argument("--loaded", action="store_true", help="say that other work shared the machine")
     options = parser.parse_args()
-    heading = ("step", "seconds", "told again", "rows written", "peak MB")
-    rows = [heading]
+    rows: list[tuple[str, ...]] = [("step", "seconds", "told again", "rows written", "peak MB")]
     with Installation() as installation, enter_product(installation) as product:
         stage = Stage(installation, product)
         for row in measure(
@@ -166,9 +166,7 @@ def main() -> int:
         ):
             rows.append(row)
             print("  ".join(row), file=sys.stderr, flush=True)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(heading))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(align(rows))
     print(f"Python {platform.python_version()}{', on a machine under other load' if options.loaded else ''}")
     return 0
 

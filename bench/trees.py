@@ -1,4 +1,5 @@
 """Windows of large trees, the drawing of traces, and what one late message costs: P19 to P21 of the goals.
+Then what one message more costs where there are ten times as many: settling it, drawing its trace, examining it.
 
 The messages are copies of one that the product took in, each with its own id, place and parent: what is measured is the
 tree and not the reading of logs. The trees are drawn by the product's own step for traces.
@@ -15,11 +16,10 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from .adding import measure_added, write
 from .installation import Installation
-from .measure import Goal, Row
+from .measure import Goal, Row, time_call
 from .product import Product, enter_product
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def measure_whole_growth(product: Product) -> Iterator[Row]:
         drawn.append(min([elapsed, *(_redraw(trace) for _ in range(2))]))
         chance = random.Random(size)
         ids = [chance.randbytes(16) for _ in range(size)]
-        ordered.append(min(_spend(lambda ids=ids: sorted(ids)) for _ in range(5)))
+        ordered.append(min(time_call(lambda ids=ids: sorted(ids), time.process_time) for _ in range(5)))
     yield _compare_growth("reading and drawing a trace", "random", drawn, ordered)
 
 
@@ -77,7 +77,7 @@ def _redraw(trace: Trace) -> float:
     from inspector.threads.trees.tracing import draw_traces
 
     TreeGroup.objects.filter(trace=trace).delete()
-    return _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
+    return time_call(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
 
 
 def _compare_growth(what: str, shape: str, drawn: list[float], ordered: list[float]) -> Row:
@@ -122,12 +122,12 @@ def measure_late(product: Product) -> Iterator[Row]:
     product.clear()
     product.take([write(10 + number, f"m{number}") for number in range(SETTLED_COUNT)])
     product.work(kinds=("ingest",))
-    whole = _time(product.work)
+    whole = time_call(product.work)
     for where, second in (("near the front", 11), ("at the end", 10 + SETTLED_COUNT)):
         product.take([write(second, where)])
         product.work(kinds=("ingest",))
         before = int(product.execute("SELECT txid_current() % 4294967296")[0][0])
-        spent = _time(product.work)
+        spent = time_call(product.work)
         written = product.execute(f"SELECT count(*) FROM threads_message WHERE xmin::text::bigint >= {before}")[0][0]
         goal = _fill(SETTLED, where=where, count=SETTLED_COUNT)
         yield Row(goal, spent / whole, remark=f"{spent:.2f} v {whole:.2f} s; {written:,} rows of messages written")
@@ -173,7 +173,7 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     Trace.objects.update(message_count=count)
     trace = Trace.objects.filter(last_at__isnull=False).get()
     conversation = Conversation.objects.get()
-    elapsed = _time(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
+    elapsed = time_call(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
     trace.refresh_from_db()
     return trace, conversation, elapsed
 
@@ -239,24 +239,115 @@ def _find_p95(call: Callable[[], object]) -> tuple[float, str]:
     for _ in range(3):
         call()
     spent = time.process_time()
-    times = [_time(call) * 1000 for _ in range(ROUNDS)]
+    times = [time_call(call) * 1000 for _ in range(ROUNDS)]
     own = (time.process_time() - spent) / ROUNDS * 1000
     told = f"median {statistics.median(times):.1f} ms, {own:.1f} ms of it processor time outside the database"
     return statistics.quantiles(times, n=20)[-1], told
 
 
-def _time(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def _spend(call: Callable[[], object]) -> float:
-    """The processor time of a call in seconds."""
-    start = time.process_time()
-    call()
-    return time.process_time() - start
-
-
 def _fill(goal: Goal, **names: Any) -> Goal:
     return Goal(goal.id, goal.about.format(**names), goal.required, goal.stretch, goal.is_share)
+
+
+ADDED: Final = Goal(
+    "late", "{step} after one {kind} {where}, in {large:,} v {small:,} messages", 1.5, 1.1, is_share=True
+)
+# Both so long that they are many blocks.
+COUNTS: Final = (5_000, 50_000)
+LATE_ROUNDS: Final = 5
+START: Final = 1_763_715_600
+# One of so many lines of CLowl answers a request that has not come.
+LOST: Final = 200
+
+
+class Case(NamedTuple):
+    """Messages of one conversation.
+
+    `held` gives the line of the so manieth. `added` are what may come after so many: its name, and its line from the
+    so manieth second and a number that no other has.
+    """
+
+    kind: str
+    steps: tuple[str, ...]
+    held: Callable[[int], bytes]
+    added: dict[str, Callable[[int, int], bytes]]
+
+
+def write(second: int, name: str) -> bytes:
+    """A line of the one conversation and trace of these measures."""
+    said = {"raw": f"Line {name}.", "id": name, "conversation": "c", "from": "a", "to": ["b"], "trace": "t"}
+    return json.dumps(said | {"at": START + second}).encode() + b"\n"
+
+
+def write_clowl(second: int, name: str, answered: str | None = None) -> bytes:
+    """A request in CLowl, or an answer to one: each of both establishes how its task stands."""
+    pair = {"from": "a", "to": "b"} if answered is None else {"from": "b", "to": "a", "pid": answered}
+    said = {"clowl": "0.2", "mid": name, "cid": "c", "p": "REQ" if answered is None else "DONE", **pair}
+    return json.dumps(said | {"ts": START + second, "body": {"t": "work", "d": {}}}).encode() + b"\n"
+
+
+def write_exchanged(number: int) -> bytes:
+    """A line of an exchange in CLowl: each odd one answers the one before; some answer what has not come."""
+    if number % LOST == LOST - 1:
+        return write_clowl(10 + number, f"m{number}", f"lost {number // LOST}")
+    return write_clowl(10 + number, f"m{number}", f"m{number - 1}" if number % 2 else None)
+
+
+CASES: Final = (
+    Case(
+        "message",
+        ("settle", "trace", "examine"),
+        lambda number: write(10 + number, f"m{number}"),
+        {
+            "near the front": lambda _, number: write(11, f"near the front {number}"),
+            "late by ten": lambda count, number: write(count, f"late by ten {number}"),
+            "at the end": lambda count, number: write(10 + count + number, f"at the end {number}"),
+        },
+    ),
+    # Half of them ask and half of them answer.
+    Case(
+        "message of CLowl",
+        ("settle",),
+        write_exchanged,
+        {
+            "near the front": lambda _, number: write_clowl(11, f"front {number}"),
+            "near the front that is answered at the end": (
+                lambda count, number: write_clowl(11, f"lost {count // LOST - 1 - number}")
+            ),
+            "late by ten": lambda count, number: write_clowl(count, f"late {number}"),
+            "that asks": lambda count, number: write_clowl(10 + count + number, f"new {number}"),
+            "that answers the first": lambda count, number: write_clowl(20 + count + number, f"old {number}", "m0"),
+        },
+    ),
+)
+
+
+def measure_added(product: Product) -> Iterator[Row]:
+    """Each step of the work after one message more: the least of five times on the clock."""
+    for case in CASES:
+        spent: dict[tuple[int, str, str], float] = {}
+        for count in COUNTS:
+            product.clear()
+            product.take([case.held(number) for number in range(count)])
+            product.work()
+            for where, add in case.added.items():
+                times: dict[str, list[float]] = {step: [] for step in case.steps}
+                for number in range(LATE_ROUNDS):
+                    product.take([add(count, number)])
+                    product.work(kinds=("ingest",))
+                    for step in case.steps:
+                        times[step].append(_time_work(product, step))
+                spent |= {(count, where, step): min(times[step]) for step in case.steps}
+        small, large = COUNTS
+        for step in case.steps:
+            for where in case.added:
+                few, many = spent[small, where, step], spent[large, where, step]
+                about = ADDED.about.format(step=step, kind=case.kind, where=where, large=large, small=small)
+                goal = Goal(ADDED.id, about, ADDED.required, ADDED.stretch, ADDED.is_share)
+                yield Row(goal, many / few, remark=f"{1000 * many:.0f} v {1000 * few:.0f} ms")
+
+
+def _time_work(product: Product, step: str) -> float:
+    start = time.perf_counter()
+    product.work(kinds=(step,))
+    return time.perf_counter() - start

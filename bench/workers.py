@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import ExitStack
-from types import TracebackType
 
 from inspector.embedded.state import PROJECT
 
@@ -62,9 +61,7 @@ class WorkerPool:
         self._read("ready")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stack.close()
 
     def go(self) -> None:

@@ -20,6 +20,8 @@ from typing import Any, Final
 
 import django
 
+from .measure import align
+
 Vector = dict[str, Any]
 # Whether a function did what a vector says; None where it cannot be asked that.
 Ask = Callable[[Vector], bool | None]
@@ -187,10 +189,7 @@ def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
     django.setup()
     counts = count(Path(given))
-    lines = [HEADINGS, *(each.cells for each in counts)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print(align([HEADINGS, *(each.cells for each in counts)]))
     for each in counts:
         if each.failed:
             print(f"{each.algorithm}, {each.function}: tcId {', '.join(map(str, each.failed))}")

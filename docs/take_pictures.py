@@ -41,7 +41,7 @@ def run_product() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="inspector-pictures-") as folder:
         changed = {"INSPECTOR_STATE_DIR": f"{folder}/state"}
         kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "CELERY_BROKER_URL")}
-        command = [sys.executable, "-m", "inspector.embedded", "--port", "0"]
+        command = [sys.executable, "-m", "inspector.embedded.run", "--port", "0"]
         with subprocess.Popen(  # noqa: S603  # our own program
             command, cwd=PROJECT, env=kept | changed, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as product:

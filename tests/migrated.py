@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from inspector.embedded import EmbeddedError
 from inspector.embedded.cluster import DATABASE, Cluster
-from inspector.embedded.errors import ClusterFailedError
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import PROJECT
 
@@ -79,7 +79,7 @@ class KeptCluster:
 
 def find_kept(cluster: Cluster) -> KeptCluster:
     """What is kept for the migrations that are here, and for the PostgreSQL of this cluster."""
-    summed = hashlib.sha256(repr((cluster.binaries.origin, cluster.binaries.version, os.geteuid())).encode())
+    summed = hashlib.sha256(repr((cluster.binaries.package is None, cluster.binaries.version, os.geteuid())).encode())
     for path in (*list_migrations(), *LOCKED):
         summed.update(str(path.relative_to(PROJECT)).encode() + b"\0" + path.read_bytes())
     return KeptCluster(digest=summed.hexdigest()[:16])
@@ -103,7 +103,7 @@ def _migrate(cluster: Cluster) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise ClusterFailedError(f"The migrations failed:\n{done.stdout[-2000:]}")
+        raise EmbeddedError(f"The migrations failed:\n{done.stdout[-2000:]}")
 
 
 def _copy(source: Path, target: Path, cluster: Cluster | None) -> None:

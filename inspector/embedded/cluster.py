@@ -18,68 +18,34 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import psycopg
 from psycopg import sql
 
 from inspector.trail.powers import spell_powers
 
+from . import EmbeddedError
 from .binaries import Binaries, ServerAccount, find_binaries, find_server_account, publish_binaries
-from .errors import ClusterFailedError, NoSpaceError, ProcessFailedError
-from .processes import Program, Supervisor
-from .state import StateFolder
-
-POLL_S = 0.05
-FAST_S = 30.0
-IMMEDIATE_S = 10.0
-
-
-def clear(data: Path) -> None:
-    """Stop a server that still runs on this data, and remove the file, which by now may name somebody else's process.
-
-    Raises:
-        ClusterFailedError: if a server on this data cannot be stopped.
-    """
-    file = data / "postmaster.pid"
-    try:
-        pid = int(file.read_text().split()[0])
-    except FileNotFoundError:
-        return
-    except (ValueError, IndexError):
-        pid = 0  # Cut off while it was written: PostgreSQL would not read it either.
-    for number, seconds in ((signal.SIGINT, FAST_S), (signal.SIGQUIT, IMMEDIATE_S)):
-        deadline = time.monotonic() + seconds
-        if _serves(pid, data):
-            os.kill(pid, number)
-        while _serves(pid, data) and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-    if _serves(pid, data):
-        raise ClusterFailedError(f"Another PostgreSQL (process {pid}) runs on {data} and does not stop.")
-    file.unlink(missing_ok=True)
-
-
-def _serves(pid: int, data: Path) -> bool:
-    """Whether a living process is a PostgreSQL server on this folder, by its command line."""
-    if Path("/proc/self").exists():
-        try:
-            return os.fsencode(data) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-    # Where there is no /proc, as on macOS, there is ps.
-    told = subprocess.run(["/bin/ps", "-wwo", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return f"-D {data} " in told.stdout
-
+from .processes import ProcessFailedError, Program, Supervisor
+from .state import StateFolder, write_private
 
 NAME = "postgresql"
+POLL_S = 0.05
+NO_SPACE = "There is no space left on the disk that holds {}: free some and start again."
+# For root's projects in places like /root, which no other account may enter, and which nobody wants opened.
+ELSEWHERE = Path("/var/lib/agent-conversation-inspector")
 # The role that owns the database and its tables, and the one that the product works as.
 ROLE = DATABASE = "inspector"
 APPLICATION = "inspector_application"
-PASSWORDS = {ROLE: "password", APPLICATION: "application_password"}
 SUPERUSER = "postgres"
+PASSWORDS = {ROLE: "password", APPLICATION: "application_password", SUPERUSER: "superuser_password"}
+# Nothing of ours: a PGDATA, PGHOST or locale in the environment must not change what the server does.
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 PORT = 5432  # Only the name of the socket; named, so that a PGPORT in the environment changes nothing.
 RANK = 9  # The last to stop: everything else still writes.
 STOP_GRACE_S = 60.0
@@ -90,16 +56,9 @@ MAX_SOCKET_BYTES = 103
 LOCALES = {True: ("--locale-provider=builtin", "--builtin-locale=C.UTF-8"), False: ("--locale-provider=libc",)}
 FIRST_WITH_BUILTIN_LOCALE = 17
 
-# What a committed transaction must survive: a throw-away cluster a kill, any other also a power cut.
-DURABILITY: Mapping[bool, Mapping[str, str]] = {
-    False: {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
-    True: {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"},
-}
-# A test that is undone leaves pages full of rows that count no more. A table that is analysed while the next test has
-# written thousands of rows, which nobody else sees yet, is taken for empty from then on, and joined row by row. When
-# that would be depends on the clock: so it never is, and whoever runs the tests sees to the pages between them.
-UPKEEP: Mapping[bool, Mapping[str, str]] = {False: {}, True: {"autovacuum": "off"}}
-SETTINGS: Mapping[str, str] = {
+SETTINGS = {
+    # What was committed survives a power cut.
+    **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on"),
     "listen_addresses": "",
     "unix_socket_permissions": "0600",
     "port": str(PORT),
@@ -115,6 +74,11 @@ SETTINGS: Mapping[str, str] = {
     "log_timezone": "UTC",
     "timezone": "UTC",
 }
+# What a throw-away cluster has committed survives a kill alone. A test that is undone leaves pages full of rows that
+# count no more. A table that is analysed while the next test has written thousands of rows, which nobody else sees yet,
+# is taken for empty from then on, and joined row by row. When that would be depends on the clock: so it never is, and
+# whoever runs the tests sees to the pages between them.
+THROW_AWAY = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes", "autovacuum"), "off")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,41 +97,35 @@ class Cluster:
         return self.home / "data"
 
     @property
-    def socket_link(self) -> Path:
-        """Names the folder of the socket, wherever that is."""
-        return self.home / "sockets"
-
-    @property
     def url(self) -> str:
         """The address for the role that owns the database, in libpq's form: what migrates, and tests."""
-        return self._url(ROLE, DATABASE, (self.home / PASSWORDS[ROLE]).read_text())
+        return self._url(ROLE, DATABASE)
 
     @property
     def application_url(self) -> str:
         """The address for the role that the product works as: it may not change what is evidence."""
-        return self._url(APPLICATION, DATABASE, (self.home / PASSWORDS[APPLICATION]).read_text())
+        return self._url(APPLICATION, DATABASE)
 
     def prepare(self) -> None:
         """Make the home and the passwords: from then on the addresses are known, though nothing answers there yet."""
         self.home.mkdir(mode=0o700, exist_ok=True)
         if self.account:
             self.account.admit(self.home)
-        for name in (*PASSWORDS.values(), "superuser_password"):
-            path = self.home / name
-            if not path.exists():
-                _write_private(path, secrets.token_urlsafe(32))
+        for name in PASSWORDS.values():
+            if not (self.home / name).exists():
+                write_private(self.home / name, secrets.token_urlsafe(32))
 
     def start(self, supervisor: Supervisor, *, patience_s: float = 600.0) -> None:
         """Make the cluster if it does not exist, start it and wait until it answers, after a crash also for recovery.
 
         Raises:
-            ClusterFailedError, NoSpaceError: with the reason PostgreSQL gave.
+            EmbeddedError: with the reason PostgreSQL gave.
             ProcessFailedError: if the server ends instead of answering.
         """
         self.prepare()
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
-        clear(self.data)
+        clear_away(self.data)
         self._make_socket_folder()
         old_bytes = self.log.stat().st_size if self.log.exists() else 0
         supervisor.start(self._program())
@@ -177,12 +135,10 @@ class Cluster:
             with self.log.open("rb") as log:
                 log.seek(old_bytes)
                 if os.strerror(errno.ENOSPC).encode() in log.read():
-                    raise NoSpaceError(self.home) from failed
+                    raise EmbeddedError(NO_SPACE.format(self.home)) from failed
             raise
         if not is_up:
-            raise ClusterFailedError(
-                f"PostgreSQL does not answer after {patience_s:.0f} seconds; its log is {self.log}."
-            )
+            raise EmbeddedError(f"PostgreSQL does not answer after {patience_s:.0f} seconds; its log is {self.log}.")
         self._ensure_database()
 
     def stop(self, supervisor: Supervisor) -> None:
@@ -192,23 +148,19 @@ class Cluster:
 
     def end_sessions(self, prefix: str) -> None:
         """End every session on the databases whose name begins so."""
-        with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
+        with psycopg.connect(self._url(), autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE starts_with(datname, %s)", [prefix]
             )
 
     def _program(self) -> Program:
-        settings = {
-            **SETTINGS,
-            **DURABILITY[self.is_throw_away],
-            **UPKEEP[self.is_throw_away],
-            "unix_socket_directories": str(self._socket_folder()),
-        }
+        settings = {**SETTINGS, **(THROW_AWAY if self.is_throw_away else {})}
+        settings["unix_socket_directories"] = str(self._socket_folder())
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return Program(
             name=NAME,
             command=(self.binaries.program("postgres"), "-D", str(self.data), *options),
-            environment=_environment(),
+            environment=ENVIRONMENT,
             folder=self.data,
             log=self.log,
             rank=RANK,
@@ -223,8 +175,8 @@ class Cluster:
         if partial.exists():
             shutil.rmtree(partial)
         partial.mkdir(mode=0o700)
-        password = partial.with_name("initdb_password")
-        _write_private(password, (self.home / "superuser_password").read_text())
+        password = self.home / "initdb_password"
+        write_private(password, (self.home / PASSWORDS[SUPERUSER]).read_text())
         if self.account:
             self.account.own(partial, 0o700)
             self.account.own(password, 0o600)
@@ -245,7 +197,7 @@ class Cluster:
                     *(["--no-sync"] if self.is_throw_away else []),
                 ],
                 cwd=partial,
-                env=_environment(),
+                env=ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -258,42 +210,40 @@ class Cluster:
             password.unlink()
         if made.returncode != 0:
             if os.strerror(errno.ENOSPC) in made.stdout:
-                raise NoSpaceError(self.home)
-            raise ClusterFailedError(
-                f"PostgreSQL's initdb failed in {self.home}; it last wrote:\n{made.stdout[-2000:]}"
-            )
+                raise EmbeddedError(NO_SPACE.format(self.home))
+            raise EmbeddedError(f"PostgreSQL's initdb failed in {self.home}; it last wrote:\n{made.stdout[-2000:]}")
         partial.rename(self.data)
 
     def _make_socket_folder(self) -> None:
         self._remove_socket_folder()
-        here = self.socket_link
-        if len(os.fsencode(here / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_BYTES:
-            here.mkdir(mode=0o700)
+        link = self.home / "sockets"
+        if len(os.fsencode(link / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_BYTES:
+            link.mkdir(mode=0o700)
         else:
             # Short, private, and removed when the server stops.
-            elsewhere = Path(tempfile.mkdtemp(prefix="inspector-", dir="/tmp"))
-            here.symlink_to(elsewhere)
+            link.symlink_to(tempfile.mkdtemp(prefix="inspector-", dir="/tmp"))
         if self.account:
             self.account.own(self._socket_folder(), 0o700)
 
     def _remove_socket_folder(self) -> None:
-        folder = self._socket_folder()
+        folder, link = self._socket_folder(), self.home / "sockets"
         if folder.is_dir():
             shutil.rmtree(folder)
-        if self.socket_link.is_symlink():
-            self.socket_link.unlink()
+        if link.is_symlink():
+            link.unlink()
 
     def _socket_folder(self) -> Path:
-        return self.socket_link.readlink() if self.socket_link.is_symlink() else self.socket_link
+        link = self.home / "sockets"
+        return link.readlink() if link.is_symlink() else link
 
     def _answers(self) -> bool:
         try:
-            with psycopg.connect(self._superuser_url(), connect_timeout=5):
+            with psycopg.connect(self._url(), connect_timeout=5):
                 return True
         except psycopg.OperationalError as refused:
             if "password authentication failed" in str(refused):
-                raise ClusterFailedError(
-                    f"PostgreSQL refuses the password in {self.home / 'superuser_password'}: "
+                raise EmbeddedError(
+                    f"PostgreSQL refuses the password in {self.home / PASSWORDS[SUPERUSER]}: "
                     f"put the file back, or move {self.home} away to start anew."
                 ) from refused
             return False
@@ -301,50 +251,66 @@ class Cluster:
     def _ensure_database(self) -> None:
         # Only the owner of tests may make other databases, and roles.
         powers = {ROLE: "CREATEDB CREATEROLE" if self.is_throw_away else "NOCREATEDB NOCREATEROLE"}
-        with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
-            for role, file in PASSWORDS.items():
+        powers[APPLICATION] = "NOCREATEDB NOCREATEROLE"
+        with psycopg.connect(self._url(), autocommit=True) as connection:
+            for role, power in powers.items():
                 known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone()
                 connection.execute(
                     sql.SQL("{} ROLE {} LOGIN NOSUPERUSER {} PASSWORD {}").format(
                         sql.SQL("ALTER" if known else "CREATE"),
                         sql.Identifier(role),
-                        sql.SQL(powers.get(role, "NOCREATEDB NOCREATEROLE")),
-                        sql.Literal((self.home / file).read_text()),
+                        sql.SQL(power),
+                        sql.Literal((self.home / PASSWORDS[role]).read_text()),
                     )
                 )
             if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
                 connection.execute(
                     sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(ROLE))
                 )
-        with psycopg.connect(self._superuser_url(DATABASE), autocommit=True) as connection:
-            for role in PASSWORDS:
-                for power in spell_powers(role=role, owner=ROLE):
-                    connection.execute(power)
+        with psycopg.connect(self._url(SUPERUSER, DATABASE), autocommit=True) as connection:
+            for role in powers:
+                for statement in spell_powers(role=role, owner=ROLE):
+                    connection.execute(statement)
 
-    def _superuser_url(self, database: str = "postgres") -> str:
-        return self._url(SUPERUSER, database, (self.home / "superuser_password").read_text())
-
-    def _url(self, role: str, database: str, password: str) -> str:
+    def _url(self, role: str = SUPERUSER, database: str = "postgres") -> str:
         folder = quote(str(self._socket_folder()), safe="")
-        return f"postgresql://{role}:{quote(password, safe='')}@/{database}?host={folder}&port={PORT}"
+        password = quote((self.home / PASSWORDS[role]).read_text(), safe="")
+        return f"postgresql://{role}:{password}@/{database}?host={folder}&port={PORT}"
 
 
-def _environment() -> dict[str, str]:
-    # Nothing of ours: a PGDATA, PGHOST or locale in the environment must not change what the server does.
-    return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+def clear_away(data: Path) -> None:
+    """Stop a server that still runs on this data, and remove the file, which by now may name somebody else's process.
+
+    Raises:
+        EmbeddedError: if a server on this data cannot be stopped.
+    """
+    file = data / "postmaster.pid"
+    try:
+        pid = int(file.read_text().split()[0])
+    except FileNotFoundError:
+        return
+    except (ValueError, IndexError):
+        pid = 0  # Cut off while it was written: PostgreSQL would not read it either.
+    for number, seconds in (
+        (signal.SIGINT, 30.0),
+        (signal.SIGQUIT, 10.0),
+    ):  # PostgreSQL's fast shutdown, and immediate.
+        deadline = time.monotonic() + seconds
+        if _serves(pid, data):
+            os.kill(pid, number)
+        while _serves(pid, data) and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+    if _serves(pid, data):
+        raise EmbeddedError(f"Another PostgreSQL (process {pid}) runs on {data} and does not stop.")
+    file.unlink(missing_ok=True)
 
 
-def _write_private(path: Path, text: str) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(path)
-
-
-# For root's projects in places like /root, which no other account may enter, and which nobody wants opened.
-ELSEWHERE = Path("/var/lib/agent-conversation-inspector")
+def _serves(pid: int, data: Path) -> bool:
+    """Whether a living process is a PostgreSQL server on this folder, by its command line."""
+    try:
+        return str(data) in psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return False
 
 
 def make_cluster(state: StateFolder, *, is_throw_away: bool = False) -> Cluster:
@@ -354,23 +320,13 @@ def make_cluster(state: StateFolder, *, is_throw_away: bool = False) -> Cluster:
         EmbeddedError: where there is no PostgreSQL, no account to run it as, or no place that account can reach.
     """
     account = find_server_account()
-    home = choose_home(list_candidates(state.root), account, state.root)
+    digest = hashlib.sha256(os.fsencode(state.root)).hexdigest()[:12]
+    home = choose_home([state.root / "postgres", ELSEWHERE / digest / "postgres"], account, state.root)
     binaries = find_binaries(major=read_major(home))
     if account:
         binaries = publish_binaries(binaries, account, home.parent / "binaries")
-    return Cluster(
-        home=home,
-        binaries=binaries,
-        log=state.logs / "postgresql.log",
-        account=account,
-        is_throw_away=is_throw_away,
-    )
-
-
-def list_candidates(root: Path) -> list[Path]:
-    """The places for a state folder's cluster, the best first."""
-    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
-    return [root / "postgres", ELSEWHERE / digest / "postgres"]
+    log = state.logs / "postgresql.log"
+    return Cluster(home=home, binaries=binaries, log=log, account=account, is_throw_away=is_throw_away)
 
 
 def choose_home(candidates: Sequence[Path], account: ServerAccount | None, root: Path) -> Path:
@@ -379,21 +335,19 @@ def choose_home(candidates: Sequence[Path], account: ServerAccount | None, root:
     `root` is the state folder, which is opened to the account's group if the cluster lives in it, and only then.
 
     Raises:
-        ClusterFailedError: when the account can reach none.
+        EmbeddedError: when the account can reach none.
     """
     if account is None:
         return candidates[0]
     for home in candidates:
-        existing = next(folder for folder in home.parents if folder.exists())
-        if existing == root:
-            existing = root.parent
+        existing = next(folder for folder in home.parents if folder.exists() and folder != root)
         if account.can_enter(existing):
             for folder in reversed(home.parents):
                 if folder == root or not folder.exists():
                     folder.mkdir(mode=0o700, exist_ok=True)
                     account.admit(folder)
             return home
-    raise ClusterFailedError(
+    raise EmbeddedError(
         f"The account `{account.name}`, as which PostgreSQL runs, can reach none of "
         f"{', '.join(map(str, candidates))}: set INSPECTOR_STATE_DIR to a folder it can reach, or DATABASE_URL."
     )

@@ -1,13 +1,14 @@
 """What an installation needs before its first request: the schema, a workspace, a key for the samples, a sign-in link.
 
 The only module here that imports Django. It runs as a process of its own, `python -m inspector.embedded.first_steps`,
-tells what it does on stderr, and prints one line of JSON: {"workspace", "token", "link"}.
+tells what it does on stderr, and prints one line of JSON: {"workspace", "archived", "token", "link"}, or {"refused"}.
 """
 
 import io
 import json
 import sys
 from datetime import timedelta
+from typing import NoReturn
 
 import django
 from django.core.management import call_command
@@ -18,9 +19,7 @@ from django.utils import timezone
 from inspector.schema import count_behind, refuse_other_schema
 
 from .binaries import OLDEST_MAJOR
-from .processes import UNREACHABLE
 
-KEY_NAME = "make run"
 KEY_LASTS = timedelta(hours=2)
 
 
@@ -37,7 +36,7 @@ def main() -> None:
     workspace, owner = services.ensure_first_workspace()
     _, token = services.create_api_key(
         workspace=workspace,
-        name=KEY_NAME,
+        name="make run",
         scopes=["ingest", "read"],
         expires_at=timezone.now() + KEY_LASTS,
         created_by=owner,
@@ -52,35 +51,33 @@ def check_database() -> None:
     try:
         connection.ensure_connection()
     except OperationalError as refused:
-        reason = " ".join(str(refused).split())
-        print(f"The database cannot be reached, check DATABASE_URL: {reason}", file=sys.stderr)
-        sys.exit(UNREACHABLE)
+        refuse(f"The database cannot be reached, check DATABASE_URL: {' '.join(str(refused).split())}")
     version = connection.connection.info.server_version // 10_000
     if version < OLDEST_MAJOR:
-        print(f"The database is PostgreSQL {version}, and {OLDEST_MAJOR} or newer is needed.", file=sys.stderr)
-        sys.exit(UNREACHABLE)
+        refuse(f"The database is PostgreSQL {version}, and {OLDEST_MAJOR} or newer is needed.")
+
+
+def refuse(sentence: str) -> NoReturn:
+    """End the start with a sentence instead of what an installation needs."""
+    print(json.dumps({"refused": sentence}))
+    sys.exit(1)
 
 
 def migrate() -> None:
     """Bring the schema up to date, showing each step; nothing is shown where nothing is to be done."""
-    if is_admitted():
-        refuse_other_schema()
-        if count_behind() == 0:
-            return
-    call_command("migrate", interactive=False, stdout=sys.stderr)
-
-
-def is_admitted() -> bool:
-    """Whether the role that asks may read every table: not before another owner admits it, also to the newest ones.
-
-    A start that was killed between migrating and admitting is gone on with so.
-    """
+    # The role that asks may read every table, but for those that another owner has still to admit it to: a start that
+    # was killed between migrating and admitting is gone on with so.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT bool_and(has_table_privilege(oid, 'SELECT')) FROM pg_class"
             " WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace"
         )
-        return bool(cursor.fetchone()[0])
+        is_admitted = cursor.fetchone()[0]
+    if is_admitted:
+        refuse_other_schema()
+        if count_behind() == 0:
+            return
+    call_command("migrate", interactive=False, stdout=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Child processes: each in a group of its own, watched, started again when it falls, stopped in order; and the
 product's own, as the supervisor runs them: front, pages, posting and the worker.
 
-The supervisor has no thread: whoever waits for something calls `check` meanwhile. A watchdog process (`watchdog.py`)
-stops the children if this process dies, however it dies.
+The supervisor has no thread: whoever waits for something calls `check` meanwhile. This module run as a program is its
+watchdog, which stops the children if the supervisor dies, however it dies. The watchdog reads lines of JSON on its
+standard input, whose other end only the supervisor holds, so that the end of the input means the end of the supervisor,
+even by kill -9. Each child announces itself before it runs its program, so no child is ever unknown.
 """
 
 import contextlib
@@ -14,15 +16,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
+from . import EmbeddedError
 from .binaries import ServerAccount
-from .errors import ProcessFailedError
-from .state import PROJECT, StateFolder
+from .state import PROJECT, StateFolder, is_alive
 
 POLL_S = 0.05
 FIRST_DELAY_S = 0.5
@@ -31,6 +32,21 @@ STEADY_S = 60.0  # A process that ran for this long has earned a fresh start of 
 MAX_LOG_BYTES = 16 * 1024 * 1024
 TRIM_EVERY_S = 60.0
 SHOWN_LINES = 15
+
+
+class ProcessFailedError(EmbeddedError):
+    """A process ended that should be running; the last lines it wrote are part of the text.
+
+    Attributes:
+        status: how it ended, as `subprocess` tells it: negative for a signal.
+    """
+
+    def __init__(self, name: str, status: int, log: Path) -> None:
+        self.status = status
+        ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        lines = read_last_lines(log)
+        shown = f" It last wrote:\n{lines}" if lines else " It wrote nothing."
+        super().__init__(f"The process `{name}` {ended}; its log is {log}.{shown}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +76,7 @@ class _Child:
 
 @dataclass
 class Supervisor:
-    """Starts programs and keeps them running until `stop_all`. Use it as a context manager.
+    """Starts programs and keeps them running until it is closed. Use it as a context manager.
 
     `held` are descriptors that the watchdog keeps open until the last child is stopped: the lock of the state folder.
     `say` hears one sentence whenever a child falls or is started again.
@@ -77,9 +93,7 @@ class Supervisor:
         self._start_watchdog()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     @property
@@ -103,17 +117,6 @@ class Supervisor:
         child = self._children.get(name)
         return child is not None and child.due_at is None and child.process.poll() is None
 
-    def require(self, name: str) -> None:
-        """For start-up, where a child that ends will not get better by itself.
-
-        Raises:
-            ProcessFailedError: if the child has ended, with the last lines of its log.
-        """
-        child = self._children[name]
-        status = child.process.poll()
-        if status is not None:
-            raise ProcessFailedError(name, status, child.program.log, read_last_lines(child.program.log))
-
     def check(self) -> None:
         """Start again what fell, after a delay that doubles from half a second to half a minute."""
         now = time.monotonic()
@@ -136,51 +139,41 @@ class Supervisor:
             self._forget(child)
             child.delay_s = FIRST_DELAY_S if now - child.started_at > STEADY_S else min(child.delay_s * 2, MAX_DELAY_S)
             child.due_at = now + child.delay_s
-            lines = read_last_lines(child.program.log)
-            self.say(str(ProcessFailedError(child.program.name, status, child.program.log, lines)))
+            self.say(str(ProcessFailedError(child.program.name, status, child.program.log)))
 
     def wait_until(self, is_done: Callable[[], bool], *, seconds: float, needs: str | None = None) -> bool:
         """Wait for something while the children are looked after; False when the time is over.
 
         Raises:
-            ProcessFailedError: if the child named by `needs` ends meanwhile.
+            ProcessFailedError: if the child named by `needs` ends meanwhile: at the start it would not get better.
         """
         deadline = time.monotonic() + seconds
         while not is_done():
-            if needs is not None:
-                self.require(needs)
+            if needs is not None and (status := self._children[needs].process.poll()) is not None:
+                raise ProcessFailedError(needs, status, self._children[needs].program.log)
             if time.monotonic() > deadline:
                 return False
             self.check()
             time.sleep(POLL_S)
         return True
 
-    def stop_all(self) -> None:
-        """Stop every child in the order of the ranks; what does not end in its grace is killed with its group."""
-        for child in sorted(self._children.values(), key=lambda one: one.program.rank):
-            self.stop(child.program.name)
-
     def stop(self, *names: str) -> None:
         """Stop children for good, at the same time: the grace of each begins now."""
         known = [self._children.pop(name) for name in names if name in self._children]
         running = [child for child in known if child.due_at is None]
-        asked = time.monotonic()
-        for child in running:
-            if child.process.poll() is None:
-                child.process.send_signal(child.program.stop_signal)
-        for child in running:
-            program = child.program
-            try:
-                child.process.wait(max(0.0, asked + program.grace_s - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                self.say(f"The process `{program.name}` did not stop in {program.grace_s:.0f} seconds and is killed.")
-            finally:
+        try:
+            stop_groups(
+                [_describe(each.process.pid, each.program) for each in running if each.process.poll() is None], self.say
+            )
+        finally:
+            for child in running:
                 self._forget(child)
 
     def close(self) -> None:
-        """Stop every child, then the watchdog."""
+        """Stop every child in the order of the ranks, then the watchdog."""
         try:
-            self.stop_all()
+            for child in sorted(self._children.values(), key=lambda one: one.program.rank):
+                self.stop(child.program.name)
         finally:
             # Whatever an exception left behind in `_children` is the watchdog's: it acts at the end of its input.
             if self._watchdog is not None and self._watchdog.stdin is not None:
@@ -190,7 +183,7 @@ class Supervisor:
 
     def _forget(self, child: _Child) -> None:
         """Kill what is left of the child's group (a pool's processes, say), and stop watching it."""
-        _kill_group(child.process.pid)
+        _signal(os.killpg, child.process.pid, signal.SIGKILL)
         child.process.wait()
         self._tell({"forget": child.process.pid})
 
@@ -217,8 +210,8 @@ class Supervisor:
         if self._watchdog is not None and self._watchdog.stdin is not None:
             self._watchdog.stdin.close()  # That one is dead: this stands in for it.
         self._watchdog = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).with_name("watchdog.py"))],
-            cwd="/",
+            [sys.executable, "-m", __name__],
+            cwd=PROJECT,
             stdin=subprocess.PIPE,
             pass_fds=self.held,
             start_new_session=True,
@@ -239,6 +232,56 @@ class Supervisor:
         # If the watchdog was killed, `check` starts another and tells it everything.
         with contextlib.suppress(BrokenPipeError):
             _write(self._pipe(), order)
+
+
+def _describe(pid: int, program: Program) -> dict[str, Any]:
+    order = {"rank": program.rank, "signal": int(program.stop_signal), "grace_s": program.grace_s}
+    return {"watch": pid, "name": program.name, **order}
+
+
+def _write(pipe: int, order: Mapping[str, object]) -> None:
+    # One write of less than PIPE_BUF bytes is never mixed with another's.
+    os.write(pipe, json.dumps(order).encode() + b"\n")
+
+
+def stop_groups(orders: Sequence[Mapping[str, Any]], say: Callable[[str], None]) -> None:
+    """Signal the leader of each group, wait for it at most its grace, and kill what then lives in the group."""
+    asked = time.monotonic()
+    for order in orders:
+        _signal(os.kill, order["watch"], order["signal"])
+    for order in orders:
+        while is_alive(order["watch"]) and time.monotonic() < asked + order["grace_s"]:
+            time.sleep(POLL_S)
+        if is_alive(order["watch"]):
+            say(f"The process `{order['name']}` did not stop in {order['grace_s']:.0f} seconds and is killed.")
+        _signal(os.killpg, order["watch"], signal.SIGKILL)
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
+    # Often nothing of the group lives any more.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        send(target, number)
+
+
+def watch() -> None:
+    """Follow the supervisor until its end, then stop what is left, in the order of the ranks, and remove folders."""
+    # The terminal's Ctrl-C and the end of its session are the supervisor's affair.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    watched: dict[int, dict[str, Any]] = {}
+    folders: list[str] = []
+    for line in sys.stdin.buffer:
+        match json.loads(line):
+            case {"watch": int(pid)} as order:
+                watched[pid] = order
+            case {"forget": int(pid)}:
+                watched.pop(pid, None)
+            case {"remove": str(folder)}:
+                folders.append(folder)
+    for rank in sorted({order["rank"] for order in watched.values()}):
+        stop_groups([order for order in watched.values() if order["rank"] == rank], lambda sentence: None)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_last_lines(log: Path, count: int = SHOWN_LINES) -> str:
@@ -267,27 +310,10 @@ def trim_log(path: Path) -> None:
         os.truncate(path, 0)
 
 
-def _describe(pid: int, program: Program) -> dict[str, object]:
-    return {"watch": pid, "rank": program.rank, "signal": int(program.stop_signal), "grace_s": program.grace_s}
-
-
-def _write(pipe: int, order: Mapping[str, object]) -> None:
-    # One write of less than PIPE_BUF bytes is never mixed with another's.
-    os.write(pipe, json.dumps(order).encode() + b"\n")
-
-
-def _kill_group(group: int) -> None:
-    # Often nothing of the group lives any more.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
 FRONT = "front"
 WEB = "web"
 POSTING = "posting"
 WORKER = "worker"
-STEPS = "first steps"
-UNREACHABLE = 3  # What the first steps answer where the database does not.
 
 
 def make_environment(state: StateFolder, database_url: str) -> dict[str, str]:
@@ -315,47 +341,55 @@ def make_web(
         listener: what visitors connect to. We hold it: while the front is started again they wait, and are not refused.
         sockets: a folder of our own, whose path is short.
     """
-    pages, posting = sockets / WEB, sockets / POSTING
-    front = Program(
-        name=FRONT,
-        command=(
-            *(sys.executable, "-m", "inspector.front", f"--bind=fd://{listener.fileno()}"),
-            *(f"--pages={pages}", f"--posting={posting}"),
-        ),
-        environment=environment,
-        folder=PROJECT,
-        log=state.logs / "front.log",
-        rank=2,
-        inherited=(listener.fileno(),),
-    )
-    return _make_pool(WEB, state, environment, pages), _make_pool(POSTING, state, environment, posting), front
-
-
-def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], path: Path) -> Program:
+    bind = f"--bind=fd://{listener.fileno()}"
     memory = Path("/dev/shm")  # noqa: S108  # gunicorn makes its file there with a random name, and private
-    return Program(
-        name=name,
-        command=(
-            *(sys.executable, "-m", "gunicorn", "inspector.pool:application", f"--bind=unix:{path}"),
-            *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120"),
-            f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
-            "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
-            "--config=python:inspector.server",
-        ),
-        environment=environment,
-        folder=PROJECT,
-        log=state.logs / f"{name}.log",
-        rank=3,
+    pool = (
+        *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120"),
+        f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
+        "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
+        "--config=python:inspector.server",
     )
+    pools = [
+        _make(
+            name,
+            3,
+            state,
+            environment,
+            "gunicorn",
+            "inspector.pool:application",
+            f"--bind=unix:{sockets / name}",
+            *pool,
+        )
+        for name in (WEB, POSTING)
+    ]
+    handing = (f"--pages={sockets / WEB}", f"--posting={sockets / POSTING}")
+    front = _make(FRONT, 2, state, environment, "inspector.front", bind, *handing, inherited=(listener.fileno(),))
+    return *pools, front
 
 
 def make_worker(state: StateFolder, environment: Mapping[str, str]) -> Program:
     """The workers. What they have begun they end; a slice that takes longer is given back by its lease."""
+    return _make(WORKER, 1, state, environment, "django", "work", "--wait=2")
+
+
+def _make(
+    name: str,
+    rank: int,
+    state: StateFolder,
+    environment: Mapping[str, str],
+    *module: str,
+    inherited: tuple[int, ...] = (),
+) -> Program:
     return Program(
-        name=WORKER,
-        command=(sys.executable, "-m", "django", "work", "--wait=2"),
+        name=name,
+        command=(sys.executable, "-m", *module),
         environment=environment,
         folder=PROJECT,
-        log=state.logs / "worker.log",
-        rank=1,
+        log=state.logs / f"{name}.log",
+        rank=rank,
+        inherited=inherited,
     )
+
+
+if __name__ == "__main__":
+    watch()

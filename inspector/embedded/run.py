@@ -17,15 +17,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
+from typing import TextIO
 
-from . import processes, samples
+from . import EmbeddedError, processes, samples
 from .cluster import Cluster, make_cluster
-from .errors import DatabaseError, EmbeddedError, PortForbiddenError, PortTakenError, ProcessFailedError
-from .processes import Supervisor, read_last_lines
+from .processes import ProcessFailedError, Supervisor
 from .samples import Door, Progress
-from .state import PROJECT, StateFolder, find_state_root, open_state
+from .state import PROJECT, StateFolder, find_state_root, open_state, write_private
 
 PLAIN_EVERY_S = 2.0
 
@@ -41,15 +39,12 @@ class Terminal:
     def say(self, text: str) -> None:
         """A line, or several."""
         self.end_progress()
-        self._write(text + "\n")
+        _write(sys.stdout, text + "\n")
 
     def complain(self, text: str) -> None:
         """A line on stderr."""
         self.end_progress()
-        try:
-            print(text, file=sys.stderr, flush=True)
-        except OSError:
-            _close(sys.stderr.fileno())
+        _write(sys.stderr, text + "\n")
 
     def show_progress(self, progress: Progress) -> None:
         """Where the work stands: on a screen at every change, in a file at most every two seconds."""
@@ -58,41 +53,31 @@ class Terminal:
             f"conversations processed {progress['settled']} of {progress['conversations']}"
         )
         now = time.monotonic()
-        if text == self._shown:
-            return
-        if self._is_screen:
-            self._write(f"\r\x1b[K{text}")
-        elif progress["is_read"] or now - self._shown_at >= PLAIN_EVERY_S:
-            self._write(text + "\n")
-        else:
-            return
-        self._shown, self._shown_at = text, now
+        is_due = self._is_screen or progress["is_read"] or now - self._shown_at >= PLAIN_EVERY_S
+        if is_due and text != self._shown:
+            _write(sys.stdout, f"\r\x1b[K{text}" if self._is_screen else text + "\n")
+            self._shown, self._shown_at = text, now
 
     def end_progress(self) -> None:
         """Leave the line of progress as it stands."""
         if self._shown and self._is_screen:
-            self._write("\n")
+            _write(sys.stdout, "\n")
         self._shown = ""
 
-    def _write(self, text: str) -> None:
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except OSError:
-            _close(sys.stdout.fileno())
 
-
-def _close(descriptor: int) -> None:
-    """Let what is written there vanish from now on."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        # What is written there vanishes from now on.
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 BACKLOG = 1024
-WEB_PATIENCE_S = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     terminal = Terminal()
     # SIGINT too: a shell script that starts this in the background has it ignored from birth.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         return run(options, terminal)
     except EmbeddedError as reason:
@@ -160,7 +145,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> int:
                 cluster = make_cluster(state)
                 terminal.say(f"Starting PostgreSQL {cluster.binaries.major} in {cluster.home}")
                 cluster.start(supervisor)
-                state.write_database_url(cluster.application_url)
+                write_private(state.database_url, cluster.application_url)
             try:
                 url = cluster.application_url if cluster else os.environ["DATABASE_URL"]
                 # Only what migrates and restores works as the owner of the tables.
@@ -201,7 +186,7 @@ def start_product(
     for program in processes.make_web(state, environment, listener, sockets):
         supervisor.start(program)
     supervisor.start(processes.make_worker(state, environment))
-    if not supervisor.wait_until(door.is_open, seconds=WEB_PATIENCE_S, needs=processes.WEB):
+    if not supervisor.wait_until(door.is_open, seconds=60.0, needs=processes.WEB):
         raise EmbeddedError(f"The web server does not answer; its log is {state.logs / 'web.log'}.")
 
     if options.restore:  # Nothing is added to what was restored, now or at a later start.
@@ -215,25 +200,28 @@ def start_product(
         terminal.say("Everything works." if is_proven else "Something is wrong: see above.")
         return 0 if is_proven else 1
     terminal.say(f"\nOpen  http://{host}:{port}{first['link']}\n(this link signs you in once; Ctrl-C stops everything)")
-    return serve(supervisor)
+    while True:  # Until Ctrl-C.
+        supervisor.check()
+        time.sleep(0.2)
 
 
 def restore(options: argparse.Namespace, environment: dict[str, str]) -> None:
     """Restore a backup before the product starts, telling what is done.
 
     Raises:
-        DatabaseError: when it was refused; the command has said why.
+        EmbeddedError: when it was refused; the command has said why.
     """
     secrets = [f"--secrets={Path(options.secrets).absolute()}"] if options.secrets else []
     command = [sys.executable, "manage.py", "restore", str(Path(options.restore).absolute()), *secrets]
-    if subprocess.run(command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, check=False).returncode != 0:
-        raise DatabaseError("The backup was not restored, and nothing was started.")
+    if subprocess.call(command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL) != 0:
+        raise EmbeddedError("The backup was not restored, and nothing was started.")
 
 
 def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: Terminal) -> dict[str, str]:
     """Prepare the installation in a process of its own, and answer what it printed.
 
     Raises:
+        EmbeddedError: with the sentence that it ended with.
         ProcessFailedError: with the last lines it wrote.
     """
     log = state.logs / "first-steps.log"
@@ -250,18 +238,16 @@ def take_first_steps(state: StateFolder, environment: dict[str, str], terminal: 
             text=True,
         ) as steps,
     ):
-        assert steps.stderr is not None  # noqa: S101  # it was opened as a pipe
-        assert steps.stdout is not None  # noqa: S101
-        for line in steps.stderr:
+        for line in steps.stderr or ():
             file.write(line)
             if line.lstrip().startswith("Applying"):
                 terminal.say(line.rstrip())
-        printed = steps.stdout.read()
-    if steps.returncode == processes.UNREACHABLE:
-        raise DatabaseError(read_last_lines(log, 1))
+        printed = steps.stdout.read() if steps.stdout else ""
+    told: dict[str, str] = json.loads(printed or "{}")
+    if "refused" in told:
+        raise EmbeddedError(told["refused"])
     if steps.returncode != 0:
-        raise ProcessFailedError(processes.STEPS, steps.returncode, log, read_last_lines(log))
-    told: dict[str, str] = json.loads(printed)
+        raise ProcessFailedError("first steps", steps.returncode, log)
     return told
 
 
@@ -291,34 +277,26 @@ def load_samples(
     return deliveries
 
 
-def serve(supervisor: Supervisor) -> NoReturn:
-    """Look after the processes until Ctrl-C."""
-    while True:
-        supervisor.check()
-        time.sleep(0.2)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def open_listener(port: int) -> socket.socket:
     """Listen on the loopback interface.
 
     Raises:
-        PortTakenError, PortForbiddenError: naming the port and how to choose another.
+        EmbeddedError: naming the port and how to choose another.
     """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # Connections of a server that was just stopped do not hold the port; one that still listens does.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
-        listener.listen(BACKLOG)
+        # Connections of a server that was just stopped do not hold the port; one that still listens does.
+        return socket.create_server((HOST, port), backlog=BACKLOG)
     except OSError as refused:
-        listener.close()
         if refused.errno == errno.EADDRINUSE:
-            raise PortTakenError(HOST, port) from refused
-        raise PortForbiddenError(
-            f"Port {port} on {HOST} cannot be opened ({refused.strerror}): choose another with PORT=8000 make run."
+            raise EmbeddedError(
+                f"Port {port} on {HOST} is taken by another program: stop that one, or choose another port with "
+                f"PORT={port + 1} make run (or make run ARGS='--port {port + 1}')."
+            ) from refused
+        raise EmbeddedError(
+            f"Port {port} on {HOST} cannot be opened ({os.strerror(refused.errno or 0)}): "
+            "choose another with PORT=8000 make run."
         ) from refused
-    return listener
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,21 +12,15 @@ import secrets
 import textwrap
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from .errors import EmbeddedError
+from . import EmbeddedError
 from .processes import Supervisor
 from .state import PROJECT
-
-TIMEOUT_S = 120.0
-
-
-class DoorError(EmbeddedError):
-    """The API answered otherwise than it promises."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,49 +32,53 @@ class Door:
     token: str
 
     def post_log(self, body: bytes, *, content_type: str, idempotency_key: str) -> dict[str, Any]:
-        """Send a log and answer its receipt."""
-        headers = {"Content-Type": content_type, "Idempotency-Key": idempotency_key}
-        return self._ask("POST", "/api/v1/messages", body, headers)
+        """Send a log and answer its receipt.
+
+        Raises:
+            EmbeddedError: where the API answers otherwise than it promises.
+        """
+        return self._ask(
+            "POST", "/api/v1/messages", body, {"Content-Type": content_type, "Idempotency-Key": idempotency_key}
+        )
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
-        """Read one resource."""
-        return self._ask("GET", f"{path}?{urlencode(query)}" if query else path)
+        """Read one resource; errors as of `post_log`."""
+        return self._ask("GET", f"{path}?{urlencode(query)}" if query else path, None, {})
 
-    def list_all(self, path: str, **query: object) -> Iterator[dict[str, Any]]:
-        """Read a list to its end."""
-        page = self.get(path, limit=200, **query)
-        yield from page["results"]
+    def list_conversations(self) -> list[dict[str, Any]]:
+        """All of them."""
+        page = self.get("/api/v1/conversations", limit=200)
+        found = list(page["results"])
         while page["next"]:
-            page = self.get(path, limit=200, cursor=page["next"], **query)
-            yield from page["results"]
+            page = self.get("/api/v1/conversations", limit=200, cursor=page["next"])
+            found += page["results"]
+        return found
 
     def is_open(self) -> bool:
         """Whether the server answers at all."""
-        try:
-            return self._send("GET", "/api/v1/limits", None, {})[0] < http.client.INTERNAL_SERVER_ERROR
-        except (OSError, http.client.HTTPException):
-            return False
+        return self._answers("GET", "/api/v1/limits")
 
     def takes_messages(self) -> bool:
         """Whether the processes that take bodies in answer: here with what is wrong with an empty one."""
+        return self._answers("POST", "/api/v1/messages")
+
+    def _answers(self, method: str, path: str) -> bool:
         try:
-            return self._send("POST", "/api/v1/messages", b"", {})[0] < http.client.INTERNAL_SERVER_ERROR
+            return self._send(method, path, b"", {})[0] < http.client.INTERNAL_SERVER_ERROR
         except (OSError, http.client.HTTPException):
             return False
 
-    def _ask(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        status, answer = self._send(method, path, body, headers or {})
+    def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> dict[str, Any]:
+        status, answer = self._send(method, path, body, headers)
         if status >= http.client.BAD_REQUEST:
-            raise DoorError(f"{method} {path} was answered with {status}: {answer[:500].decode(errors='replace')}")
+            raise EmbeddedError(f"{method} {path} was answered with {status}: {answer[:500].decode(errors='replace')}")
         read = json.loads(answer)
         if not isinstance(read, dict):
-            raise DoorError(f"{method} {path} was answered with something else than an object")
+            raise EmbeddedError(f"{method} {path} was answered with something else than an object")
         return read
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=120.0)
         try:
             connection.request(method, path, body, {"Authorization": f"Bearer {self.token}", **headers})
             response = connection.getresponse()
@@ -105,19 +103,16 @@ MAX_DEPTH = 6  # Deeper replies are not indented further: the lines would have n
 PATIENCE_S = 300.0
 PAUSE_S = 0.25
 QUIET_S = 1.0
+PROOF_S = 60.0
 
 # How far the work on some deliveries has come: the counts of their receipts, with `conversations`, those `settled`, the
 # `messages` in them, and whether all `is_read`.
 Progress = dict[str, int]
 
 
-class SamplesError(EmbeddedError):
-    """The samples did not arrive as they should."""
-
-
-def list_files(folder: Path = FOLDER) -> list[Path]:
+def list_files() -> list[Path]:
     """The sample logs in their order: each name begins with its number, other files are no logs."""
-    return sorted(path for path in folder.glob("[0-9]*") if path.suffix in CONTENT_TYPES)
+    return sorted(path for path in FOLDER.glob("[0-9]*") if path.suffix in CONTENT_TYPES)
 
 
 def load(door: Door, files: Iterable[Path], say: Callable[[str], None]) -> dict[str, str]:
@@ -136,7 +131,7 @@ def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: 
     """Show how the work goes on until everything is read and settled.
 
     Raises:
-        SamplesError: if it is not done after some minutes.
+        EmbeddedError: if it is not done after some minutes.
     """
     wanted = list(deliveries)
     deadline = time.monotonic() + PATIENCE_S
@@ -151,7 +146,7 @@ def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: 
         if progress["is_read"] and is_settled and time.monotonic() - since > QUIET_S:
             return progress
         if time.monotonic() > deadline:
-            raise SamplesError(f"The samples are not processed after {PATIENCE_S:.0f} seconds: see the worker's log.")
+            raise EmbeddedError(f"The samples are not processed after {PATIENCE_S:.0f} seconds: see the worker's log.")
         supervisor.wait_until(lambda: False, seconds=PAUSE_S)
 
 
@@ -160,8 +155,8 @@ def measure(door: Door, deliveries: Iterable[str]) -> Progress:
     told = [door.get(f"/api/v1/deliveries/{pk}") for pk in deliveries]
     for delivery in told:
         if delivery["failure"]:
-            raise SamplesError(f"A delivery failed: {delivery['failure']}")
-    conversations = list(door.list_all("/api/v1/conversations"))
+            raise EmbeddedError(f"A delivery failed: {delivery['failure']}")
+    conversations = door.list_conversations()
     names = ("received", "stored", "duplicate", "quarantined", "read")
     return {name: sum(one[name] for one in told) for name in names} | {
         "conversations": len(conversations),
@@ -171,12 +166,12 @@ def measure(door: Door, deliveries: Iterable[str]) -> Progress:
     }
 
 
-def compare_counts(door: Door, deliveries: Mapping[str, str], folder: Path = FOLDER) -> list[str]:
+def compare_counts(door: Door, deliveries: Mapping[str, str]) -> list[str]:
     """What differs between the receipts and the table of `samples/README.md`: one sentence for each difference.
 
     The table is written by hand, and the tests count the files by rules of their own to compare both.
     """
-    rows = re.findall(r"^\| `([^`]+)` \|[^|]*\| *(\d+) \|", (folder / "README.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `([^`]+)` \|[^|]*\| *(\d+) \|", (FOLDER / "README.md").read_text(), re.MULTILINE)
     known = {name: int(received) for name, received in rows}
     differences = []
     for name, pk in deliveries.items():
@@ -192,7 +187,7 @@ def compare_counts(door: Door, deliveries: Mapping[str, str], folder: Path = FOL
 
 def describe_conversation(door: Door) -> list[str]:
     """The most telling conversation, in English: the one with most dialects, then most messages."""
-    conversations = list(door.list_all("/api/v1/conversations"))
+    conversations = door.list_conversations()
     if not conversations:
         return []
     chosen = max(conversations, key=lambda one: (len(one["dialects"]), one["message_count"], str(one["id"])))
@@ -214,12 +209,9 @@ def describe_conversation(door: Door) -> list[str]:
 
 def describe_totals(door: Door) -> str:
     """What is there now, in one line."""
-    conversations = list(door.list_all("/api/v1/conversations"))
-    agents: set[str] = set()
-    dialects: set[str] = set()
-    for conversation in conversations:
-        agents.update(_name(agent) for agent in conversation["agents"])
-        dialects.update(conversation["dialects"])
+    conversations = door.list_conversations()
+    agents = {agent for conversation in conversations for agent in conversation["agents"]}
+    dialects = {dialect for conversation in conversations for dialect in conversation["dialects"]}
     messages = sum(conversation["message_count"] for conversation in conversations)
     groups = f"{len(conversations)} conversations of {len(agents)} agents, in {len(dialects)} dialects"
     return f"{messages} messages in {groups}"
@@ -229,15 +221,6 @@ def make_printable(text: str) -> str:
     """Text from outside for the terminal: what would steer the terminal is shown as U+FFFD, very long text is cut."""
     visible = "".join(char if unicodedata.category(char)[0] != "C" else "\ufffd" for char in text)
     return visible if len(visible) <= MAX_SHOWN else visible[: MAX_SHOWN - 1] + "…"
-
-
-def _name(agent: Any) -> str:
-    return str(agent["name"]) if isinstance(agent, dict) else str(agent)
-
-
-PROOF_S = 60.0
-
-LETTERS = "bcdfghjklmnpqrstvwxz"
 
 
 def prove(door: Door, deliveries: Mapping[str, str], supervisor: Supervisor, say: Callable[[str], None]) -> bool:
@@ -257,7 +240,7 @@ def prove(door: Door, deliveries: Mapping[str, str], supervisor: Supervisor, say
 
 def find_fresh_message(door: Door, supervisor: Supervisor) -> str | None:
     """Post a message that holds a word nobody ever used, and search for it until its English holds the word."""
-    word = "".join(secrets.choice(LETTERS) for _ in range(16))
+    word = "".join(secrets.choice("bcdfghjklmnpqrstvwxz") for _ in range(16))
     wire = {
         "clowl": "0.2",
         "mid": f"once-{word}",

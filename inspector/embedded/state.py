@@ -5,78 +5,50 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import StateFolderError, StateInUseError
-from .watchdog import is_alive
+import psutil
+
+from . import EmbeddedError
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 MARK = ".inspector-state"
 POLL_S = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
 class StateFolder:
-    """The names in the folder. `lock` is the descriptor that holds it; who inherits it holds it too."""
+    """The names in a folder that this process holds.
 
-    root: Path
-    lock: int
+    Attributes:
+        root: the folder.
+        lock: the descriptor that holds it; who inherits it holds it too.
+        logs: one file for each process.
+        temporary: temporary files of the processes: uploads on their way, messages being read.
+        database_url: written while the embedded server runs, so that `manage.py` finds it without being told.
+    """
 
-    @property
-    def logs(self) -> Path:
-        """One file for each process."""
-        return self.root / "logs"
-
-    @property
-    def database_url(self) -> Path:
-        """Written while the embedded server runs, so that `manage.py` finds it without being told."""
-        return self.root / "database_url"
-
-    @property
-    def secret_key(self) -> Path:
-        """Where the settings keep the secret that signs sessions."""
-        return self.root / "secret_key"
-
-    @property
-    def temporary(self) -> Path:
-        """Temporary files of the processes: uploads on their way, messages being read."""
-        return self.root / "tmp"
-
-    @property
-    def postgres(self) -> Path:
-        """The cluster's home, unless PostgreSQL's account cannot reach it here."""
-        return self.root / "postgres"
+    def __init__(self, root: Path, lock: int) -> None:
+        self.root = root
+        self.lock = lock
+        self.logs = root / "logs"
+        self.temporary = root / "tmp"
+        self.database_url = root / "database_url"
+        self._samples = root / "samples_loaded"
 
     def read_samples_loaded(self, workspace: str) -> dict[str, str] | None:
         """The delivery that each sample became in this workspace; None before they were taken in there."""
-        try:
-            loaded = json.loads((self.root / "samples_loaded").read_text())
-        except FileNotFoundError:
-            return None
-        deliveries: dict[str, str] | None = loaded.get(workspace)
-        return deliveries
+        loaded: dict[str, dict[str, str]] = json.loads(self._samples.read_text()) if self._samples.exists() else {}
+        return loaded.get(workspace)
 
     def write_samples_loaded(self, workspace: str, deliveries: dict[str, str]) -> None:
-        """Remember that the samples were taken in, in one step: a cut-off start takes them in again."""
-        fresh = self.root / "samples_loaded.fresh"
-        fresh.write_text(json.dumps({workspace: deliveries}))
-        fresh.replace(self.root / "samples_loaded")
+        """Remember that the samples were taken in; a start that is cut off before takes them in again."""
+        write_private(self._samples, json.dumps({workspace: deliveries}))
 
     def describe_holder(self, **facts: Any) -> None:
         """Write down who holds the folder, for the sentence that another start shows."""
-        text = json.dumps({"pid": os.getpid(), **facts}).encode()
         os.ftruncate(self.lock, 0)
-        os.pwrite(self.lock, text, 0)
-
-    def write_database_url(self, url: str) -> None:
-        """Tell `manage.py` where the server is; it holds a password, so it is private from its first byte on."""
-        fresh = self.database_url.with_name("database_url.fresh")
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(url)
-        fresh.replace(self.database_url)
+        os.pwrite(self.lock, json.dumps({"pid": os.getpid(), **facts}).encode(), 0)
 
     def release(self) -> None:
         """Give the folder free; a watchdog that still stops processes keeps holding it."""
@@ -99,7 +71,7 @@ def find_served_url(root: Path) -> str | None:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = _read_holder(lock)
-        return str(holder["url"]) if _holds(holder) and "url" in holder else None
+        return holder.get("url") if is_alive(holder.get("pid")) else None
     else:
         return None
     finally:
@@ -112,31 +84,55 @@ def open_state(root: Path, *, patience_s: float = 30.0, say: Callable[[str], Non
     A start whose predecessor was killed waits for that one's watchdog, at most `patience_s` seconds.
 
     Raises:
-        StateFolderError: if the folder is not ours to use.
-        StateInUseError: if another start holds it.
+        EmbeddedError: if the folder is not ours to use, or another start holds it.
     """
     _prepare(root)
     lock = os.open(root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + patience_s
-    told = False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             holder = _read_holder(lock)
-            if _holds(holder) or time.monotonic() > deadline:
+            if is_alive(holder.get("pid")) or time.monotonic() > deadline:
                 os.close(lock)
-                raise StateInUseError(root, _name_holder(holder)) from None
-            if say and not told:
+                name = f"process {holder.get('pid', 'unknown')}" + (
+                    f", serving {holder['url']}" if "url" in holder else ""
+                )
+                raise EmbeddedError(
+                    f"Another inspector ({name}) is running on {root}: "
+                    "stop it, or set INSPECTOR_STATE_DIR to another folder."
+                ) from None
+            if say:
                 say("The last run was killed; waiting until its processes are stopped.")
-                told = True
+                say = None
             time.sleep(POLL_S)
-    state = StateFolder(root=root, lock=lock)
+    state = StateFolder(root, lock)
     state.describe_holder()
     for folder in (state.logs, state.temporary):
         folder.mkdir(mode=0o700, exist_ok=True)
     return state
+
+
+def is_alive(pid: object) -> bool:
+    """Whether a process works under this id; one that has ended and only waits for its parent's notice does not."""
+    try:
+        return isinstance(pid, int) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file in one step, that is private from its first byte on and survives a power cut."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 def _prepare(root: Path) -> None:
@@ -144,18 +140,18 @@ def _prepare(root: Path) -> None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = root.stat()
     except OSError as refused:
-        raise StateFolderError(
+        raise EmbeddedError(
             f"The state folder {root} cannot be made ({refused.strerror}): set INSPECTOR_STATE_DIR to another folder."
         ) from refused
     if facts.st_uid != os.geteuid():
-        raise StateFolderError(
+        raise EmbeddedError(
             f"The state folder {root} belongs to another user: set INSPECTOR_STATE_DIR to a folder of your own."
         )
     mark = root / MARK
     if not mark.exists():
         # A folder with other things in it was not made by us: we do not change its mode, but put no secrets there.
         if any(root.iterdir()) and facts.st_mode & 0o077:
-            raise StateFolderError(
+            raise EmbeddedError(
                 f"The state folder {root} is open to other users: close it with `chmod 700 {root}`, or set "
                 "INSPECTOR_STATE_DIR to another folder."
             )
@@ -165,18 +161,9 @@ def _prepare(root: Path) -> None:
 
 
 def _read_holder(lock: int) -> dict[str, Any]:
+    """What the holder wrote: its `pid`, and the `url` where it serves; nothing while it writes."""
     try:
         holder = json.loads(os.pread(lock, 4096, 0) or b"{}")
     except ValueError:
         return {}
     return holder if isinstance(holder, dict) else {}
-
-
-def _holds(holder: dict[str, Any]) -> bool:
-    pid = holder.get("pid")
-    return isinstance(pid, int) and is_alive(pid)
-
-
-def _name_holder(holder: dict[str, Any]) -> str:
-    place = f", serving {holder['url']}" if "url" in holder else ""
-    return f"process {holder.get('pid', 'unknown')}{place}"

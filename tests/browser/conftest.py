@@ -18,6 +18,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
 from django.test import Client
+from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from inspector.accounts.models import Membership
@@ -104,6 +105,11 @@ def open_page(browser: Browser, live_server: Any, cast: Cast, forgiven: set[str]
     for context in contexts:
         context.close()
     assert [said for said in complaints if not any(words in said for words in forgiven)] == []
+
+
+def at(name: str, *things: object) -> str:
+    """The address of a page of the workspace, and of the things that it names."""
+    return reverse(f"pages:{name}", args=["acme", *things])
 
 
 def wait_for_rest(page: Page) -> None:

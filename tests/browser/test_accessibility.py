@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from django.db.models import Model
 from django.urls import reverse
 from playwright.sync_api import Page
 
@@ -29,15 +30,14 @@ from inspector.intake.staging import Choices, stage_file
 from inspector.keyring.models import EscrowedKey
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at
+from tests.inspector.conftest import Cast, deliver, take_in
 from tests.inspector.exports.conftest import ask as ask_for
 from tests.inspector.exports.conftest import make as make_export
 from tests.inspector.keyring.conftest import LINES as SEALED
 from tests.inspector.keyring.conftest import add as add_key
 from tests.inspector.pages.conftest import STORY
 
-SLUG = "acme"
 HOSTILE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"rad\\u200bar","to":"' + b"x" * 300 + b'","cid":"h"}\n'
 LAMBDA = {"from": "ada", "to": "bob", "conversation": "lab", "dialect": "lambda_lang"}
 ASKED = json.dumps({"raw": "?Uk/fp", "id": "asked", "at": "2026-11-21T09:00:05Z"} | LAMBDA).encode() + b"\n"
@@ -45,14 +45,36 @@ LATE = json.dumps({"raw": '{def:fp="flash point"}!ta', "id": "late", "at": "2026
 BINARY = b"\xff\xfe broken\n"
 
 
-def address(name: str) -> str:
-    return reverse(f"pages:{name}", args=[SLUG])
+def of(page: str, model: type[Model], query: str = "", **which: object) -> Callable[[], str]:
+    """The address of the page of the one row that is so; of several, the last."""
+    return lambda: at(page, model._default_manager.filter(**which).latest("pk").pk) + query
 
 
-def find_trace() -> Trace:
-    return Trace.objects.get(native_id="t1", last_at__isnull=False)
-
-
+# Pages whose address names nothing, and what some are asked for besides.
+PLAIN: Final = (
+    *("overview", "conversations", "agents", "agents-graph", "traces", "samples", "new-sample", "findings", "search"),
+    *("dead-letters", "translator", "upload", "deliveries", "exports", "reviews", "new-queue", "settings", "account"),
+    *("keyring", "alerts", "trail"),
+)
+ASKED_FOR: Final = {
+    "integrity": "integrity?entry=0",
+    "no-agent": "agents?name=nobody",
+    "no-match": "conversations?agent=nobody",
+    "comments": "comments?state=all",
+    "no-comment": "comments?state=withdrawn",
+    "findings-of-a-rule": "findings?rule=missing-message",
+    "findings-in-a-list": "findings?order=worst",
+    "snoozed-findings": "findings?state=snoozed",
+    "stale-queues": "reviews?show=stale",
+    "no-finding": "findings?q=zebra",
+    "hits": "search?q=search",
+    "facets": "facets?q=search",
+    "no-hit": "search?q=zebra",
+    "new-export": "new-export?q=from:radar",
+    "no-deed": "trail?q=zebra",
+}
+STORYS: Final = {"native_id": "story"}
+HOSTILES: Final = {"native_id": "h"}
 PAGES: dict[str, Callable[[], str]] = {
     "sign-in": lambda: reverse("pages:sign-in"),
     "code": lambda: reverse("pages:sign-in-link"),
@@ -60,103 +82,46 @@ PAGES: dict[str, Callable[[], str]] = {
         f"{reverse('pages:sign-in-link')}#{create_sign_in_link(user=User.objects.get(username='olivia'))}"
     ),
     "invitation": lambda: f"{reverse('pages:invitation')}#{invite_stranger()}",
-    "integrity": lambda: address("integrity") + "?entry=0",
-    "overview": lambda: address("overview"),
-    "conversations": lambda: address("conversations"),
-    "agents": lambda: address("agents"),
-    "no-agent": lambda: address("agents") + "?name=nobody",
-    "agents-graph": lambda: address("agents-graph"),
-    "agent": lambda: reverse("pages:agent", args=[SLUG, Agent.objects.get(name="radar").pk]),
-    "hostile-agent": lambda: reverse("pages:agent", args=[SLUG, Agent.objects.get(name__contains="\u200b").pk]),
-    "no-match": lambda: address("conversations") + "?agent=nobody",
-    "conversation": lambda: reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
-    "tasks": lambda: reverse("pages:conversation-tasks", args=[SLUG, Conversation.objects.get(native_id="story").pk]),
-    "hostile-tasks": lambda: reverse(
-        "pages:conversation-tasks", args=[SLUG, Conversation.objects.get(native_id="h").pk]
-    ),
-    "timeline": lambda: (
-        reverse("pages:conversation", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?order=time"
-    ),
-    "traces": lambda: address("traces"),
-    "trace": lambda: reverse("pages:trace", args=[SLUG, find_trace().pk]),
-    "trace-found": lambda: reverse("pages:trace", args=[SLUG, find_trace().pk]) + "?level=1&find=search",
-    "conversation-tree": lambda: reverse(
-        "pages:conversation-tree", args=[SLUG, Conversation.objects.get(native_id="h").pk]
-    ),
+    "second-factor": lambda: reverse("mfa_index"),
+    **{name: lambda name=name: at(name) for name in PLAIN},
     **{
-        f"{name}-of-{native_id}": lambda name=name, native_id=native_id: (
-            reverse(f"pages:{name}", args=[SLUG, Conversation.objects.get(native_id=native_id).pk]) + "?open=all"
-        )
+        name: lambda page=page, query=query: f"{at(page)}?{query}"
+        for name, (page, query) in ((name, where.split("?", 1)) for name, where in ASKED_FOR.items())
+    },
+    "agent": of("agent", Agent, name="radar"),
+    "hostile-agent": of("agent", Agent, name__contains="\u200b"),
+    "conversation": of("conversation", Conversation, **STORYS),
+    "tasks": of("conversation-tasks", Conversation, **STORYS),
+    "hostile-tasks": of("conversation-tasks", Conversation, **HOSTILES),
+    "timeline": of("conversation", Conversation, "?order=time", **HOSTILES),
+    "trace": of("trace", Trace, native_id="t1", last_at__isnull=False),
+    "trace-found": of("trace", Trace, "?level=1&find=search", native_id="t1", last_at__isnull=False),
+    "conversation-tree": of("conversation-tree", Conversation, **HOSTILES),
+    **{
+        f"{name}-of-{native_id}": of(name, Conversation, "?open=all", native_id=native_id)
         for name in ("sequence", "conversation-raw")
         for native_id in ("story", "h")
     },
-    "message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]),
-    "hostile-message": lambda: reverse(
-        "pages:message", args=[SLUG, Message.objects.get(conversation__native_id="h").pk]
-    ),
-    "retold-message": lambda: reverse("pages:message", args=[SLUG, Message.objects.get(native_id="asked").pk]),
-    "malformed-message": lambda: reverse(
-        "pages:message", args=[SLUG, Message.objects.get(dialect="nslip", performative=None).pk]
-    ),
-    "samples": lambda: address("samples"),
-    "new-sample": lambda: address("new-sample"),
-    "sample": lambda: reverse("pages:sample", args=[SLUG, AuditSample.objects.get().pk]),
-    "comments": lambda: address("comments") + "?state=all",
-    "no-comment": lambda: address("comments") + "?state=withdrawn",
-    "findings": lambda: address("findings"),
-    "findings-of-a-rule": lambda: address("findings") + "?rule=missing-message",
-    "findings-in-a-list": lambda: address("findings") + "?order=worst",
-    "snoozed-findings": lambda: address("findings") + "?state=snoozed",
-    "dead-letters": lambda: address("dead-letters"),
-    "stale-queues": lambda: address("reviews") + "?show=stale",
-    "no-finding": lambda: address("findings") + "?q=zebra",
-    "finding": lambda: reverse("pages:finding", args=[SLUG, Finding.objects.filter(rule="missing-message")[0].pk]),
-    "findings-of-a-conversation": lambda: (
-        reverse("pages:conversation-findings", args=[SLUG, Conversation.objects.get(native_id="h").pk]) + "?state=all"
-    ),
+    "message": of("message", Message, native_id="m2"),
+    "hostile-message": of("message", Message, conversation__native_id="h"),
+    "retold-message": of("message", Message, native_id="asked"),
+    "malformed-message": of("message", Message, dialect="nslip", performative=None),
+    "sample": of("sample", AuditSample),
+    "finding": of("finding", Finding, rule="missing-message"),
+    "findings-of-a-conversation": of("conversation-findings", Conversation, "?state=all", **HOSTILES),
     **{
-        f"message-{name}": lambda query=query: (
-            reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]) + query
-        )
+        f"message-{name}": of("message", Message, query, native_id="m2")
         for name, query in {"lit": "?q=search&span=0:15-25", "as-nslip": "?as=nslip", "hex": "?view=hex"}.items()
     },
-    "search": lambda: address("search"),
-    "hits": lambda: address("search") + "?q=search",
-    "facets": lambda: address("facets") + "?q=search",
-    "no-hit": lambda: address("search") + "?q=zebra",
-    "translator": lambda: address("translator"),
-    "glossary": lambda: reverse("pages:glossary", args=[SLUG, "lambda_lang"]),
-    "upload": lambda: address("upload"),
-    "staged": lambda: reverse("pages:staged", args=[SLUG, Delivery.objects.get(file_name="waiting.log").pk]),
-    "deliveries": lambda: address("deliveries"),
-    "delivery": lambda: reverse("pages:delivery", args=[SLUG, Delivery.objects.get(quarantined=1).pk]),
-    "exports": lambda: address("exports"),
-    "new-export": lambda: address("new-export") + "?q=from:radar",
-    **{
-        f"{state}-export": lambda state=state: reverse(
-            "pages:export", args=[SLUG, Export.objects.filter(state=state)[0].pk]
-        )
-        for state in ("done", "queued", "removed")
-    },
-    "reviews": lambda: address("reviews"),
-    "new-queue": lambda: address("new-queue"),
-    "queue": lambda: reverse("pages:queue", args=[SLUG, ReviewQueue.objects.get(name__startswith="Grave").pk]),
-    **{
-        f"{state}-item": lambda state=state: reverse(
-            "pages:review-item", args=[SLUG, ReviewItem.objects.filter(state=state).latest("added_at").pk]
-        )
-        for state in ("waiting", "second", "settled")
-    },
-    "settings": lambda: address("settings"),
-    "account": lambda: address("account"),
-    "second-factor": lambda: reverse("mfa_index"),
-    "keyring": lambda: address("keyring"),
-    "alerts": lambda: address("alerts"),
-    "trail": lambda: address("trail"),
-    "no-deed": lambda: address("trail") + "?q=zebra",
-    "remove-escrowed-key": lambda: reverse("pages:remove-escrowed-key", args=[SLUG, EscrowedKey.objects.get().pk]),
-    "opened-conversation": lambda: reverse("pages:conversation", args=[SLUG, find_opened().conversation_id]),
-    "opened-message": lambda: reverse("pages:message", args=[SLUG, find_opened().pk]),
+    "glossary": lambda: at("glossary", "lambda_lang"),
+    "staged": of("staged", Delivery, file_name="waiting.log"),
+    "delivery": of("delivery", Delivery, quarantined=1),
+    **{f"{state}-export": of("export", Export, state=state) for state in ("done", "queued", "removed")},
+    "queue": of("queue", ReviewQueue, name__startswith="Grave"),
+    **{f"{state}-item": of("review-item", ReviewItem, state=state) for state in ("waiting", "second", "settled")},
+    "remove-escrowed-key": of("remove-escrowed-key", EscrowedKey),
+    "opened-conversation": lambda: at("conversation", find_opened().conversation_id),
+    "opened-message": lambda: at("message", find_opened().pk),
 }
 
 
@@ -165,7 +130,7 @@ OUTSIDE: Final = frozenset({"sign-in", "code", "sign-in-link", "invitation"})
 
 
 def invite_stranger() -> str:
-    return invite_member(workspace=Workspace.objects.get(slug=SLUG), name=f"n-{uuid.uuid4().hex}", role="viewer")[1]
+    return invite_member(workspace=Workspace.objects.get(slug="acme"), name=f"n-{uuid.uuid4().hex}", role="viewer")[1]
 
 
 def show(page: Page, stranger: Page, name: str) -> Page:
@@ -189,13 +154,11 @@ THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 def fill_workspace(cast: Cast) -> None:
     """Something for every page to show."""
-    deliver(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, HOSTILE, ASKED, BINARY, name="story.log")
     # What comes late is told to the message that asked for it, whose page then has a history.
     deliver(cast, LATE, name="late.log")
     sign_off(cast)
-    deliver(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
-    settle_all()
+    take_in(cast, b"\n".join(SEALED) + b"\n", name="sealed.jsonl")
     wait_for_review(cast)
     for message in (Message.objects.get(native_id="m2"), Message.objects.get(conversation__native_id="h")):
         comment = write_comment(membership=cast.auditor, message=message, start=15, end=25, words="Who\u200b is this?")
@@ -217,7 +180,7 @@ def fill_workspace(cast: Cast) -> None:
 def test_every_page(open_page: Open, cast: Cast, width: int) -> None:
     fill_workspace(cast)
     faults = []
-    page = open_page(cast.owner, address("overview"), width=width)
+    page = open_page(cast.owner, at("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)
     for name in PAGES:
         for each in (page, stranger):
@@ -243,8 +206,7 @@ def sign_off(cast: Cast) -> None:
         comment="A flash point?",
         seen=bytes(conversation.settled_digest or b""),
     )
-    deliver(cast, ASKED.replace(b"asked", b"again").replace(b"05Z", b"06Z"), name="again.log")
-    settle_all()
+    take_in(cast, ASKED.replace(b"asked", b"again").replace(b"05Z", b"06Z"), name="again.log")
 
 
 def wait_for_review(cast: Cast) -> None:

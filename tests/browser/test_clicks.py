@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 from django.urls import reverse
 
-from tests.browser.conftest import Open
-from tests.browser.test_accessibility import PAGES, address, fill_workspace, show
+from tests.browser.conftest import Open, at
+from tests.browser.test_accessibility import PAGES, fill_workspace, show
 from tests.inspector.conftest import Cast
 
 SIZES: Final = ((360, 640), (1366, 768), (768, 1024), (1920, 1080))
@@ -44,7 +44,7 @@ FIND_COVERED: Final = """() => {
 @pytest.mark.long(seconds=100)
 def test_nothing_takes_the_click_of_another(open_page: Open, cast: Cast, width: int, height: int) -> None:
     fill_workspace(cast)
-    page = open_page(cast.owner, address("overview"), width=width)
+    page = open_page(cast.owner, at("overview"), width=width)
     stranger = open_page(None, reverse("pages:sign-in"), width=width)
     faults = []
     for each in (page, stranger):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from inspector.audit.models.reviews import Comment
 from inspector.threads.models import Message
-from tests.browser.conftest import Open, wait_for_rest
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at, wait_for_rest
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=6)
@@ -29,9 +28,8 @@ DRAG = """() => {
 
 @pytest.fixture
 def address(cast: Cast) -> str:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
-    return reverse("pages:message", args=["acme", Message.objects.get(native_id="m1").pk])
+    take_in(cast, STORY, name="story.log")
+    return at("message", Message.objects.get(native_id="m1").pk)
 
 
 def send(page: Page, words: str) -> None:

@@ -6,19 +6,18 @@ import re
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.inspector.conftest import Cast, settle_all
 
-from .conftest import Open
+from .conftest import Open, at
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.long(seconds=12)
 def test_the_page_says_by_itself_that_the_first_message_came(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.owner, reverse("pages:connect", args=["acme"]), width=360)
+    page = open_page(cast.owner, at("connect"), width=360)
     page.get_by_role("button", name="Make a key and fill it in").click()
     token = page.locator("#new-token").inner_text()
     for each in page.locator("pre").all():

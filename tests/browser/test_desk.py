@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Route, expect
 
@@ -17,21 +16,18 @@ from inspector.exports.services import ask_for_export
 from inspector.intake.models import Delivery, Job
 from inspector.pipeline import run_due
 from inspector.threads.models import Agent, Conversation, Message
-from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_walk import LOG
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 from tests.inspector.pages.test_planted import PLANTED
 
 pytestmark = pytest.mark.long(seconds=6)
 
-SLUG = "acme"
-
 
 def test_the_palette_goes_there_by_keys_alone(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
+    take_in(cast, STORY)
+    page = open_page(cast.viewer, at("overview"))
     page.wait_for_load_state()
     page.keyboard.press("Control+k")
     palette = page.get_by_role("dialog", name="Go to")
@@ -53,10 +49,9 @@ def test_the_palette_goes_there_by_keys_alone(open_page: Open, cast: Cast) -> No
 
 
 def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     finding = Finding.objects.filter(state="open").earliest("pk")
-    page = open_page(cast.auditor, reverse("pages:finding", args=[SLUG, finding.pk]))
+    page = open_page(cast.auditor, at("finding", finding.pk))
     wait_for_rest(page)
     palette = page.get_by_role("dialog", name="Go to")
     page.keyboard.press("Control+k")
@@ -70,7 +65,7 @@ def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> N
     page.keyboard.type("they mended it")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("now kept as fixed")
-    page.goto(reverse("pages:conversations", args=[SLUG]))
+    page.goto(at("conversations"))
     wait_for_rest(page)
     page.keyboard.press("Control+k")
     page.keyboard.type("export these")
@@ -80,9 +75,8 @@ def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> N
 
 
 def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.auditor, reverse("pages:search", args=[SLUG]) + "?q=conversation:story")
+    take_in(cast, STORY)
+    page = open_page(cast.auditor, at("search") + "?q=conversation:story")
     page.wait_for_load_state()
     page.get_by_role("heading", level=1).click()
     page.keyboard.press("/")
@@ -110,11 +104,10 @@ def test_a_search_is_walked_through_and_its_hits_fold(open_page: Open, cast: Cas
 
 
 def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     # An hour passes in which nobody says a word.
     assert Finding.objects.filter(rule="unanswered").update(due_since=timezone.now())
-    page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
+    page = open_page(cast.viewer, at("overview"))
     wait_for_rest(page)
     page.keyboard.press("/")
     offered = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
@@ -137,10 +130,9 @@ def test_what_was_never_answered_is_asked_for_from_the_first_page(open_page: Ope
 
 
 def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
-    page = open_page(cast.viewer, reverse("pages:message", args=[SLUG, message.pk]), has_script=False)
+    page = open_page(cast.viewer, at("message", message.pk), has_script=False)
     page.get_by_text("Decode as").click()
     page.get_by_role("link", name="Prose").click()
     expect(page.get_by_role("status")).to_contain_text("A preview, not the stored message")
@@ -150,12 +142,11 @@ def test_another_dialect_is_chosen_without_a_script(open_page: Open, cast: Cast)
 
 
 def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     conversation = Conversation.objects.get(native_id="story")
-    there = reverse("pages:conversation", args=[SLUG, conversation.pk])
+    there = at("conversation", conversation.pk)
     for name in ("conversation", "sequence", "conversation-tree", "conversation-findings", "conversation-raw"):
-        page = open_page(cast.auditor, reverse(f"pages:{name}", args=[SLUG, conversation.pk]))
+        page = open_page(cast.auditor, at(name, conversation.pk))
         wait_for_rest(page)
         page.keyboard.press("r")
         expect(page).to_have_url(re.compile(rf"{there}#verdict$"))
@@ -172,10 +163,9 @@ def test_r_leads_to_the_verdict_from_every_page_of_a_conversation(open_page: Ope
 
 
 def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
-    page = open_page(cast.viewer, reverse("pages:message", args=[SLUG, message.pk]))
+    page = open_page(cast.viewer, at("message", message.pk))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     wait_for_rest(page)
     page.keyboard.press("c")
@@ -194,12 +184,11 @@ def test_c_copies_the_link_to_a_message_and_to_what_is_lit_in_it(open_page: Open
 
 def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast: Cast) -> None:
     """As over plain HTTP from another machine."""
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.get(native_id="m1")
-    page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]))
+    page = open_page(cast.viewer, at("overview"))
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.goto(reverse("pages:message", args=[SLUG, message.pk]))
+    page.goto(at("message", message.pk))
     wait_for_rest(page)
     page.evaluate("document.addEventListener('copy', () => { window.copied = document.activeElement.value; })")
     page.get_by_role("link", name="Copy link").first.click()
@@ -208,9 +197,8 @@ def test_a_link_is_copied_where_the_page_has_no_clipboard(open_page: Open, cast:
 
 
 def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.auditor, reverse("pages:overview", args=[SLUG]))
+    take_in(cast, STORY)
+    page = open_page(cast.auditor, at("overview"))
     nav = page.get_by_role("navigation", name="Main")
     findings = sum(count_standing(workspace=cast.workspace).findings.values())
     expect(nav.get_by_role("link", name="Conversations")).to_have_text("Conversations 3")
@@ -218,7 +206,7 @@ def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_pag
     expect(nav.get_by_role("link", name="Reviews")).to_have_text("Reviews")
     held: list[Route] = []
     page.route("**/counts/", lambda route: held.append(route))
-    page.goto(reverse("pages:findings", args=[SLUG]))
+    page.goto(at("findings"))
     # The page stands, with what the one before said, while the server has not answered.
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(nav.get_by_role("link", name="Findings")).to_have_text(f"Findings {findings}")
@@ -230,10 +218,9 @@ def test_the_navigation_says_how_much_there_is_and_no_page_waits_for_it(open_pag
 
 
 def test_the_overview_leads_to_the_findings_of_a_rule(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
-        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        page = open_page(cast.viewer, at("overview"), width=width)
         table = page.get_by_role("region", name="Open findings by rule")
         first = table.get_by_role("row").nth(1)
         title, count = first.get_by_role("link").inner_text(), first.get_by_role("cell").last.inner_text()
@@ -243,7 +230,7 @@ def test_the_overview_leads_to_the_findings_of_a_rule(open_page: Open, cast: Cas
 
 
 def test_what_can_be_asked_is_whole_on_a_small_screen(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]), width=360)
+    page = open_page(cast.viewer, at("search"), width=360)
     asked = page.get_by_role("region", name="Search reference")
     links = asked.get_by_role("link")
     assert links.count() > 30
@@ -257,10 +244,9 @@ def test_what_can_be_asked_is_whole_on_a_small_screen(open_page: Open, cast: Cas
 
 
 def test_a_name_is_not_broken_where_it_has_room(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
-        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        page = open_page(cast.viewer, at("overview"), width=width)
         names = page.get_by_role("region", name="Busiest pairs").locator("bdi")
         expect(names.filter(has_text="coordinator").first).to_be_visible()
         assert {
@@ -277,8 +263,7 @@ SCROLLS = {"Messages of this window", "fields", "Who said how much to whom"}
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> None:
-    deliver(cast, STORY, *PLANTED, LOG.encode(), name="story.log")
-    settle_all()
+    take_in(cast, STORY, *PLANTED, LOG.encode(), name="story.log")
     query = "from:oscar to:radar performative:request,query dialect:clowl after:2026-01-01 has:reply"
     ask_for_export(workspace=cast.workspace, membership=cast.owner, query=query, form="csv", is_masked=False)
     run_due(seconds=60, only=(Job.Kind.EXPORT,))
@@ -286,14 +271,14 @@ def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> 
     message = Message.objects.get(native_id="m1")
     names = ("overview", "conversations", "traces", "findings", "reviews", "samples", "agents", "agents-graph")
     names = (*names, "deliveries", "exports", "trail", "settings", "keyring")
-    addresses = [reverse(f"pages:{name}", args=[SLUG]) for name in names]
+    addresses = [at(name) for name in names]
     sample = draw_sample(membership=cast.auditor, name="October", stratum="pair", wanted=4, seed="s")
-    addresses += [reverse("pages:sample", args=[SLUG, sample.pk])]
-    addresses += [reverse("pages:agent", args=[SLUG, Agent.objects.get(name="coordinator").pk])]
+    addresses += [at("sample", sample.pk)]
+    addresses += [at("agent", Agent.objects.get(name="coordinator").pk)]
     views = ("conversation", "conversation-tasks", "conversation-findings", "conversation-tree", "sequence")
-    addresses += [reverse(f"pages:{name}", args=[SLUG, conversation.pk]) for name in views]
-    addresses += [reverse("pages:message", args=[SLUG, message.pk]), reverse("pages:glossary", args=[SLUG, "clowl"])]
-    addresses += [reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk])]
+    addresses += [at(name, conversation.pk) for name in views]
+    addresses += [at("message", message.pk), at("glossary", "clowl")]
+    addresses += [at("delivery", Delivery.objects.get().pk)]
     page = open_page(cast.owner, addresses[0], width=width)
     cut: list[tuple[str, str]] = []
     for address in addresses:
@@ -308,11 +293,10 @@ def test_no_list_is_cut_at_its_side(open_page: Open, cast: Cast, width: int) -> 
 
 
 def test_bytes_stand_sixteen_in_a_line_where_there_is_room(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     message = Message.objects.filter(native_id="m2").get()
     for width, lines in ((360, ["0000", "0008", "0010"]), (1280, ["0000", "0010", "0020"])):
-        page = open_page(cast.viewer, f"{reverse('pages:message', args=[SLUG, message.pk])}?view=hex", width=width)
+        page = open_page(cast.viewer, at("message", message.pk) + "?view=hex", width=width)
         offsets = page.locator(".dump > u:visible")
         assert offsets.all_inner_texts()[:3] == lines
         tops = page.locator(".dump > span").evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
@@ -324,10 +308,9 @@ def test_bytes_stand_sixteen_in_a_line_where_there_is_room(open_page: Open, cast
 
 
 def test_the_name_of_a_severity_stands_beside_its_count(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     for width in (360, 1280):
-        page = open_page(cast.viewer, reverse("pages:overview", args=[SLUG]), width=width)
+        page = open_page(cast.viewer, at("overview"), width=width)
         words = page.locator(".stats .severity > span").first
         expect(words).to_have_text(re.compile("^ ?(error|warning|notice)s?$"))
         assert words.evaluate("one => one.offsetWidth") > 20

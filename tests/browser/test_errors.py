@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, at
 from tests.browser.test_accessibility import find_faults, keep_picture
 from tests.browser.test_clicks import FIND_COVERED
 from tests.inspector.conftest import Cast
@@ -32,7 +31,7 @@ PAGES = {
 def test_every_page_of_an_error(open_page: Open, cast: Cast, settings: Any, forgiven: set[str], width: int) -> None:
     settings.ROOT_URLCONF = "tests.browser.faults"
     forgiven.add("Failed to load resource")
-    page = open_page(cast.viewer, reverse("pages:account", args=["acme"]), width=width)
+    page = open_page(cast.viewer, at("account"), width=width)
     for name, words in PAGES.items():
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector import pipeline
 from inspector.intake.models import Job
-from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -20,9 +19,8 @@ pytestmark = pytest.mark.long(seconds=8)
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without"])
 def test_what_was_searched_is_downloaded(open_page: Open, cast: Cast, tmp_path: Path, has_script: bool) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
-    page = open_page(cast.auditor, reverse("pages:search", args=["acme"]) + "?q=from:radar", has_script=has_script)
+    take_in(cast, STORY, name="story.log")
+    page = open_page(cast.auditor, at("search") + "?q=from:radar", has_script=has_script)
     page.get_by_role("link", name="Export these").click()
     expect(page.get_by_role("main")).to_contain_text("from:radar")
     assert not page.get_by_label("Include secrets").is_checked()

@@ -11,7 +11,7 @@ from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules.rule import say
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, wait_for_rest
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)
 
@@ -19,8 +19,7 @@ LOG = say(*[("ada", f'{{def:ok="not {number}"}}!st/ok') for number in range(3)])
 
 
 def test_two_findings_are_judged_by_the_keys(open_page: Open, cast: Cast) -> None:
-    deliver(cast, LOG.encode())
-    settle_all()
+    take_in(cast, LOG.encode())
     count = Finding.objects.filter(rule="word-redefined").count()
     assert count >= 3
     warnings = Finding.objects.filter(severity=Message.Severity.WARNING).count()
@@ -54,8 +53,7 @@ def test_two_findings_are_judged_by_the_keys(open_page: Open, cast: Cast) -> Non
 
 
 def test_one_is_judged_without_scripts(open_page: Open, cast: Cast) -> None:
-    deliver(cast, LOG.encode())
-    settle_all()
+    take_in(cast, LOG.encode())
     page = open_page(cast.auditor, "/w/acme/findings/?rule=word-redefined", has_script=False)
     page.locator("[data-choose]").first.check()
     assert page.get_by_label("Decision").input_value() == ""
@@ -73,8 +71,7 @@ def test_one_is_judged_without_scripts(open_page: Open, cast: Cast) -> None:
 
 
 def test_findings_are_assigned_and_snoozed_and_come_back(open_page: Open, cast: Cast) -> None:
-    deliver(cast, LOG.encode())
-    settle_all()
+    take_in(cast, LOG.encode())
     count = Finding.objects.filter(rule="word-redefined").count()
     page = open_page(cast.auditor, "/w/acme/findings/?rule=word-redefined")
     wait_for_rest(page)

@@ -6,7 +6,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector import pipeline
@@ -14,17 +13,16 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Job
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation
-from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without"])
 def test_an_auditor_verifies_and_takes_a_bundle(open_page: Open, cast: Cast, tmp_path: Path, has_script: bool) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, name="story.log")
     enter_new(at_once=True)
-    page = open_page(cast.auditor, reverse("pages:integrity", args=["acme"]), has_script=has_script)
+    page = open_page(cast.auditor, at("integrity"), has_script=has_script)
     expect(page.get_by_text("Not verified yet")).to_be_visible()
     page.get_by_role("button", name="Verify now").click()
     expect(page.get_by_text("Verifying", exact=True)).to_be_visible()
@@ -39,13 +37,12 @@ def test_an_auditor_verifies_and_takes_a_bundle(open_page: Open, cast: Cast, tmp
 
 
 def test_a_verdict_shows_its_checkpoint_as_text_and_as_a_code(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, name="story.log")
     conversation = Conversation.objects.get(native_id="story")
     seen = bytes(conversation.settled_digest or b"")
     give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)
     enter_new(at_once=True)
-    page = open_page(cast.viewer, reverse("pages:conversation", args=["acme", conversation.pk]))
+    page = open_page(cast.viewer, at("conversation", conversation.pk))
     page.get_by_text("of the ledger, in the checkpoint of").click()
     expect(page.get_by_label("The signed checkpoint")).to_contain_text("/ledger/")
     code = page.get_by_role("img", name="QR code of the signed checkpoint")

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.keyring.models import EscrowedKey
-from tests.browser.conftest import Open, wait_for_rest
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at, wait_for_rest
+from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.keyring.conftest import SAMPLES, WORDS
 
 pytestmark = pytest.mark.long(seconds=6)
-
-SLUG = "acme"
 
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without"])
 def test_the_sample_story_opens_with_its_key_and_is_sealed_without_it(
     open_page: Open, cast: Cast, has_script: bool
 ) -> None:
-    deliver(cast, (SAMPLES / "1-invoice-run.jsonl").read_bytes(), name="1-invoice-run.jsonl")
-    settle_all()
-    page = open_page(cast.owner, reverse("pages:conversations", args=[SLUG]), has_script=has_script)
+    take_in(cast, (SAMPLES / "1-invoice-run.jsonl").read_bytes(), name="1-invoice-run.jsonl")
+    page = open_page(cast.owner, at("conversations"), has_script=has_script)
     page.get_by_role("row").filter(has_text="2611").get_by_role("link").first.click()
     transcript = page.get_by_role("region", name="Transcript")
     expect(transcript.get_by_text("sealed", exact=True)).to_have_count(2)

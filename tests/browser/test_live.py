@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from inspector.accounts.models import Membership
 from inspector.threads.models import Conversation
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, at
 from tests.browser.test_accessibility import find_faults
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.test_events import port
 
 pytestmark = pytest.mark.long(seconds=8)
 
-SLUG = "acme"
 # For the pictures every theme is tried at every width; otherwise each of them once.
 STEP = 1 if os.environ.get("INSPECTOR_SCREENSHOTS") else 3
 # Where the thing stands that is read, and whether anything on the page was ever moved without being asked.
@@ -55,8 +53,7 @@ def say(cast: Cast, first: int, last: int, conversation: str = "talk", words: st
         {"raw": f"{words} number {n}.", "conversation": conversation, "from": "ada", "at": f"2026-11-21T09:{n:02}:00Z"}
         for n in range(first, last)
     ]
-    deliver(cast, *(json.dumps(line).encode() + b"\n" for line in lines), name=f"{conversation}-{first}.jsonl")
-    settle_all()
+    take_in(cast, *(json.dumps(line).encode() + b"\n" for line in lines), name=f"{conversation}-{first}.jsonl")
 
 
 def place_of(page: Page, text: str) -> float:
@@ -94,7 +91,7 @@ def enter(open_page: Open, who: Membership, address: str, **looks: Any) -> Page:
 
 def test_what_one_reads_stays_where_it_is(open_page: Open, cast: Cast) -> None:
     say(cast, 0, 30)
-    page = enter(open_page, cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=zebra")
+    page = enter(open_page, cast.viewer, at("search") + "?q=zebra")
     page.evaluate("scrollTo({ top: 700, behavior: 'instant' })")
     page.evaluate(WATCH_SHIFTS)
     place = place_of(page, "number 22.")
@@ -134,7 +131,7 @@ def test_what_one_reads_stays_where_it_is(open_page: Open, cast: Cast) -> None:
 def test_a_conversation_goes_on_below(open_page: Open, cast: Cast) -> None:
     say(cast, 0, 20)
     conversation = Conversation.objects.get(native_id="talk")
-    address = reverse("pages:conversation", args=[SLUG, conversation.pk]) + "?order=time"
+    address = at("conversation", conversation.pk) + "?order=time"
     page = enter(open_page, cast.auditor, address)
     page.get_by_label("No issues").check()
     page.get_by_label("Comment").fill("I have seen")
@@ -167,7 +164,7 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
 ) -> None:
     forgiven.update({"status of 503", "Response Status Error Code 503"})
     say(cast, 0, 3)
-    page = enter(open_page, cast.viewer, reverse("pages:overview", args=[SLUG]))
+    page = enter(open_page, cast.viewer, at("overview"))
     asked: list[float] = []
     page.route("**/live/?*", lambda route: (asked.append(1), route.fulfill(status=503))[-1])
     page.wait_for_timeout(3200)
@@ -193,7 +190,7 @@ def test_nobody_is_asked_while_nobody_looks_and_failures_are_waited_out(
 def test_a_conversation_that_goes_on_moves_up_in_the_list(open_page: Open, cast: Cast) -> None:
     for number, name in enumerate(("alpha", "beta", "gamma")):
         say(cast, number, number + 1, name)
-    page = enter(open_page, cast.viewer, reverse("pages:conversations", args=[SLUG]))
+    page = enter(open_page, cast.viewer, at("conversations"))
     names = page.locator("tbody th")
     expect(names).to_have_text([re.compile("gamma"), re.compile("beta"), re.compile("alpha")])
     say(cast, 30, 31, "alpha")
@@ -214,7 +211,7 @@ def test_a_stream_tells_what_is_new_and_goes_on_after_a_pause(
     forgiven.add("status of 404")
     say(cast, 0, 3)
     # Where the stream is not there, the page asks.
-    page = enter(open_page, cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=zebra")
+    page = enter(open_page, cast.viewer, at("search") + "?q=zebra")
     settings.LIVE_POLL_SECONDS = 3600
     page.route(
         lambda address: "/events/" in address,
@@ -243,7 +240,7 @@ def test_a_stream_tells_what_is_new_and_goes_on_after_a_pause(
 
 def test_whoever_signs_out_is_left_in_peace(open_page: Open, cast: Cast) -> None:
     say(cast, 0, 3)
-    page = enter(open_page, cast.viewer, reverse("pages:conversations", args=[SLUG]))
+    page = enter(open_page, cast.viewer, at("conversations"))
     page.context.clear_cookies()
     with page.expect_response(lambda answer: "/sign-in/" in answer.url):
         pass
@@ -253,7 +250,7 @@ def test_whoever_signs_out_is_left_in_peace(open_page: Open, cast: Cast) -> None
 
 def test_without_script_a_page_is_as_it_was(open_page: Open, cast: Cast) -> None:
     say(cast, 0, 3)
-    page = open_page(cast.viewer, reverse("pages:conversations", args=[SLUG]), has_script=False)
+    page = open_page(cast.viewer, at("conversations"), has_script=False)
     expect(page.locator("#live > *")).to_have_count(0)
 
 
@@ -262,7 +259,7 @@ def test_the_chip_is_seen_and_hides_nothing_that_cannot_be_scrolled_to(
     open_page: Open, cast: Cast, theme: str, width: int
 ) -> None:
     say(cast, 0, 30)
-    page = enter(open_page, cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=zebra", width=width, theme=theme)
+    page = enter(open_page, cast.viewer, at("search") + "?q=zebra", width=width, theme=theme)
     page.evaluate("scrollTo({ top: 600, behavior: 'instant' })")
     say(cast, 30, 35)
     chip = page.get_by_role("status").get_by_role("link")

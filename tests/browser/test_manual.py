@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import Open
@@ -61,8 +61,7 @@ def test_theme_and_help_are_reached_on_a_small_screen(open_page: Open, cast: Cas
 
 
 def test_a_filter_applies_on_change_and_keeps_the_focus(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
+    take_in(cast, STORY)
     page = open_page(cast.viewer, "/w/acme/conversations/", width=360)
     page.get_by_text("Filter and sort").click()
     page.get_by_label("State").select_option("done")

@@ -23,7 +23,7 @@ from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.exports.conftest import ask, make
 from tests.inspector.pages.test_access import POSTED, address_of
 
@@ -230,8 +230,7 @@ def test_no_payload_is_executed_on_any_page(
 ) -> None:
     assert len(PAYLOADS) >= 100
     forgiven |= {"Failed to load resource"}  # A page that refuses a payload says so by its status.
-    deliver(cast, "\n".join(make_log()).encode(), name=f"{PAYLOADS[6]}.jsonl")
-    settle_all()
+    take_in(cast, "\n".join(make_log()).encode(), name=f"{PAYLOADS[6]}.jsonl")
     page = open_page(cast.owner, "/account/")
     page.context.add_init_script(_WATCH)
     are_pages: dict[str, bool] = {}

@@ -9,7 +9,7 @@ from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.threads.models import Conversation
 from tests.browser.conftest import Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=10)
@@ -30,8 +30,7 @@ def review(page: Page) -> None:
 
 
 def test_two_review_by_the_keys(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
+    take_in(cast, STORY, name="story.log")
     queue = create_queue(membership=cast.owner, name="Two", reviewers=2, criteria=["Is it told as it was said?"])
     conversation = Conversation.objects.get(native_id="story")
     fill_queue(queue=queue, conversations=[conversation.pk], why="by hand", membership=cast.owner)

@@ -7,18 +7,16 @@ import json
 import re
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from bench.browser import make_chain, watch_view
 from inspector.threads.models import Conversation
-from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_sideways
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)
 
-SLUG = "acme"
 MAX_TASK_MS = 100
 
 
@@ -39,14 +37,13 @@ def progress(number: int) -> bytes:
 
 
 def address(name: str = "sequence") -> str:
-    return reverse(f"pages:{name}", args=[SLUG, Conversation.objects.get(native_id="chain").pk])
+    return at(name, Conversation.objects.get(native_id="chain").pk)
 
 
 @pytest.fixture
 def chain(cast: Cast) -> None:
     """A hundred and fifty replies, and thirty messages alike."""
-    deliver(cast, *make_chain(150), *map(progress, range(30)))
-    settle_all()
+    take_in(cast, *make_chain(150), *map(progress, range(30)))
 
 
 @pytest.mark.usefixtures("chain")
@@ -98,7 +95,7 @@ def test_all_of_it_works_without_script(open_page: Open, cast: Cast) -> None:
 @pytest.mark.usefixtures("chain")
 @pytest.mark.parametrize("name", ["sequence", "conversation", "conversation-raw"])
 def test_a_window_of_a_chain_has_no_long_task(open_page: Open, cast: Cast, name: str) -> None:
-    page = open_page(cast.viewer, reverse("pages:account", args=[SLUG]))
+    page = open_page(cast.viewer, at("account"))
     # Processor time, and the least of three walks: what other tests take of a shared core comes and goes, a long task
     # comes each time. The frames are measured by `bench`.
     longest = float("inf")
@@ -129,8 +126,7 @@ def test_eight_agents_stand_beside_each_other_and_the_page_scrolls(open_page: Op
         {"clowl": "0.2", "mid": f"m{at}", "ts": 1795261600 + at, "p": "REQ", "from": sender, "to": name, "cid": "chain"}
         for at, (sender, name) in enumerate(itertools.pairwise(names * 4))
     ]
-    deliver(cast, *(json.dumps(line | {"body": {"t": "work"}}).encode() + b"\n" for line in lines))
-    settle_all()
+    take_in(cast, *(json.dumps(line | {"body": {"t": "work"}}).encode() + b"\n" for line in lines))
     page = open_page(cast.viewer, f"{address()}?open=all")
     wait_for_rest(page)
     expect(page.locator(".lanes > div")).to_have_count(8)

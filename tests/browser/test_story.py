@@ -6,15 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.audit.models import Review
-from tests.browser.conftest import Open, wait_for_rest
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import Open, at, wait_for_rest
+from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
-
-SLUG = "acme"
 
 
 @pytest.fixture
@@ -25,7 +22,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Path) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    page = open_page(cast.auditor, at("upload"))
     second = log.with_name("second.log")
     second.write_text("oscar says hello\n")
     page.get_by_label("Log files").or_(page.locator("input[type=file]")).first.set_input_files([log, second])
@@ -49,7 +46,7 @@ def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Pa
 
 
 def test_a_refused_upload_says_why(open_page: Open, cast: Cast, log: Path, forgiven: set[str]) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    page = open_page(cast.auditor, at("upload"))
     page.get_by_label("Channel").fill("\u200b")
     forgiven.add("status of 422")
     page.locator("input[type=file]").set_input_files(log)
@@ -57,7 +54,7 @@ def test_a_refused_upload_says_why(open_page: Open, cast: Cast, log: Path, forgi
 
 
 def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]), has_script=False)
+    page = open_page(cast.auditor, at("upload"), has_script=False)
     page.locator("input[type=file]").set_input_files(log)
     page.get_by_role("button", name="Preview").click()
     page.get_by_label("Dialect").select_option("nSLIP")
@@ -71,9 +68,8 @@ def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> 
 
 
 def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.viewer, reverse("pages:search", args=[SLUG]) + "?q=dialect:nslip+refactor_auth")
+    take_in(cast, STORY)
+    page = open_page(cast.viewer, at("search") + "?q=dialect:nslip+refactor_auth")
     page.locator(".hit [data-open]").click()
     expect(page.get_by_role("region", name="Raw")).to_be_visible()
     wait_for_rest(page)
@@ -115,9 +111,8 @@ def test_one_piece_lights_up_in_three_panes(open_page: Open, cast: Cast) -> None
 
 
 def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.viewer, reverse("pages:conversations", args=[SLUG]))
+    take_in(cast, STORY)
+    page = open_page(cast.viewer, at("conversations"))
     page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("k")
@@ -134,9 +129,8 @@ def test_keys_walk_open_and_search(open_page: Open, cast: Cast) -> None:
 
 
 def test_an_auditor_signs_a_verdict(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY)
-    settle_all()
-    page = open_page(cast.auditor, reverse("pages:conversations", args=[SLUG]))
+    take_in(cast, STORY)
+    page = open_page(cast.auditor, at("conversations"))
     page.get_by_role("link", name="search", exact=True).click()
     page.get_by_role("link", name="Review", exact=True).click()
     page.get_by_label("Concern").check()
@@ -148,7 +142,7 @@ def test_an_auditor_signs_a_verdict(open_page: Open, cast: Cast) -> None:
 
 
 def test_the_theme_is_remembered(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.viewer, reverse("pages:conversations", args=[SLUG]))
+    page = open_page(cast.viewer, at("conversations"))
     background = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(background)
     page.get_by_role("button", name="Light or dark").click()
@@ -159,7 +153,7 @@ def test_the_theme_is_remembered(open_page: Open, cast: Cast) -> None:
 
 
 def test_the_narrow_page_has_its_menu(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.viewer, reverse("pages:conversations", args=[SLUG]), width=360)
+    page = open_page(cast.viewer, at("conversations"), width=360)
     expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
     page.get_by_role("button", name="Menu").click()
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Deliveries").click()
@@ -170,7 +164,7 @@ def test_signing_in_and_out(open_page: Open, cast: Cast) -> None:
     user = cast.owner.user
     user.set_password("correct horse battery")
     user.save()
-    page = open_page(None, reverse("pages:settings", args=[SLUG]))
+    page = open_page(None, at("settings"))
     page.get_by_label("Username").fill("olivia")
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Sign in").click()

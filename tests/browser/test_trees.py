@@ -8,13 +8,12 @@ import time
 from typing import Any
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
 from inspector.threads.trees.windows import Tree
-from tests.browser.conftest import PATIENCE_MS, Open
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.browser.conftest import PATIENCE_MS, Open, at
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)
 
@@ -30,9 +29,8 @@ def address(cast: Cast) -> str:
         said |= {"trace": "goal", "at": 1_763_715_600 + number}
         return json.dumps(said | ({"parent": f"m{number // 3}"} if number else {})).encode() + b"\n"
 
-    deliver(cast, *map(say, range(COUNT)))
-    settle_all()
-    return reverse("pages:trace", args=["acme", Trace.objects.get(last_at__isnull=False).pk])
+    take_in(cast, *map(say, range(COUNT)))
+    return at("trace", Trace.objects.get(last_at__isnull=False).pk)
 
 
 def list_rows() -> list[str]:

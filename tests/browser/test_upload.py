@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
-from tests.browser.conftest import Open, wait_for_rest
+from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=8)
 
-SLUG = "acme"
 LOG = "!nd hb ok\\n?Uk/co\\nall is well\\nfull of \\u0000 nothing\\n"
 
 
@@ -27,8 +25,28 @@ def drop(page: Page, name: str, text: str) -> None:
     page.dispatch_event(".dropzone", "drop", {"dataTransfer": files})
 
 
+def open_upload(open_page: Open, cast: Cast) -> Page:
+    return open_page(cast.auditor, at("upload"))
+
+
+def open_with_night(open_page: Open, cast: Cast) -> Page:
+    """The page once the log of the night was dropped and looked at."""
+    page = open_upload(open_page, cast)
+    drop(page, "night.log", LOG)
+    expect(page.get_by_role("form", name="night.log")).to_be_visible()
+    wait_for_rest(page)
+    return page
+
+
+def import_file(page: Page) -> None:
+    """Import what was looked at, and let it be settled."""
+    page.get_by_role("form", name="night.log").get_by_role("button", name="Import file").click()
+    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
+    settle_all()
+
+
 def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    page = open_upload(open_page, cast)
     drop(page, "night.log", LOG)
     card = page.get_by_role("form", name="night.log")
     expect(card.get_by_text("4 records in all: 4 new, 0 duplicate, 0 quarantined")).to_be_visible()
@@ -79,14 +97,9 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
 
 
 def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
-    drop(page, "night.log", LOG)
-    expect(page.get_by_role("form", name="night.log")).to_be_visible()
-    wait_for_rest(page)
-    page.get_by_role("button", name="Import file").click()
-    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
-    page.goto(reverse("pages:delivery", args=[SLUG, Delivery.objects.get().pk]))
+    page = open_with_night(open_page, cast)
+    import_file(page)
+    page.goto(at("delivery", Delivery.objects.get().pk))
     page.emulate_media(media="print")
     expect(page.get_by_text("4 received = 4 stored").last).to_be_visible()
     expect(page.locator("#sha256")).to_be_visible()
@@ -100,7 +113,7 @@ def test_a_printed_receipt_is_one_page(open_page: Open, cast: Cast) -> None:
 
 
 def test_pasted_text_is_a_file_too(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    page = open_upload(open_page, cast)
     wait_for_rest(page)
     paste = """(where) => {
       const data = new DataTransfer();
@@ -118,7 +131,7 @@ def test_pasted_text_is_a_file_too(open_page: Open, cast: Cast) -> None:
 
 
 def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
+    page = open_upload(open_page, cast)
     steps = page.get_by_role("list", name="Steps")
     current = steps.locator("[aria-current=step]")
     expect(current).to_have_text(["Choose"])
@@ -142,16 +155,9 @@ def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> Non
 
 
 def test_after_loading_its_own_conversations_are_shown(open_page: Open, cast: Cast) -> None:
-    deliver(cast, STORY, name="story.log")
-    settle_all()
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
-    drop(page, "night.log", LOG)
-    card = page.get_by_role("form", name="night.log")
-    expect(card).to_be_visible()
-    wait_for_rest(page)
-    card.get_by_role("button", name="Import file").click()
-    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
+    take_in(cast, STORY, name="story.log")
+    page = open_with_night(open_page, cast)
+    import_file(page)
     page.get_by_role("link", name="See the conversations").click()
     rows = page.get_by_role("group", name="Table of conversations").locator("tbody tr")
     expect(rows).to_have_count(1)
@@ -166,10 +172,7 @@ def test_after_loading_its_own_conversations_are_shown(open_page: Open, cast: Ca
 
 
 def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
-    page = open_page(cast.auditor, reverse("pages:upload", args=[SLUG]))
-    drop(page, "night.log", LOG)
-    expect(page.get_by_role("form", name="night.log")).to_be_visible()
-    wait_for_rest(page)
+    page = open_with_night(open_page, cast)
     page.get_by_role("button", name="Discard").click()
     expect(page.get_by_text("was discarded")).to_be_visible()
     expect(page.get_by_role("list", name="Steps").locator("[aria-current=step]")).to_have_text(["Choose"])
@@ -178,8 +181,8 @@ def test_throwing_away_leaves_nothing(open_page: Open, cast: Cast) -> None:
 
 def test_the_first_paint_is_the_last(open_page: Open, cast: Cast) -> None:
     """Before the script has run the page stands as it will; without scripts it has a field and a button."""
-    address = reverse("pages:upload", args=[SLUG])
-    page = open_page(cast.auditor, reverse("pages:deliveries", args=[SLUG]))
+    address = at("upload")
+    page = open_page(cast.auditor, at("deliveries"))
     page.route("**/uploads*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page.goto(address)
     expect(page.get_by_text("Choose files", exact=True)).to_be_visible()

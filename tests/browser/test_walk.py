@@ -1,6 +1,7 @@
 """An auditor with an unknown log: its four planted faults are the first four things seen, up to a signed report.
 
-Once by mouse, where each click is counted, and once by keyboard alone.
+By way of the overview, once by mouse, where each click is counted, and once by keyboard and palette alone; and straight
+from the upload, in both themes and at four widths, by mouse or by keyboard, where each step is counted.
 """
 
 from __future__ import annotations
@@ -13,16 +14,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from inspector.audit.models import Review
 from inspector.exports.models import Export
-from tests.browser.conftest import Open, wait_for_rest
-from tests.browser.test_accessibility import keep_picture
+from tests.browser.conftest import Open, at, wait_for_rest
+from tests.browser.test_accessibility import find_sideways, keep_picture
 from tests.inspector.conftest import Cast, settle_all
-
-pytestmark = pytest.mark.long(seconds=15)
+from tests.lanes import begin_with
 
 START: Final = datetime(2026, 10, 6, 5, 30, tzinfo=UTC)
 KEY: Final = "sk_live_" + "4Rk7pWq2Zt9Lm3Xv8Nc1Yb6D"
@@ -94,12 +93,27 @@ def expect_faults_first(titles: Locator) -> None:
 
 
 def expect_report(page: Page) -> None:
-    """The page is the report: what was found, no secret in clear, and who signed."""
+    """The page becomes the report: what was found, no secret in clear, and who signed."""
+    expect(page.get_by_text("finding its messages")).to_be_visible()
+    settle_all()
+    page.wait_for_url(re.compile(r"\?open"))
     expect(page.get_by_text("Signed off:")).to_contain_text("violation, by amir")
     body = page.locator("body").inner_text()
     assert [title for title in FAULTS if title not in body] == []
     assert KEY not in page.content()
     assert "The key must be revoked." in body
+
+
+def expect_looked_at(page: Page) -> None:
+    """The file was chosen, and its beginning is told."""
+    expect(page.get_by_role("form", name="works.jsonl")).to_be_visible()
+    wait_for_rest(page)
+
+
+def expect_stored(page: Page) -> None:
+    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
+    settle_all()
+    expect(page.get_by_text("15 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
 
 
 class Hand:
@@ -113,18 +127,16 @@ class Hand:
         self.clicks += 1
 
 
+@pytest.mark.long(seconds=15)
 def test_from_an_unknown_log_to_a_signed_report_by_mouse(open_page: Open, cast: Cast, log: Path) -> None:
-    page, hand = open_page(cast.auditor, reverse("pages:upload", args=["acme"])), Hand()
+    page, hand = open_page(cast.auditor, at("upload")), Hand()
     with page.expect_file_chooser() as chooser:
         hand.click(page.get_by_text("Choose files", exact=True))
     chooser.value.set_files(log)
-    expect(page.get_by_role("form", name="works.jsonl")).to_be_visible()
-    wait_for_rest(page)
+    expect_looked_at(page)
     keep_picture(page, "walk-1-check")
     hand.click(page.get_by_role("button", name="Import file"))
-    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
-    expect(page.get_by_text("15 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
+    expect_stored(page)
     keep_picture(page, "walk-2-stored")
 
     hand.click(page.get_by_role("navigation", name="Main").get_by_role("link", name="Overview"))
@@ -151,9 +163,6 @@ def test_from_an_unknown_log_to_a_signed_report_by_mouse(open_page: Open, cast: 
     expect(page.get_by_role("status").filter(has_text="Your verdict is kept")).to_be_visible()
     keep_picture(page, "walk-7-signed")
     hand.click(page.get_by_role("button", name="Report"))
-    expect(page.get_by_text("finding its messages")).to_be_visible()
-    settle_all()
-    page.wait_for_url(re.compile(r"\?open"))
     expect_report(page)
     keep_picture(page, "walk-8-report")
     assert hand.clicks <= MAX_CLICKS
@@ -161,13 +170,13 @@ def test_from_an_unknown_log_to_a_signed_report_by_mouse(open_page: Open, cast: 
     assert Export.objects.get().is_masked
 
 
-def tab_to(page: Page, there: Locator) -> None:
-    """Press Tab until this has the focus, as often as a person would."""
-    for _ in range(MAX_TABS):
-        page.keyboard.press("Tab")
+def tab_to(page: Page, there: Locator, most: int = MAX_TABS) -> None:
+    """Press Tab until this has the focus, from where it is, as often as a person would."""
+    for _ in range(most):
         if there.evaluate("node => node === document.activeElement"):
             return
-    raise AssertionError(f"{there} has no focus after {MAX_TABS} presses of Tab")
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{there} has no focus after {most} presses of Tab")
 
 
 def go_to(page: Page, typed: str, title: str) -> None:
@@ -181,8 +190,9 @@ def go_to(page: Page, typed: str, title: str) -> None:
     page.keyboard.press("Enter")
 
 
+@pytest.mark.long(seconds=15)
 def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cast: Cast, log: Path) -> None:
-    page = open_page(cast.auditor, reverse("pages:overview", args=["acme"]))
+    page = open_page(cast.auditor, at("overview"))
     go_to(page, "upload", "Upload")
     expect(page.get_by_role("heading", name="Upload", level=1)).to_be_visible()
     wait_for_rest(page)
@@ -193,13 +203,10 @@ def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cas
         tab_to(page, page.locator("input[type=file]"))
         page.keyboard.press("Enter")
     chooser.value.set_files(log)
-    expect(page.get_by_role("form", name="works.jsonl")).to_be_visible()
-    wait_for_rest(page)
+    expect_looked_at(page)
     tab_to(page, page.get_by_role("button", name="Import file"))
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
-    expect(page.get_by_text("15 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
+    expect_stored(page)
     # The button that had the focus is gone: Tab goes on from the result.
     expect(page.get_by_role("region", name="Uploads of this visit")).to_be_focused()
 
@@ -236,8 +243,111 @@ def test_from_an_unknown_log_to_a_signed_report_by_keyboard(open_page: Open, cas
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="Your verdict is kept")).to_be_visible()
     go_to(page, "report", "Report")
-    expect(page.get_by_text("finding its messages")).to_be_visible()
-    settle_all()
-    page.wait_for_url(re.compile(r"\?open"))
     expect_report(page)
     assert Review.objects.get().verdict == Review.Verdict.VIOLATION
+
+
+class Auditor:
+    """Someone at a page, and what each step costs; without a mouse every element is reached by Tab."""
+
+    def __init__(self, page: Page, *, has_mouse: bool) -> None:
+        self.page = page
+        self.has_mouse = has_mouse
+        self.steps = 0
+
+    def reach(self, element: Locator) -> None:
+        """Let Tab come to the element, from where the focus is."""
+        wait_for_rest(self.page)
+        expect(element).to_be_visible()
+        tab_to(self.page, element, most=3 * MAX_TABS)
+
+    def enter(self, element: Locator, key: str = "Enter") -> None:
+        """Click it, or come to it and press a key."""
+        self.steps += 1
+        if self.has_mouse:
+            wait_for_rest(self.page)
+            return element.click()
+        self.reach(element)
+        return self.page.keyboard.press(key)
+
+    def press(self, *keys: str) -> None:
+        """Keys that the page itself listens to."""
+        wait_for_rest(self.page)
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.steps += 1
+
+
+@pytest.mark.parametrize(
+    ("width", "theme", "has_mouse"),
+    begin_with(
+        1,
+        [(1280, "light", False), (360, "dark", True), (768, "light", True), (1920, "dark", False)],
+        seconds=15,
+    ),
+)
+def test_from_an_unknown_log_to_a_signed_report_straight_from_the_upload(
+    open_page: Open, cast: Cast, log: Path, width: int, theme: str, *, has_mouse: bool
+) -> None:
+    page = open_page(cast.auditor, at("upload"), width=width, theme=theme)
+    auditor = Auditor(page, has_mouse=has_mouse)
+
+    def look(name: str) -> None:
+        wait_for_rest(page)
+        assert find_sideways(page) == [], name
+        keep_picture(page, f"audit-{name}-{width}-{theme}")
+
+    # The browser's own window chooses the file: one step.
+    page.locator("input[type=file]").first.set_input_files(log)
+    auditor.steps += 1
+    uploads = page.get_by_role("region", name="Uploads of this visit")
+    look("checked")
+    auditor.enter(uploads.get_by_role("button", name="Import file"))
+    expect_stored(page)
+    expect(uploads.get_by_text("4 findings")).to_be_visible()
+    look("loaded")
+    # What was planted is the first that is seen, and here all of it.
+    auditor.enter(uploads.get_by_role("link", name="look at them"))
+    rows = page.locator(".findings > li")
+    # The list is in sight before all of it has come.
+    expect(rows).to_have_count(len(FAULTS))
+    assert [row.locator(".chips a").first.text_content() for row in rows.all()] == list(FAULTS)
+    look("findings")
+    heading = page.get_by_role("heading", level=1)
+    auditor.press("j", "Enter")
+    expect(heading).to_contain_text("Looks like an exposed service API key")
+    look("finding")
+    # The other three are a key away each.
+    for words in ("Reported done after it was refused", "pump-3 asked supervisor", "which was not received"):
+        auditor.press("j")
+        expect(heading).to_contain_text(words)
+    for words in ("pump-3 asked supervisor", "Reported done after it was refused", "exposed service API key"):
+        auditor.press("k")
+        expect(heading).to_contain_text(words)
+    auditor.enter(page.get_by_role("main").locator(".page-head .about a").first)
+    expect(page.get_by_role("region", name="Transcript, 10 messages")).to_be_visible()
+    look("conversation")
+    auditor.press("r")
+    if has_mouse:
+        auditor.enter(page.get_by_role("radio", name="Violation"))
+    else:
+        # Tab comes to the first of them, and arrows choose.
+        auditor.reach(page.get_by_role("radio", name="No issues"))
+        auditor.press("ArrowDown", "ArrowDown")
+    expect(page.get_by_role("radio", name="Violation")).to_be_checked()
+    auditor.enter(page.get_by_label("Comment"), "Shift")
+    page.keyboard.type("A key in clear.")
+    auditor.enter(page.get_by_role("button", name="Sign off"))
+    expect(page.get_by_role("status").filter(has_text="Your verdict is kept")).to_be_visible()
+    assert Review.objects.get().verdict == "violation"
+    look("signed")
+    auditor.enter(page.get_by_role("button", name="Report"))
+    expect(page).to_have_url(re.compile("/exports/[0-9a-f-]{36}/"))
+    settle_all()
+    # It opens by itself when it is ready: signed, and with the secret masked.
+    expect(page).to_have_url(re.compile(r"/file\?open$"))
+    expect(page.get_by_text("A key in clear.").first).to_be_visible()
+    expect(page.get_by_text("violation").first).to_be_visible()
+    assert KEY not in page.content()
+    look("report")
+    assert auditor.steps <= MAX_CLICKS

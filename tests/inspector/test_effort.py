@@ -14,7 +14,7 @@ from inspector import effort
 from inspector.accounts.sessions import BACKEND
 from inspector.effort import GoneError, SpentError, bound_effort, check_effort
 from inspector.threads.models import Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -24,8 +24,7 @@ def addresses(cast: Cast) -> dict[str, list[str]]:
     """What reads many rows, messages or fields, by whom it is asked."""
     body = {"t": "x", "d": {f"k{number}": number for number in range(50)}}
     line = {"clowl": "0.2", "p": "REQ", "from": "a", "to": "b", "cid": "c", "tid": "goal", "body": body}
-    deliver(cast, *(json.dumps(line | {"mid": f"m{number}"}).encode() + b"\n" for number in range(9)))
-    settle_all()
+    take_in(cast, *(json.dumps(line | {"mid": f"m{number}"}).encode() + b"\n" for number in range(9)))
     talk, message = Conversation.objects.get().pk, Message.objects.all()[0].pk
     pages = [f"conversations/{talk}/{part}" for part in ("", "?order=time", "raw/", "sequence/")]
     pages += [f"messages/{message}/", "search/?q=from:a"]

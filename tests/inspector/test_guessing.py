@@ -36,7 +36,7 @@ from inspector.threads.models import Conversation, MaskedWire, Message, Trace
 from inspector.threads.rendering import dependencies
 from tests.lanes import begin_with
 
-from .conftest import Cast, deliver, settle_all
+from .conftest import Cast, deliver, settle_all, take_in
 from .exports.conftest import ask, make
 from .test_access import ROUTES, fill
 from .test_canaries import make_log
@@ -97,8 +97,7 @@ def given(cast: Cast) -> Mapping[str, Mapping[str, str]]:
     needs beside its query."""
     since = write_since(begin(), cast.workspace.pk)
     deliver(cast, make_line(1), make_line(2, SECRET), make_line(3))
-    withdrawn = deliver(cast, make_line(4, SECRET))
-    settle_all()
+    withdrawn = take_in(cast, make_line(4, SECRET))
     withdraw_delivery(membership=cast.auditor, delivery=withdrawn, reason="It should not be here.")
     settle_all()
     assert Finding.objects.filter(rule="token-in-clear", holds=True).exists()
@@ -287,8 +286,7 @@ def test_what_others_see_of_a_search_comes_from_masked_text(cast: Cast, given: M
 @pytest.mark.django_db
 def test_what_is_searched_is_what_a_message_shows(cast: Cast) -> None:
     """Of secrets in all dialects and places: the kept masked text is the one that the message's own page shows."""
-    deliver(cast, *(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in make_log()))
-    settle_all()
+    take_in(cast, *(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in make_log()))
     kept = {(each.record_id, each.dialect): bytes(each.text).decode() for each in MaskedWire.objects.all()}
     expected: dict[tuple[UUID, str], str] = {}
     for message in Message.objects.select_related("record"):
@@ -338,8 +336,7 @@ def test_a_record_too_long_to_be_looked_through_is_found_by_those_alone_who_may_
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(masks, "MAX_BYTES_LOOKED_THROUGH", 30)
-    deliver(cast, make_line(1, SECRET), make_line(2))
-    settle_all()
+    take_in(cast, make_line(1, SECRET), make_line(2))
     assert find(cast, "db_pass") == find(cast, "nothing") == 0
     rows = narrow(workspace=cast.workspace, query="raw:nothing", zone=None, may_see_secrets=True)
     assert rows.count() == 1

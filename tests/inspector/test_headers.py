@@ -15,7 +15,7 @@ from inspector.accounts.services import create_api_key
 from inspector.pages.urls import workspace_urls
 from inspector.trail.models import Deed
 
-from .conftest import Cast, deliver, settle_all
+from .conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[Membership], Client]
@@ -112,8 +112,7 @@ def test_no_page_is_kept_by_a_browser_and_each_offers_to_sign_out(cast: Cast, si
 @pytest.mark.long(seconds=12)
 def test_looking_changes_nothing(cast: Cast, sign_in: SignIn, token: str) -> None:
     """What changes something is no GET: people and keys are as before, and of acts a download alone is recorded."""
-    deliver(cast, b'{"clowl":"0.2","mid":"m1","p":"INF","from":"a","to":["b"],"cid":"c","body":{"t":"x"}}\n')
-    settle_all()
+    take_in(cast, b'{"clowl":"0.2","mid":"m1","p":"INF","from":"a","to":["b"],"cid":"c","body":{"t":"x"}}\n')
     client = sign_in(cast.owner)
     before = Deed.objects.latest("pk").pk
     kept = list(Membership.objects.values()), list(cast.workspace.api_keys.values("id", "scopes", "revoked_at"))
@@ -151,8 +150,7 @@ def test_no_directory_is_listed_and_no_source_is_served() -> None:
 
 
 def test_no_name_of_a_download_is_the_senders(cast: Cast, sign_in: SignIn) -> None:
-    delivery = deliver(cast, b"one\n\xff\n", name='a"; filename=evil.html\r\nX-Evil: 1')
-    settle_all()
+    delivery = take_in(cast, b"one\n\xff\n", name='a"; filename=evil.html\r\nX-Evil: 1')
     client, record = sign_in(cast.owner), cast.workspace.deliveries.get().sightings.first().record
     addresses = [
         reverse("pages:raw", args=["acme", record.pk]),

@@ -17,7 +17,7 @@ from inspector.threads.messages import read_body
 from inspector.threads.models import Message
 from inspector.threads.rendering.teller import MAX_SENTENCE
 
-from .conftest import Cast, deliver, settle_all
+from .conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db
 MAX_MEMORY: Final = 64 * 1024 * 1024
@@ -51,8 +51,7 @@ def test_every_answer_is_small(cast: Cast, sign_in: Callable[..., Client], kind:
         pytest.skip("the most memory of a process can be read on Linux alone")
     scopes = ["read", "secrets", "review"]
     headers = {"Authorization": f"Bearer {create_api_key(workspace=cast.workspace, name='t', scopes=scopes)[1]}"}
-    deliver(cast, json.dumps(CLOWL | {"body": BODIES[kind]}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps(CLOWL | {"body": BODIES[kind]}).encode() + b"\n")
     message = Message.objects.defer("body").get()
     conversation, record, delivery = (
         message.conversation_id,
@@ -86,8 +85,7 @@ def test_every_answer_is_small(cast: Cast, sign_in: Callable[..., Client], kind:
 
 
 def test_what_is_left_out_is_said(cast: Cast, token: str) -> None:
-    deliver(cast, json.dumps(CLOWL | {"body": BODIES["one text"]}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps(CLOWL | {"body": BODIES["one text"]}).encode() + b"\n")
     message = Message.objects.get()
     assert len(message.english) < MAX_SENTENCE + 100
     assert message.english.endswith("more characters")

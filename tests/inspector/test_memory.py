@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from django.db import connection
-from psycopg.conninfo import make_conninfo
 
 from inspector.intake.models import Record
 from inspector.threads.models import Message
 
 from .conftest import Cast
+from .intake.processes import PROJECT, make_environment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=10)]
 
-PROJECT = Path(__file__).parents[2]
 # Fat records, so that megabytes take seconds: 100 kB each, many of them on one line of one conversation.
 CHILD = """
 import json, sys
@@ -61,18 +58,7 @@ print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM"
 
 def measure_peak(way: str, megabytes: int, state: Path) -> int:
     """The peak memory in KiB of a process that takes so much in."""
-    info = connection.get_connection_params()
-    address = make_conninfo(
-        **{name: info[name] for name in ("dbname", "user", "password", "host", "port") if info.get(name)}
-    )
-    environment = os.environ | {
-        "DATABASE_URL": address,
-        "INSPECTOR_STATE_DIR": str(state),
-        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
-        "DJANGO_SETTINGS_MODULE": "inspector.settings",
-        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
-        "LOG_LEVEL": "ERROR",
-    }
+    environment = make_environment(state, CELERY_BROKER_URL="redis://127.0.0.1:1", LOG_LEVEL="ERROR")
     command = [sys.executable, "-c", CHILD, way, str(megabytes)]
     done = subprocess.run(command, env=environment, cwd=PROJECT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -49,7 +49,8 @@ from inspector.threads.models import Message
 from tests.each import for_each
 from tests.s3 import Server, s3_server
 
-from .conftest import Cast, deliver, settle_all
+from .api.test_server import find_port
+from .conftest import Cast, settle_all, take_in
 from .exports.conftest import ask, make, read
 from .intake.processes import make_environment, process, worker
 from .intake.test_recovery import is_done, wait_for
@@ -116,8 +117,7 @@ def make_form() -> dict[str, object]:
 
 
 def fill(cast: Cast) -> None:
-    deliver(cast, LOG)
-    settle_all(is_examined=False)
+    take_in(cast, LOG, is_examined=False)
 
 
 @pytest.mark.django_db
@@ -458,14 +458,6 @@ def test_a_start_is_refused_with_that_sentence(tmp_path: Path) -> None:
     )
     assert (told.returncode, told.stderr.count("\n")) == (1, 1), told.stderr
     assert told.stderr.startswith("OBJECT_STORE names no storage that can be used: ")
-
-
-def find_port() -> int:
-    import socket
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.mark.django_db(transaction=True)

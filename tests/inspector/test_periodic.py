@@ -1,14 +1,15 @@
-"""What is periodic happens once, however many beats and workers there are."""
+"""What is periodic happens once, however many beats and workers there are, on several hosts or on one."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
 import pytest
 from django.db import connections
 
-from inspector import pipeline
+from inspector import pipeline, worker
 
 
 @pytest.mark.django_db(transaction=True)
@@ -38,3 +39,24 @@ def test_of_several_at_once_one_does_it(work: str, part: str, monkeypatch: pytes
     # The lock went with the work: the next round is done again.
     getattr(pipeline, work)()
     assert len(done) == 2
+
+
+def test_what_one_has_swept_the_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    swept: list[str] = []
+    monkeypatch.setattr(pipeline, "sweep", lambda: swept.append("sweep"))
+    monkeypatch.setattr(pipeline, "tidy", lambda: swept.append("tidy"))
+    monkeypatch.setattr(worker, "close_old_connections", lambda: None)
+    one = worker.Worker()
+    process = os.fork()
+    if not process:
+        one._look_around()
+        os._exit(len(swept))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 2
+    monkeypatch.setattr(pipeline, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(pipeline, "TIDY_SECONDS", 3600.0)
+    one._look_around()
+    assert swept == []
+    # When it is time again, whoever looks first does it.
+    monkeypatch.setattr(pipeline, "LOOK_SECONDS", 0.0)
+    one._look_around()
+    assert swept == ["sweep"]

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -17,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.intake.models import Delivery
-from tests.inspector.api.test_server import PROJECT, chunk, find_database, find_port, send, wait_for_end
+from tests.inspector.api.test_server import PROJECT, chunk, find_port, send
 
-from .test_slow_clients import Site, check_while, stay_slow
+from .test_slow_clients import Site, check_while, expect_many_taken, start, stay_slow
 
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or ""
 
@@ -34,12 +32,6 @@ pytestmark = [
 @pytest.fixture
 def site(token: str, tmp_path: Path) -> Iterator[Site]:
     """The proxy by its own file, but for addresses, folders and names of hosts, before the pages and the posting."""
-    environment = os.environ | {
-        "DATABASE_URL": find_database(),
-        "INSPECTOR_STATE_DIR": str(tmp_path),
-        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
-        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
-    }
     port = find_port()
     with tempfile.TemporaryDirectory(prefix="inspector-") as folder, contextlib.ExitStack() as stack:
         text = (PROJECT / "proxy" / "nginx.conf").read_text()
@@ -56,16 +48,13 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
         hung = stack.enter_context(socket.socket(socket.AF_UNIX))
         hung.bind(f"{folder}/hung.socket")
         hung.listen(64)
-        for name, command in {
+        commands = {
             "web": [*pool, f"--bind=unix:{folder}/web.socket"],
             "posting": [*pool, f"--bind=unix:{folder}/posting.socket"],
             # Whoever runs the tests runs it, so that it reads the folder; in its container it is nobody's.
             "proxy": [NGINX, "-c", str(file), "-g", "daemon off;" if os.geteuid() else "daemon off; user root;"],
-        }.items():
-            log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
-            process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
-            stack.callback(process.wait, 20)
-            stack.callback(process.terminate)
+        }
+        start(stack, commands, tmp_path)
         one = Site(port, tmp_path, token)
         until = time.monotonic() + 60
         while True:
@@ -78,12 +67,12 @@ def site(token: str, tmp_path: Path) -> Iterator[Site]:
 
 
 def test_slow_strangers_stop_no_page_and_no_sender(site: Site) -> None:
-    start = "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    head = "POST {} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     chunked = "Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
     known = "Content-Type: text/plain\r\nContent-Length: 100000\r\n\r\n"
-    crowd = [(start.format("/sign-in/"), b"X-A: b\r\n")] * 16
+    crowd = [(head.format("/sign-in/"), b"X-A: b\r\n")] * 16
     for path in ("/sign-in/", "/api/v1/messages", "/w/acme/upload/", "/api/v1/decode"):
-        crowd += [(start.format(path) + chunked, chunk(b"x")), (start.format(path) + known, b"x")] * 6
+        crowd += [(head.format(path) + chunked, chunk(b"x")), (head.format(path) + known, b"x")] * 6
     sent: list[bytes] = []
 
     def post(stop: threading.Event) -> None:
@@ -116,10 +105,7 @@ def wait_for_answer(site: Site, status: int) -> None:
 
 
 def test_a_large_body_is_taken_by_posting_alone(site: Site) -> None:
-    lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
-    said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
-    assert said.startswith(b"HTTP/1.1 202"), said
-    assert wait_for_end(Delivery.State.FRAMED).stored == 20_000
+    expect_many_taken(site)
     large = 13 * 1024 * 1024
     with socket.create_connection(("127.0.0.1", site.port), timeout=20) as line:
         line.sendall(f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {large}\r\n\r\n".encode())

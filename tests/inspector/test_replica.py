@@ -53,7 +53,7 @@ class Follower(Cluster):
         self.home.mkdir(mode=0o700)
         for name in ("password", "application_password", "superuser_password"):
             shutil.copy(self.primary.home / name, self.home / name)
-        source = self.primary._superuser_url()
+        source = self.primary._url()
         copy = find_program("pg_basebackup", self.binaries.major)
         subprocess.run([copy, "-d", source, "-D", str(self.data), "-R", "-c", "fast"], check=True, capture_output=True)
         if isinstance(self.account, ServerAccount):
@@ -69,7 +69,7 @@ class Follower(Cluster):
 
     def ask(self, statement: str) -> None:
         """Run a statement as its superuser."""
-        with psycopg.connect(self._superuser_url(), autocommit=True) as connection:
+        with psycopg.connect(self._url(), autocommit=True) as connection:
             connection.execute(statement)
 
     def count_asked(self, words: str) -> int:

@@ -21,6 +21,7 @@ from django.test import Client
 
 import dialects
 from inspector.audit.models import Finding
+from inspector.embedded.samples import CONTENT_TYPES
 from inspector.threads.models import Message, Trace
 
 from .conftest import settle_all
@@ -28,13 +29,6 @@ from .conftest import settle_all
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 README = (SAMPLES / "README.md").read_text()
 FILES = sorted(path for path in SAMPLES.iterdir() if path.name not in ("README.md", "keys.json"))
-CONTENT_TYPES = {
-    ".jsonl": "application/x-ndjson",
-    ".json": "application/json",
-    ".log": "text/plain",
-    ".txt": "text/plain",
-    ".csv": "text/csv",
-}
 STORY = SAMPLES / "1-invoice-run.jsonl"
 TRACE = "t-7c41e09ab35d"
 
@@ -120,19 +114,17 @@ def test_framing_finds_as_many_records_as_a_plain_count(path: Path) -> None:
     assert (len(records), quarantined) == (count(path)[0], count(path)[3])
 
 
+def post(client: Client, token: str, path: Path) -> tuple[int, ...]:
+    """Post a file as `make run` does: received, stored, duplicate and quarantined as the receipt has them."""
+    key = {"Authorization": f"Bearer {token}"}
+    answer = client.post("/api/v1/messages", path.read_bytes(), CONTENT_TYPES[path.suffix], headers=key)
+    assert answer.status_code == 202, answer.content
+    return tuple(answer.json()[name] for name in ("received", "stored", "duplicate", "quarantined"))
+
+
 @pytest.mark.django_db
 def test_posting_the_files_in_the_order_of_their_names_gives_the_readmes_counts(client: Client, token: str) -> None:
-    receipts = {}
-    for path in FILES:
-        answer = client.post(
-            "/api/v1/messages",
-            path.read_bytes(),
-            content_type=CONTENT_TYPES[path.suffix],
-            headers={"Authorization": f"Bearer {token}"},
-        )
-        assert answer.status_code == 202, answer.content
-        receipts[path.name] = tuple(answer.json()[name] for name in ("received", "stored", "duplicate", "quarantined"))
-    assert receipts == read_table()
+    assert {path.name: post(client, token, path) for path in FILES} == read_table()
 
 
 def test_each_dialect_is_recognised_in_its_own_file_and_all_four_in_the_story() -> None:
@@ -145,8 +137,7 @@ def test_each_dialect_is_recognised_in_its_own_file_and_all_four_in_the_story() 
 
 @pytest.mark.django_db
 def test_what_the_buyer_did_is_read_within_the_spans_and_found(client: Client, token: str) -> None:
-    path = SAMPLES / "7-board-order-trace.json"
-    client.post("/api/v1/messages", path.read_bytes(), "application/json", headers={"Authorization": f"Bearer {token}"})
+    post(client, token, SAMPLES / "7-board-order-trace.json")
     settle_all()
     told = {message.english: message for message in Message.objects.all()}
     reported = next(each for text, each in told.items() if text.startswith("buyer reports to planner"))
@@ -174,12 +165,7 @@ def test_one_trace_joins_the_story_and_nothing_else() -> None:
 @pytest.mark.django_db
 def test_the_story_is_settled_as_one_trace_in_four_dialects(client: Client, token: str) -> None:
     for path in FILES:
-        client.post(
-            "/api/v1/messages",
-            path.read_bytes(),
-            content_type=CONTENT_TYPES[path.suffix],
-            headers={"Authorization": f"Bearer {token}"},
-        )
+        post(client, token, path)
     settle_all()
     trace = Trace.objects.get(native_id=TRACE)
     told = Message.objects.filter(trace_id=TRACE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -13,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import pytest
 from inspector.effort import EVERY_SECONDS
 from inspector.intake.models import Delivery
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
+from tests.inspector.intake.processes import make_environment
 from tests.lanes import begin_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,34 +60,32 @@ class Site:
         return total
 
 
+def start(stack: contextlib.ExitStack, commands: Mapping[str, Sequence[str]], state: Path, **more: str) -> None:
+    """Run programs on the database of the test until the stack ends; the log of each has its name."""
+    environment = make_environment(state, CELERY_BROKER_URL="redis://127.0.0.1:1", **more)
+    for name, command in commands.items():
+        log = stack.enter_context((state / f"{name}.log").open("wb"))
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+        stack.callback(process.wait, 20)
+        stack.callback(process.terminate)
+
+
 @contextlib.contextmanager
 def serve(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """The port of the front while it serves, and the folder for temporary files."""
-    port = find_port()
-    spool = tmp_path / "spool"
+    port, spool = find_port(), tmp_path / "spool"
     spool.mkdir()
-    environment = os.environ | {
-        "DATABASE_URL": find_database(),
-        "INSPECTOR_STATE_DIR": str(tmp_path),
-        "CELERY_BROKER_URL": "redis://127.0.0.1:1",
-        "PYTHONPATH": f"{PROJECT / 'codecs'}:{PROJECT}",
-        "TMPDIR": str(spool),
-    }
     with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, contextlib.ExitStack() as stack:
         web, posting = f"{sockets}/web", f"{sockets}/posting"
         pool = ["gunicorn", "inspector.pool:application", "--worker-class=gthread", "--workers=1", "--threads=4"]
         pace = [f"--head={SLOW_S}", f"--silence={SLOW_S}", "--grace=6"]
-        for name, command in {
-            "web": [*pool, f"--bind=unix:{web}", "--no-control-socket"],
-            "posting": [*pool, f"--bind=unix:{posting}", "--no-control-socket"],
-            "front": ["inspector.front", f"--bind=127.0.0.1:{port}", f"--pages={web}", f"--posting={posting}", *pace],
-        }.items():
-            log = stack.enter_context((tmp_path / f"{name}.log").open("wb"))
-            process = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=PROJECT, env=environment, stdout=log, stderr=log
-            )
-            stack.callback(process.wait, 20)
-            stack.callback(process.terminate)
+        front = [f"--bind=127.0.0.1:{port}", f"--pages={web}", f"--posting={posting}", *pace]
+        commands = {
+            "web": [sys.executable, "-m", *pool, f"--bind=unix:{web}", "--no-control-socket"],
+            "posting": [sys.executable, "-m", *pool, f"--bind=unix:{posting}", "--no-control-socket"],
+            "front": [sys.executable, "-m", "inspector.front", *front],
+        }
+        start(stack, commands, tmp_path, TMPDIR=str(spool))
         one = Site(port, spool, "")
         until = time.monotonic() + 60
         while True:
@@ -162,11 +160,15 @@ def test_a_refusal_arrives_whatever_of_the_body_was_read(site: Site) -> None:
             line.close()
 
 
-def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
+def expect_many_taken(site: Site) -> None:
     lines = b"".join(b"line %d of many\n" % number for number in range(20_000))
     said = send(site.port, site.token, [lines], f"Content-Length: {len(lines)}")
     assert said.startswith(b"HTTP/1.1 202"), said
     assert wait_for_end(Delivery.State.FRAMED).stored == 20_000
+
+
+def test_a_long_body_of_a_known_key_is_taken(site: Site) -> None:
+    expect_many_taken(site)
     assert Delivery.objects.get().remote_address == "127.0.0.1"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[3]
+FOR_ALL = os.pathsep.join([str(PROJECT), sysconfig.get_path("purelib")])
 AS_NOBODY = {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
 
 
@@ -59,13 +60,12 @@ def user(request: pytest.FixtureRequest, private_folder: Path) -> dict[str, obje
         return {"python": sys.executable, "env": here}
     if os.geteuid() != 0:
         pytest.skip("the tests already run as a normal user")
-    python = _find_python_for_all()
+    python = find_python_for_all("import psycopg, inspector", "/usr/bin/python{}.{}".format(*sys.version_info[:2]))
     if python is None:
         pytest.skip("no Python on this machine can be run by `nobody`, or `nobody` cannot reach the project")
     private_folder.mkdir(mode=0o700)
     os.chown(private_folder, pwd.getpwnam("nobody").pw_uid, -1)
-    path = os.pathsep.join([str(PROJECT), sysconfig.get_path("purelib")])
-    return {"python": python, "env": {**here, "PYTHONPATH": path, "HOME": "/"}, **AS_NOBODY}
+    return {"python": python, "env": {**here, "PYTHONPATH": FOR_ALL, "HOME": "/"}, **AS_NOBODY}
 
 
 @pytest.fixture
@@ -111,13 +111,13 @@ def find_processes(folder: Path) -> list[str]:
     return [line for line in told.splitlines() if str(folder) in line and not line.startswith("Z")]
 
 
-def _find_python_for_all() -> str | None:
-    ours = "{}.{}".format(*sys.version_info[:2])
-    for python in (os.path.realpath(sys.executable), f"/usr/bin/python{ours}"):
+def find_python_for_all(code: str, *others: str) -> str | None:
+    """A Python, ours or one of the others, that `nobody` may run and that runs this code to its end."""
+    for python in (os.path.realpath(sys.executable), *others):
         # Through a shell, which gives up root's rights before it looks for the program.
         tried = subprocess.run(
-            ["/bin/sh", "-c", '"$1" -c "import psycopg, inspector"', "sh", python],
-            env={"PYTHONPATH": os.pathsep.join([str(PROJECT), sysconfig.get_path("purelib")])},
+            ["/bin/sh", "-c", '"$1" -c "$2"', "sh", python, code],
+            env={"PYTHONPATH": FOR_ALL},
             cwd="/",
             capture_output=True,
             check=False,

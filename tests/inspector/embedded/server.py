@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psycopg
 
+from inspector.embedded import EmbeddedError
 from inspector.embedded.cluster import NAME, make_cluster
-from inspector.embedded.errors import EmbeddedError
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from inspector.embedded import EmbeddedError
 from inspector.embedded.binaries import ServerAccount
 from inspector.embedded.cluster import choose_home, read_major
-from inspector.embedded.errors import ClusterFailedError
 from tests.inspector.embedded.conftest import Served, find_processes, launch
 
 pytestmark = pytest.mark.long(seconds=7, waits=True)
@@ -222,5 +222,5 @@ def test_a_folder_that_the_account_cannot_reach_is_passed_over(private_folder: P
     assert choose_home([open_ / "postgres"], nobody, open_) == open_ / "postgres"
     assert open_.stat().st_mode & 0o777 == 0o710
     assert choose_home(wanted, None, closed) == wanted[0]
-    with pytest.raises(ClusterFailedError, match=r"^The account `nobody`.*can reach none of .*closed.*DATABASE_URL\.$"):
+    with pytest.raises(EmbeddedError, match=r"^The account `nobody`.*can reach none of .*closed.*DATABASE_URL\.$"):
         choose_home(wanted[:1], nobody, closed)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.embedded import NoPostgresError
 from inspector.embedded.binaries import OLDEST_MAJOR, find_binaries, find_server_account
 from inspector.embedded.cluster import Cluster
-from inspector.embedded.errors import NoPostgresError
 from inspector.embedded.processes import Supervisor
 from tests.throw_away import KEPT_FROM_TESTS
 

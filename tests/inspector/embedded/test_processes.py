@@ -12,9 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from inspector.embedded.errors import ProcessFailedError
-from inspector.embedded.processes import MAX_LOG_BYTES, Program, Supervisor, open_log, read_last_lines, trim_log
-from inspector.embedded.watchdog import is_alive
+from inspector.embedded.processes import (
+    MAX_LOG_BYTES,
+    ProcessFailedError,
+    Program,
+    Supervisor,
+    open_log,
+    read_last_lines,
+    trim_log,
+)
+from inspector.embedded.state import is_alive
 from tests.inspector.embedded.conftest import find_processes
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -86,7 +93,7 @@ def test_children_stop_in_the_order_of_their_ranks_with_all_their_processes(
     for name, rank in (("database", 9), ("web", 2), ("worker", 1)):
         supervisor.start(make_program(name, rank=rank))
     pids = [pid for name in ("database", "web", "worker") for pid in read_pids(tmp_path / name)]
-    supervisor.stop_all()
+    supervisor.close()
     assert (tmp_path / "stopped").read_text().split() == ["worker", "web", "database"]
     assert await_end(pids, 5) == []
 
@@ -152,7 +159,7 @@ def test_a_killed_watchdog_is_replaced_and_told_everything(
     assert first is not None
     os.kill(first, signal.SIGKILL)
     assert supervisor.wait_until(lambda: supervisor.watchdog_pid != first, seconds=10)
-    supervisor.stop_all()
+    supervisor.close()
     assert (tmp_path / "stopped").read_text() == "child\n"
 
 

@@ -64,6 +64,13 @@ def start_pytest(temporary: Path, *arguments: str, **changes: str) -> subprocess
     )
 
 
+def run_pytest(temporary: Path, *arguments: str, **changes: str) -> tuple[int, str]:
+    """An inner run from its beginning to its end: its exit status, and what it told."""
+    with start_pytest(temporary, *arguments, **changes) as inner:
+        told = inner.communicate()[0]
+    return inner.returncode, told
+
+
 def check_gone(temporary: Path, seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and (find_processes(temporary) or list(temporary.glob("inspector-tests-*"))):
@@ -76,8 +83,7 @@ def check_gone(temporary: Path, seconds: float = 30.0) -> None:
 
 
 def test_it_is_there_for_who_asks_and_gone_at_the_end(temporary: Path) -> None:
-    with start_pytest(temporary) as inner:
-        told = inner.communicate()[0]
+    told = run_pytest(temporary)[1]
     assert "2 passed" in told, told
     check_gone(temporary, 0)
 
@@ -85,24 +91,21 @@ def test_it_is_there_for_who_asks_and_gone_at_the_end(temporary: Path) -> None:
 @pytest.mark.parametrize("arguments", [("-k", "asks_not"), ("--collect-only",), ("--help",)], ids=" ".join)
 def test_it_is_not_started_for_who_does_not_ask(temporary: Path, arguments: tuple[str, ...]) -> None:
     # A server that cannot be made would be noticed: there are no programs to make it of.
-    with start_pytest(temporary, *arguments, "-p", "tests.inspector.embedded.no_server") as inner:
-        told = inner.communicate()[0]
-    assert inner.returncode == 0, told
+    status, told = run_pytest(temporary, *arguments, "-p", "tests.inspector.embedded.no_server")
+    assert status == 0, told
     check_gone(temporary, 0)
 
 
 def test_that_check_can_fail(temporary: Path) -> None:
-    with start_pytest(temporary, "-p", "tests.inspector.embedded.no_server") as inner:
-        told = inner.communicate()[0]
-    assert inner.returncode != 0
+    status, told = run_pytest(temporary, "-p", "tests.inspector.embedded.no_server")
+    assert status != 0
     assert "a server was started" in told
     check_gone(temporary)
 
 
 def test_each_worker_has_a_server_of_its_own(temporary: Path) -> None:
     (temporary / "test_it.py").write_text(IN_WORKERS)
-    with start_pytest(temporary, "-n", "2", "--dist", "load") as inner:
-        told = inner.communicate()[0]
+    told = run_pytest(temporary, "-n", "2", "--dist", "load")[1]
     assert "2 passed" in told, told
     check_gone(temporary, 0)
 
@@ -149,10 +152,7 @@ def test_nothing_is_left_when_the_run_is_cut_off(
 
 def test_a_database_that_is_named_is_used_as_it_is(temporary: Path) -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
-    with start_pytest(
-        temporary, "-k", "asks_not", "-p", "tests.inspector.embedded.no_server", DATABASE_URL=url
-    ) as inner:
-        told = inner.communicate()[0]
+    told = run_pytest(temporary, "-k", "asks_not", "-p", "tests.inspector.embedded.no_server", DATABASE_URL=url)[1]
     assert "1 passed" in told, told
     check_gone(temporary, 0)
 
@@ -172,8 +172,7 @@ def test_leaves_a_session():
 
 def test_a_session_that_somebody_left_does_not_spoil_the_end(temporary: Path) -> None:
     (temporary / "test_it.py").write_text(LEAKING)
-    with start_pytest(temporary, "-W", "ignore::ResourceWarning") as inner:
-        told = inner.communicate()[0]
+    status, told = run_pytest(temporary, "-W", "ignore::ResourceWarning")
     assert "1 passed" in told, told
-    assert inner.returncode == 0, told
+    assert status == 0, told
     check_gone(temporary, 0)

@@ -5,13 +5,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import psycopg.errors
 import pytest
 
-from inspector.embedded.cluster import make_cluster
+from inspector.embedded.cluster import Cluster, make_cluster
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import open_state
 from tests.inspector.embedded.conftest import find_processes
@@ -23,7 +25,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 def start(folder: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("PORT", "CELERY_BROKER_URL")}
     return subprocess.run(
-        [sys.executable, "-m", "inspector.embedded", *arguments],
+        [sys.executable, "-m", "inspector.embedded.run", *arguments],
         cwd=PROJECT,
         env=environment | {"INSPECTOR_STATE_DIR": str(folder)} | changes,
         stdin=subprocess.DEVNULL,
@@ -32,6 +34,25 @@ def start(folder: Path, *arguments: str, **changes: str) -> subprocess.Completed
         timeout=600,
         check=False,
     )
+
+
+@contextmanager
+def run_cluster(folder: Path) -> Iterator[Cluster]:
+    """The database of a stopped installation, for as long as the block lasts."""
+    state = open_state(folder)
+    with Supervisor(say=print) as supervisor:
+        cluster = make_cluster(state)
+        cluster.start(supervisor)
+        yield cluster
+        cluster.stop(supervisor)
+    state.release()
+
+
+def prove(folder: Path) -> str:
+    """What `make run ARGS=--once` tells, by the environment that is here."""
+    told = start(folder, "--once", "--port", "0", DATABASE_URL="")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return told.stdout
 
 
 def test_once_starts_every_process_and_proves_that_they_work(private_folder: Path) -> None:
@@ -45,15 +66,11 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
     with Supervisor(say=print) as supervisor:
         find_kept(cluster).give(cluster, supervisor)
     state.release()
-    told = start(private_folder, "--once", "--port", "0", DATABASE_URL="")
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "agree with samples/README.md" in told.stdout
-    assert told.stdout.rstrip().endswith("Everything works.")
+    told = prove(private_folder)
+    assert "agree with samples/README.md" in told
+    assert told.rstrip().endswith("Everything works.")
     assert find_processes(private_folder) == [], "something was left running"
-    state = open_state(private_folder)
-    with Supervisor(say=print) as supervisor:
-        cluster = make_cluster(state)
-        cluster.start(supervisor)
+    with run_cluster(private_folder) as cluster:
         with psycopg.connect(cluster.application_url, autocommit=True) as connection:
             assert connection.execute("SELECT count(*) > 0 FROM intake_record").fetchone() == (True,)
             for change in ("UPDATE trail_deed SET code = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
@@ -62,18 +79,9 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
         # As after a kill between migrating and admitting.
         with psycopg.connect(cluster.url, autocommit=True) as connection:
             connection.execute("REVOKE ALL ON keyring_periodkey FROM inspector_application")
-        cluster.stop(supervisor)
-    state.release()
-    told = start(private_folder, "--once", "--port", "0", DATABASE_URL="")
-    assert told.returncode == 0, told.stdout + told.stderr
-    state = open_state(private_folder)
-    with Supervisor(say=print) as supervisor:
-        cluster = make_cluster(state)
-        cluster.start(supervisor)
-        with psycopg.connect(cluster.application_url) as connection:
-            assert connection.execute("SELECT count(*) FROM keyring_periodkey").fetchone() == (0,)
-        cluster.stop(supervisor)
-    state.release()
+    prove(private_folder)
+    with run_cluster(private_folder) as cluster, psycopg.connect(cluster.application_url) as connection:
+        assert connection.execute("SELECT count(*) FROM keyring_periodkey").fetchone() == (0,)
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
@@ -124,17 +132,8 @@ def test_a_full_disk_is_one_sentence(private_folder: Path) -> None:
     mount = 'mount -t tmpfs -o size=24m,mode=0711 none "$1" && shift && exec "$@"'
     told = subprocess.run(
         [
-            "unshare",
-            "--mount",
-            "/bin/sh",
-            "-c",
-            mount,
-            "sh",
-            str(private_folder),
-            sys.executable,
-            "-m",
-            "tests.inspector.embedded.server",
-            str(private_folder / "state"),
+            *("unshare", "--mount", "/bin/sh", "-c", mount, "sh", str(private_folder), sys.executable),
+            *("-m", "tests.inspector.embedded.server", str(private_folder / "state")),
         ],
         cwd=PROJECT,
         stdin=subprocess.DEVNULL,

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from inspector.embedded import binaries, first_steps, run, samples
-from inspector.embedded.binaries import Binaries, find_binaries
-from inspector.embedded.errors import (
+from inspector.embedded import (
+    EmbeddedError,
     NoPostgresError,
-    PortForbiddenError,
-    PortTakenError,
-    StateFolderError,
-    StateInUseError,
+    binaries,
+    first_steps,
+    run,
+    samples,
 )
+from inspector.embedded.binaries import Binaries, find_binaries
 from inspector.embedded.run import Terminal
-from inspector.embedded.state import find_state_root, open_state
+from inspector.embedded.state import find_state_root, open_state, write_private
 from tests.each import for_each
 
 
@@ -33,7 +33,7 @@ def test_the_folder_is_private_whatever_the_umask_says(tmp_path: Path) -> None:
         os.umask(before)
     for path in [state.root, *state.root.rglob("*")]:
         assert not path.stat().st_mode & 0o077, path
-    state.write_database_url("postgresql://secret")
+    write_private(state.database_url, "postgresql://secret")
     assert state.database_url.stat().st_mode & 0o777 == 0o600
     state.release()
 
@@ -50,9 +50,7 @@ def test_a_folder_with_other_things_in_it_is_left_as_it_is(tmp_path: Path) -> No
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
     (folder / "letter").touch()
-    with pytest.raises(
-        StateFolderError, match=r"is open to other users: close it with `chmod 700 .*INSPECTOR_STATE_DIR"
-    ):
+    with pytest.raises(EmbeddedError, match=r"is open to other users: close it with `chmod 700 .*INSPECTOR_STATE_DIR"):
         open_state(folder)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
     assert [path.name for path in folder.iterdir()] == ["letter"]
@@ -61,7 +59,7 @@ def test_a_folder_with_other_things_in_it_is_left_as_it_is(tmp_path: Path) -> No
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(
-        StateFolderError, match=r"^The state folder \S+ cannot be made \(.+\): set INSPECTOR_STATE_DIR to another"
+        EmbeddedError, match=r"^The state folder \S+ cannot be made \(.+\): set INSPECTOR_STATE_DIR to another"
     ):
         open_state(tmp_path / "file" / "state")
 
@@ -70,7 +68,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
 def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     os.chown(tmp_path / "state", 65534, 65534)
-    with pytest.raises(StateFolderError, match="belongs to another user"):
+    with pytest.raises(EmbeddedError, match="belongs to another user"):
         open_state(tmp_path / "state")
 
 
@@ -78,7 +76,7 @@ def test_who_holds_the_folder_is_named(tmp_path: Path) -> None:
     state = open_state(tmp_path)
     state.describe_holder(url="http://127.0.0.1:8000/")
     with pytest.raises(
-        StateInUseError, match=rf"process {os.getpid()}, serving http://127\.0\.0\.1:8000/\) is running on"
+        EmbeddedError, match=rf"process {os.getpid()}, serving http://127\.0\.0\.1:8000/\) is running on"
     ):
         open_state(tmp_path)
     state.release()
@@ -104,7 +102,7 @@ def test_samples_are_remembered_for_their_workspace_only(tmp_path: Path) -> None
 def test_a_taken_port_names_itself_and_the_way_out() -> None:
     with run.open_listener(0) as other:
         port = other.getsockname()[1]
-        with pytest.raises(PortTakenError, match=rf"^Port {port} on 127\.0\.0\.1 is taken.*PORT={port + 1} make run"):
+        with pytest.raises(EmbeddedError, match=rf"^Port {port} on 127\.0\.0\.1 is taken.*PORT={port + 1} make run"):
             run.open_listener(port)
 
 
@@ -114,7 +112,7 @@ def test_a_port_that_is_not_allowed_is_one_sentence(monkeypatch: pytest.MonkeyPa
             raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(run.socket, "socket", Refusing)
-    with pytest.raises(PortForbiddenError, match=r"^Port 80 on 127\.0\.0\.1 cannot be opened \(Permission denied\)"):
+    with pytest.raises(EmbeddedError, match=r"^Port 80 on 127\.0\.0\.1 cannot be opened \(Permission denied\)"):
         run.open_listener(80)
 
 
@@ -134,7 +132,7 @@ def test_the_port_comes_from_the_option_then_the_environment(monkeypatch: pytest
 
 def test_the_newest_postgresql_of_the_wheel_is_taken() -> None:
     found = find_binaries()
-    assert found.origin == "the wheel's"
+    assert found.package is not None
     assert found.major == max(one.major for one in binaries._list_wheel())
 
 
@@ -149,7 +147,7 @@ def test_an_installed_postgresql_serves_where_the_wheel_has_none(
     for major in (14, 15, 17):
         folder = tmp_path / str(major) / "bin"
         folder.mkdir(parents=True)
-        for name in binaries.NEEDED:
+        for name in ("initdb", "postgres"):
             (folder / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) {major}.3 (Some Distribution)'\n")
             (folder / name).chmod(0o755)
     monkeypatch.setattr(binaries, "_list_wheel", lambda: iter(()))
@@ -165,17 +163,17 @@ def test_an_installed_postgresql_serves_where_the_wheel_has_none(
 
 def test_a_platform_without_postgresql_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(binaries, "_list_all", lambda: iter(()))
     with pytest.raises(
         NoPostgresError, match=r"^No PostgreSQL runs here: the wheel .* on riscv64.*15 or newer.*DATABASE_URL\.$"
     ):
-        find_binaries(sources=iter(()))
+        find_binaries()
 
 
 def test_programs_of_another_processor_count_as_absent(tmp_path: Path) -> None:
-    for name in binaries.NEEDED:
-        (tmp_path / name).write_bytes(b"\x7fELF\x00\x00")
-        (tmp_path / name).chmod(0o755)
-    assert binaries._read_version(tmp_path) is None
+    (tmp_path / "postgres").write_bytes(b"\x7fELF\x00\x00")
+    (tmp_path / "postgres").chmod(0o755)
+    assert binaries.read_version(str(tmp_path / "postgres")) is None
 
 
 def test_text_from_outside_cannot_steer_the_terminal() -> None:

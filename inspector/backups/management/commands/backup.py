@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.backups.making import copy_secrets, make_backup
 from inspector.backups.manifest import BackupError, get_server_version
+from inspector.embedded import EmbeddedError
 from inspector.embedded.binaries import find_program
-from inspector.embedded.errors import EmbeddedError
 
 
 class Command(BaseCommand):

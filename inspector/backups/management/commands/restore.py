@@ -10,8 +10,8 @@ from django.db import OperationalError
 
 from inspector.backups.manifest import BackupError, get_server_version
 from inspector.backups.restoring import put_back_secrets, read_secrets, restore_backup, warn_of_keys
+from inspector.embedded import EmbeddedError
 from inspector.embedded.binaries import find_program
-from inspector.embedded.errors import EmbeddedError
 from inspector.ledger.notes import NoteError, read_note
 
 
