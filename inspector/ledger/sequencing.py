@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
 from inspector.intake.bulk import copy_rows
 from inspector.intake.liveness import alone
@@ -29,16 +29,11 @@ from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
 from .kinds import KINDS, SLACK, Kind, Leaf, hash_of
 from .merkle import TILE, TILE_HEIGHT, compute_root, fold
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash, LedgerKey
-from .notes import Checkpoint, Note, Verifier, sign
-from .selectors import make_reader
+from .notes import Checkpoint, Note, sign
+from .proofs import get_key, get_size, make_reader, name_origin
 
 _BOUND_TO = bind(b"ledger")
 _opened: dict[bytes, Ed25519PrivateKey] = {}
-
-
-def get_key() -> LedgerKey | None:
-    """The installation's key; None before the first checkpoint."""
-    return LedgerKey.objects.order_by("pk").first()
 
 
 def ensure_key() -> LedgerKey:
@@ -55,16 +50,6 @@ def ensure_key() -> LedgerKey:
         sealed = load_keks()[0].wrap(private.private_bytes_raw(), _BOUND_TO)
         key = LedgerKey.objects.create(name=f"inspector-{public.hex()[:12]}", public=public, sealed=sealed)
     return key
-
-
-def name_origin(key: LedgerKey, workspace_id: uuid.UUID) -> str:
-    """What names the ledger of a workspace in its checkpoints, and the key in their signatures."""
-    return f"{key.name}/ledger/{workspace_id}"
-
-
-def get_verifier(key: LedgerKey, workspace_id: uuid.UUID) -> Verifier:
-    """The public key, by which anybody can verify a workspace's checkpoints."""
-    return Verifier(name_origin(key, workspace_id), bytes(key.public))
 
 
 def sign_checkpoint(key: LedgerKey, workspace_id: uuid.UUID, size: int, root: bytes) -> Note:
@@ -215,12 +200,6 @@ def _enter(kind: str, leaves: Sequence[Leaf]) -> None:
         names = ("workspace_id", "index", "kind", "subject", "leaf_hash", "entered_at")
         copy_rows(model=LedgerEntry, columns=names, rows=entries)
         _complete(workspace, size, size + len(entries))
-
-
-def get_size(workspace_id: uuid.UUID) -> int:
-    """How many entries the ledger of a workspace has."""
-    last = LedgerEntry.objects.filter(workspace_id=workspace_id).aggregate(last=Max("index"))["last"]
-    return 0 if last is None else last + 1
 
 
 def _complete(workspace: uuid.UUID, old: int, new: int) -> None:
