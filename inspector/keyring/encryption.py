@@ -30,10 +30,10 @@ from dialects import Key
 from inspector.starting import read_or_make_secret
 
 from .models import EscrowedKey
-from .spellings import PlainKey
+from .spellings import KEY_BYTES, PUBLIC_PREFIX, PlainKey
 
 MIN_CHARACTERS = 32
-KEY_BYTES, NONCE_BYTES = 32, 12
+NONCE_BYTES = 12
 
 
 class KeyringError(Exception):
@@ -170,7 +170,6 @@ OTHER_KEK = (
 )
 # The first half of the advisory lock's key; the second is of the workspace.
 _LOCK_SPACE = 0x4B_45_59_52
-_PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +313,7 @@ def name_key(plain: PlainKey, kek: KeyEncryptionKey, workspace_id: uuid.UUID) ->
     """The fingerprint: of an X25519 key as handshakes write it, of a pre-shared one a code of this workspace's own."""
     if plain.kind == EscrowedKey.Kind.PSK:
         return kek.name_secret(plain.secret, workspace_id)
-    digest = hashlib.sha256(_PUBLIC_PREFIX + plain.public).digest()
+    digest = hashlib.sha256(PUBLIC_PREFIX + plain.public).digest()
     return f"SHA256:{base64.b64encode(digest).decode()}"
 
 

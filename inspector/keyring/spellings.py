@@ -24,7 +24,8 @@ MAX_AT_ONCE: Final = 100
 MAX_PSK_LENGTH: Final = 1024
 MAX_SESSION_LENGTH: Final = 200
 KEY_BYTES: Final = 32
-_PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
+# What stands before an X25519 public key in its DER structure.
+PUBLIC_PREFIX: Final = bytes.fromhex("302a300506032b656e032100")
 _SIGNING_PREFIX = bytes.fromhex("302a300506032b6570032100")
 _PRIVATE_PREFIX = bytes.fromhex("302e020100300506032b656e04220420")
 # Bytes from which on hexadecimal digits alone cannot be anything else.
@@ -100,7 +101,7 @@ def read_public(text: str) -> bytes:
     """
     bare = re.sub(r"-----(BEGIN|END) PUBLIC KEY-----", "", text).strip()
     try:
-        data = _strip(_read_bytes(bare, "any", sizes=(KEY_BYTES, KEY_BYTES + len(_PUBLIC_PREFIX))), _PUBLIC_PREFIX)
+        data = _strip(_read_bytes(bare, "any", sizes=(KEY_BYTES, KEY_BYTES + len(PUBLIC_PREFIX))), PUBLIC_PREFIX)
     except SpellingError:
         raise SpellingError("The peer's public key cannot be read as Base64, hex or PEM.") from None
     if data.startswith(_SIGNING_PREFIX):

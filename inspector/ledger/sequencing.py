@@ -14,14 +14,16 @@ import logging
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
+from inspector.accounts.models import Workspace
 from inspector.intake.bulk import copy_rows
 from inspector.intake.liveness import alone
 from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
@@ -219,7 +221,10 @@ def _complete(workspace: uuid.UUID, old: int, new: int) -> None:
 
 def _sign_grown() -> None:
     """Sign a checkpoint for each workspace whose ledger has grown since its last one."""
-    grown = [(workspace, size) for workspace, size in _list_sizes() if size]
+    entered = LedgerEntry.objects.filter(workspace=OuterRef("pk")).order_by("-index").values("index")[:1]
+    signed = LedgerCheckpoint.objects.filter(workspace=OuterRef("pk")).order_by("-size").values("size")[:1]
+    sizes = Workspace.objects.annotate(size=Subquery(entered) + 1, signed=Coalesce(Subquery(signed), 0))
+    grown = list(sizes.filter(size__gt=F("signed")).values_list("pk", "size"))
     if not grown:
         return
     try:
@@ -231,19 +236,3 @@ def _sign_grown() -> None:
     except KeyringError as error:
         # What is entered stays entered; the next pass signs it once the key is back.
         logger.warning("no checkpoint can be signed: %s", error)
-
-
-def _list_sizes() -> Iterator[tuple[uuid.UUID, int]]:
-    """The sizes of the ledgers that have grown since their last checkpoint; two index look-ups a workspace."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT workspace.id, entry.size FROM accounts_workspace workspace
-             CROSS JOIN LATERAL (SELECT max(index) + 1 AS size FROM ledger_ledgerentry
-                                  WHERE workspace_id = workspace.id) entry
-             CROSS JOIN LATERAL (SELECT max(size) AS size FROM ledger_ledgercheckpoint
-                                  WHERE workspace_id = workspace.id) checkpoint
-             WHERE entry.size > coalesce(checkpoint.size, 0)
-            """
-        )
-        yield from cursor.fetchall()
