@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Membership
 from inspector.audit.models import Comment, CommentTurn, Finding, Suppression
-from inspector.exports.listing import read_entries
+from inspector.exports.entries import read_entries
 from inspector.exports.making import drop_file
 from inspector.exports.models import UNDER_WAY, Block, Export
 from inspector.intake import jobs
@@ -46,7 +46,7 @@ from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import destroy_key, find_period_key, name_period
 from inspector.ledger.kinds import BY_NAME, digest_content, first_id
 from inspector.retention.models import Erasure, RetentionRule, Tombstone
-from inspector.retention.selectors import find_rules, is_erased, is_held
+from inspector.retention.services import find_rules, is_erased, is_held
 from inspector.threads.models import (
     Agent,
     Conversation,

@@ -29,9 +29,8 @@ from inspector.intake.concealing import conceal_told
 from inspector.intake.jobs import wake_workers
 from inspector.intake.models import Job, Record
 from inspector.intake.text import make_storable
-from inspector.keyring.encryption import KeyringError
+from inspector.keyring.encryption import HeldKey, KeyringError, Ring, load_ring, unseal_keys
 from inspector.keyring.models import EscrowedKey, KeyEvent
-from inspector.keyring.ring import HeldKey, Ring, load_ring, unseal_keys
 from inspector.keyring.services import add_keys, note_events, release_key
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
 from inspector.threads.inserting.inserts import read_record

@@ -61,17 +61,17 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
+    "inspector",  # its commands
     "inspector.trail",
-    "inspector.accounts",
+    "inspector.accounts.AccountsConfig",
     "inspector.retention",
     "inspector.intake",
     "inspector.keyring",
     "inspector.threads",
     "inspector.search",
-    "inspector.audit",
+    "inspector.audit.AuditConfig",
     "inspector.ledger",
     "inspector.exports",
-    "inspector.backups",
     "inspector.api",
     "inspector.pages",
 ]
@@ -199,8 +199,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"password_list_path": BASE_DIR / "inspector" / "accounts" / "common_passwords.txt.gz"},
     },
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "inspector.accounts.signing_in.DifferentCharactersValidator"},
-    {"NAME": "inspector.accounts.signing_in.NearWordsValidator"},
+    {"NAME": "inspector.accounts.sessions.DifferentCharactersValidator"},
+    {"NAME": "inspector.accounts.sessions.NearWordsValidator"},
 ]
 LOGIN_URL = "pages:sign-in"
 LOGIN_REDIRECT_URL = "pages:home"
@@ -213,7 +213,7 @@ AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "code"]
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 
 # Of django-allauth the product has second factors and single sign-on: no sign-up, and nothing that sends mail.
-ACCOUNT_ADAPTER = "inspector.accounts.signing_in.AccountAdapter"
+ACCOUNT_ADAPTER = "inspector.accounts.sessions.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 MFA_ADAPTER = "inspector.accounts.second_factors.FactorAdapter"
 # Recovery codes are made and shown by pages of our own, and asked for by the forms below.

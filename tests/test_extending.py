@@ -73,20 +73,19 @@ def test_a_dialect_of_another_package_is_read_told_and_written(path: list[Path])
 
 
 STATE = """
-import json, sys, django; django.setup()
+import django; django.setup()
 import dialects
 from inspector.audit.findings.examining import EXAMINED_BY
 from inspector.audit.rules import BY_NOTE, RULES
 rule = RULES.get("relay-own-errand")
-for is_found, logs in ((True, rule.triggers), (False, rule.passes)) if rule else ():
-    for line in "".join(logs).splitlines():
-        (message,) = dialects.decode(json.loads(line)["raw"]).messages
-        assert any(BY_NOTE[note.code] is rule for note in message.notes) is is_found
+for wire, is_found in (("~ASK ada>ada 7 depart~", True), ("~ASK ada>bob 7 depart~", False)) if rule else ():
+    (message,) = dialects.decode(wire).messages
+    assert any(BY_NOTE[note.code] is rule for note in message.notes) is is_found
 print(EXAMINED_BY, rule is not None)
 """
 
 
-def test_its_rule_finds_what_its_logs_show_and_what_is_stored_is_read_anew(path: list[Path]) -> None:
+def test_its_rule_gathers_its_note_and_what_is_stored_is_read_anew(path: list[Path]) -> None:
     (with_it, found), (without, missing) = (run("-c", STATE, path=each).split() for each in (path, path[1:]))
     assert (found, missing) == ("True", "False")
     decoders, _, rules = with_it.partition("/")

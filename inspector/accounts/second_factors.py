@@ -36,7 +36,7 @@ from inspector.trail.acting import find_address
 
 from .models import Membership, User
 from .services import end_sessions, note_account, reserve_sign_in
-from .signing_in import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
+from .sessions import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
 
 # Recovery codes stand in for one of these, and are none by themselves.
 FACTORS: Final = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)

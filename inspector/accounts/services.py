@@ -345,7 +345,7 @@ def note_account(*, user: User, code: str, by: Acting | None = None, details: Ma
 
     Args:
         user: whose account.
-        code: of `inspector.trail.deeds.DEEDS`, of those that begin with `account.`.
+        code: of `inspector.trail.models.DEEDS`, of those that begin with `account.`.
         by: who did it, where it was not themselves.
         details: a few words on how.
     """

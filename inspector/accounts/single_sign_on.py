@@ -29,7 +29,7 @@ from inspector.trail.models import Deed
 
 from .models import Membership, Role, User, Workspace
 from .services import add_member, note_failed_sign_in, remove_member
-from .signing_in import refuse_sign_in
+from .sessions import refuse_sign_in
 from .workspaces import check_name
 
 logger = logging.getLogger(__name__)

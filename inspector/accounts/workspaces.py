@@ -82,7 +82,7 @@ def rename_workspace(*, workspace: Workspace, name: str, by: Membership | None) 
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: for a name that cannot be one, or looks like that of another workspace of this owner.
     """
-    _require_owner(workspace, by)
+    require_owner(workspace, by)
     _check_name(name, by=by, but=workspace)
     before = Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk).name
     if name != before:
@@ -119,17 +119,31 @@ def set_second_factor(workspace: Workspace, by: Membership | None, *, is_require
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: where it is so already.
     """
-    _require_owner(workspace, by)
-    rows = Workspace.objects.filter(pk=workspace.pk, requires_second_factor=not is_required)
-    if not rows.update(requires_second_factor=is_required):
-        raise ValidationError(f"the workspace requires {'a second factor already' if is_required else 'none'}")
-    workspace.requires_second_factor = is_required
-    _record("workspace.second-factor-required" if is_required else "workspace.second-factor-waived", workspace)
+    already = f"the workspace requires {'a second factor already' if is_required else 'none'}"
+    code = "workspace.second-factor-required" if is_required else "workspace.second-factor-waived"
+    set_choice(workspace, by, "requires_second_factor", is_required, code=code, already=already)
+
+
+@transaction.atomic
+def set_choice(
+    workspace: Workspace, by: Membership | None, column: str, is_so: bool, *, code: str, already: str
+) -> None:
+    """Set a yes or no of a workspace, and record it under a code of the audit log.
+
+    Raises:
+        PermissionDenied: for anybody but an owner of it, or the operator, who is None.
+        ValidationError: in the words of `already`, where it is so already.
+    """
+    require_owner(workspace, by)
+    if not Workspace.objects.filter(pk=workspace.pk, **{column: not is_so}).update(**{column: is_so}):
+        raise ValidationError(already)
+    setattr(workspace, column, is_so)
+    record_deed(code, workspace_id=workspace.pk, by=by, on=Thing("workspace", workspace.pk, workspace.name))
 
 
 @transaction.atomic
 def _switch(workspace: Workspace, by: Membership | None, *, is_archived: bool) -> None:
-    _require_owner(workspace, by)
+    require_owner(workspace, by)
     now = timezone.now() if is_archived else None
     if not Workspace.objects.filter(pk=workspace.pk, archived_at__isnull=is_archived).update(archived_at=now):
         raise ValidationError(f"the workspace is {'archived already' if is_archived else 'not archived'}")
@@ -137,7 +151,12 @@ def _switch(workspace: Workspace, by: Membership | None, *, is_archived: bool) -
     _record("workspace.archived" if is_archived else "workspace.restored", workspace)
 
 
-def _require_owner(workspace: Workspace, by: Membership | None) -> None:
+def require_owner(workspace: Workspace, by: Membership | None) -> None:
+    """Refuse anybody but an owner of it, or the operator, who is None.
+
+    Raises:
+        PermissionDenied: for such a one.
+    """
     if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
         raise PermissionDenied("only owners of the workspace do this")
 

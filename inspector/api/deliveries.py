@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from inspector.intake import selectors, services
 from inspector.intake.models import Delivery, Withdrawal
 from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
-from inspector.ledger.selectors import find_changed, say_changed
+from inspector.ledger.proofs import find_changed, say_changed
 from inspector.lookups import or_404
 from inspector.opening import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes

@@ -14,7 +14,7 @@ from inspector.erasing import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
 from inspector.lookups import or_404
 from inspector.retention.models import Erasure
-from inspector.retention.selectors import find_tombstone, list_erasures
+from inspector.retention.services import find_tombstone, list_erasures
 
 from .authentication import ACT_REFUSALS, act_for
 from .bodies import Document, Text

@@ -17,9 +17,8 @@ from rest_framework.response import Response
 
 from inspector.exports.exporters import BROUGHT
 from inspector.exports.making import read_file
-from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Export
-from inspector.exports.selectors import find_export, find_progresses, list_exports
+from inspector.exports.selectors import find_export, find_progresses, list_exports, make_manifest
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
 from inspector.search.language import MAX_CHARACTERS, QueryError
 

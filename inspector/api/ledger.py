@@ -15,9 +15,18 @@ from inspector.accounts.models import ApiKey
 from inspector.ledger.kinds import BY_NAME
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import NoteError
-from inspector.ledger.proofs import Inclusion, add_cosignature, is_told, prove_entry, prove_growth
-from inspector.ledger.selectors import IncompleteError, get_checkpoint, get_note
-from inspector.ledger.sequencing import get_key, get_verifier
+from inspector.ledger.proofs import (
+    Inclusion,
+    IncompleteError,
+    add_cosignature,
+    get_checkpoint,
+    get_key,
+    get_note,
+    get_verifier,
+    is_told,
+    prove_entry,
+    prove_growth,
+)
 from inspector.lookups import or_404
 
 from .authentication import caller_of

@@ -13,7 +13,7 @@ from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Withdrawal
 from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
-from inspector.ledger.selectors import find_entry
+from inspector.ledger.proofs import find_entry
 from inspector.threads.models import Message
 
 from .backlog import tell_wait

@@ -34,7 +34,7 @@ from inspector.audit.reviews.selectors import (
     walk_queues,
 )
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
-from inspector.ledger.selectors import find_changed
+from inspector.ledger.proofs import find_changed
 from inspector.lookups import or_404
 
 from .authentication import ACT_REFUSALS, act_for, caller_of

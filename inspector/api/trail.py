@@ -9,11 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.audit.trail import list_told_deeds
+from inspector.audit.reviews.bindings import list_told_deeds
 from inspector.intake.text import make_storable
-from inspector.trail.deeds import DEEDS
-from inspector.trail.models import Deed
-from inspector.trail.selectors import Wanted
+from inspector.trail.models import DEEDS, Deed
+from inspector.trail.services import Wanted
 
 from .endpoints import Endpoint
 from .paging import CURSOR, LIMIT, cut_keyed, page_of, read_row_key

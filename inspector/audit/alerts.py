@@ -17,9 +17,8 @@ import json
 import secrets
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
@@ -30,25 +29,20 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, make_id
 from inspector.intake import jobs
-from inspector.intake.liveness import own_session
+from inspector.intake.liveness import alone
 from inspector.intake.models import Job
 from inspector.intake.text import make_storable
 from inspector.threads.models import Message
+from inspector.trail.services import Thing, record_deed
 
 from . import calls
 from .calls import CallError, read_address, read_host
 from .models.findings import Alert, Finding, Webhook
-from .rules import RULES
-from .trail import Thing, record_deed
+from .rules import RULES, name_rule
 
 ID_HEADER = "Inspector-Id"
 TIME_HEADER = "Inspector-Timestamp"
 SIGNATURE_HEADER = "Inspector-Signature"
-
-
-def make_salt() -> bytes:
-    """What a new secret is made with."""
-    return secrets.token_bytes(16)
 
 
 def derive_secret(salt: bytes) -> str:
@@ -75,7 +69,7 @@ MAX_FAILURES: Final = 12
 MAX_FAILURE_LENGTH: Final = timedelta(hours=6)
 MAX_SAID_LENGTH: Final = 300
 BUSY_SECONDS: Final = 1.0
-# The first half of the advisory lock's key; the second is of the webhook.
+# The first half of the lock's key; the second is of the webhook.
 _LOCK_SPACE: Final = 0x41_4C_52_54
 
 
@@ -91,10 +85,10 @@ def try_alert(*, alert_id: uuid.UUID) -> float | None:
     if reason:
         _end(alert, Alert.State.DROPPED, reason)
         return None
-    pause = _find_pause(alert.webhook)
-    if pause:
-        return pause
-    with _alone(alert.webhook) as is_alone:
+    until, now = alert.webhook.paused_until, timezone.now()
+    if until is not None and until > now:
+        return (until - now).total_seconds()
+    with alone(_LOCK_SPACE << 32 | int.from_bytes(alert.webhook_id.bytes[12:])) as is_alone:
         if not is_alone:
             return BUSY_SECONDS
         status, said = _call(alert)
@@ -113,24 +107,6 @@ def _find_obstacle(alert: Alert) -> str:
     if finding is not None and not finding.is_due:
         return "it is not due any more"
     return ""
-
-
-def _find_pause(webhook: Webhook) -> float:
-    until = webhook.paused_until
-    return max(0.0, (until - timezone.now()).total_seconds()) if until else 0.0
-
-
-@contextmanager
-def _alone(webhook: Webhook) -> Iterator[bool]:
-    key = [_LOCK_SPACE, int.from_bytes(webhook.pk.bytes[12:], signed=True)]
-    with own_session().cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
-        is_alone = bool(cursor.fetchone()[0])
-        try:
-            yield is_alone
-        finally:
-            if is_alone:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
 
 
 def _call(alert: Alert) -> tuple[int, str]:
@@ -169,12 +145,11 @@ def write_body(alert: Alert) -> bytes:
 
 def _describe(finding: Finding, alert: Alert) -> dict[str, Any]:
     site, slug = alert.webhook.site.rstrip("/"), alert.workspace.slug
-    rule = RULES.get(finding.rule)
     return {
         "id": str(finding.pk),
         "rule": finding.rule,
         "severity": finding.get_severity_display().lower(),
-        "title": rule.title if rule else finding.rule,
+        "title": name_rule(finding.rule),
         "conversation": str(finding.conversation_id),
         "record": str(finding.record_id),
         "part": finding.part,
@@ -211,7 +186,10 @@ def _note(alert: Alert, status: int, said: str) -> float | None:
     held.state = Alert.State.FAILED if is_over else Alert.State.WAITING
     held.next_at = None if is_over else webhook.paused_until
     held.save(update_fields=["answers", "state", "next_at"])
-    _keep_back(webhook, webhook.paused_until)
+    # The other alerts of this webhook wait as well.
+    waiting = Job.objects.filter(kind=Job.Kind.ALERT, workspace=webhook.workspace_id, state=Job.State.QUEUED)
+    free = waiting.filter(due_at__lt=webhook.paused_until).select_for_update(skip_locked=True).values("pk")
+    Job.objects.filter(pk__in=free).update(due_at=webhook.paused_until)
     if not webhook.is_on:
         record_deed(
             "alerts.switched-off",
@@ -220,13 +198,6 @@ def _note(alert: Alert, status: int, said: str) -> float | None:
             details={"because": webhook.off_because},
         )
     return None if is_over else float(pause)
-
-
-def _keep_back(webhook: Webhook, until: datetime) -> None:
-    """Let the other alerts of this webhook wait as well, in one statement."""
-    waiting = Job.objects.filter(kind=Job.Kind.ALERT, workspace=webhook.workspace_id, state=Job.State.QUEUED)
-    free = waiting.filter(due_at__lt=until).select_for_update(skip_locked=True).values("pk")
-    Job.objects.filter(pk__in=free).update(due_at=until)
 
 
 def _end(alert: Alert, state: str, reason: str) -> None:
@@ -381,7 +352,7 @@ def _hold(membership: Membership) -> Webhook:
 
 
 def _renew(webhook: Webhook) -> str:
-    webhook.salt = make_salt()
+    webhook.salt = secrets.token_bytes(16)
     secret = derive_secret(bytes(webhook.salt))
     webhook.secret_digest = digest_secret(secret)
     return secret

@@ -98,47 +98,45 @@ def _tally_findings() -> Subquery:
     return ArraySubquery(_list_found().annotate(name=names).values("name").distinct())
 
 
-def _tally_rules() -> Subquery:
-    return ArraySubquery(_list_found().values("rule").distinct())
-
-
 def _list_found() -> QuerySet[Finding]:
     """What holds of the message, and is due."""
     return Finding.objects.filter(COUNTS, **_OF_MESSAGE).order_by()
 
 
-REVIEWED = SearchableCondition(
-    name="reviewed",
-    about="reviewed conversation: yes or no",
-    values=("yes", "no"),
-    write=_write_reviewed,
-)
-REVIEW = SearchableCondition(
-    name="review",
-    about="the current verdict on its conversation, or a stale sign-off",
-    values=(*Review.Verdict.values, STALE),
-    write=_write_review,
-)
-ASSIGNEE = SearchableCondition(
-    name="assignee",
-    about="the reviewer who claimed its conversation",
-    values=None,
-    write=_write_assignee,
-    write_masked=_write_any_assignee,
-    is_of_workspace=True,
-)
-FINDING = SearchableCondition(
-    name="finding",
-    about="its findings, by severity or by decision",
-    values=(*SEVERITIES[1:], *Finding.State.values),
-    write=_write_finding,
-    compares=True,
-    tally=_tally_findings,
-)
-RULE = SearchableCondition(
-    name="rule",
-    about="the rule of a finding on it",
-    values=tuple(RULES),
-    write=_write_rule,
-    tally=_tally_rules,
+CONDITIONS: Final = (
+    SearchableCondition(
+        name="reviewed",
+        about="reviewed conversation: yes or no",
+        values=("yes", "no"),
+        write=_write_reviewed,
+    ),
+    SearchableCondition(
+        name="review",
+        about="the current verdict on its conversation, or a stale sign-off",
+        values=(*Review.Verdict.values, STALE),
+        write=_write_review,
+    ),
+    SearchableCondition(
+        name="assignee",
+        about="the reviewer who claimed its conversation",
+        values=None,
+        write=_write_assignee,
+        write_masked=_write_any_assignee,
+        is_of_workspace=True,
+    ),
+    SearchableCondition(
+        name="finding",
+        about="its findings, by severity or by decision",
+        values=(*SEVERITIES[1:], *Finding.State.values),
+        write=_write_finding,
+        compares=True,
+        tally=_tally_findings,
+    ),
+    SearchableCondition(
+        name="rule",
+        about="the rule of a finding on it",
+        values=tuple(RULES),
+        write=_write_rule,
+        tally=lambda: ArraySubquery(_list_found().values("rule").distinct()),
+    ),
 )

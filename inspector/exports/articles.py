@@ -19,19 +19,20 @@ from inspector.audit.comments import make_thread
 from inspector.audit.findings.selectors import GRADE, list_here
 from inspector.audit.models.findings import Finding, FindingAct
 from inspector.audit.models.reviews import Comment, CommentTurn
-from inspector.audit.rules import RULES
+from inspector.audit.rules import name_rule
+from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import tell_lines
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
-from inspector.ledger.selectors import find_changed, say_changed
+from inspector.ledger.proofs import find_changed, say_changed
 from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Message
 from inspector.threads.timeline import number_messages
 
 from .entries import Part, Row
-from .lines import SEVERITIES, write_instant
+from .forms import write_instant
 from .models import Export
-from .printing import encode, list_facts, list_lines, show
+from .reports import encode, list_facts, list_lines, show
 
 MAX_FIELDS: Final = 500
 MAX_RAW_LENGTH: Final = 50_000
@@ -198,7 +199,6 @@ def _name_act(act: FindingAct) -> str:
 
 
 def _write_finding(finding: Finding, changed: Mapping[uuid.UUID, str]) -> SafeString:
-    rule = RULES.get(finding.rule)
     acts = format_html_join(
         "",
         '<br><span class="quiet">{}: {} by {}{}{}</span>',
@@ -216,7 +216,7 @@ def _write_finding(finding: Finding, changed: Mapping[uuid.UUID, str]) -> SafeSt
     return format_html(
         '<span class="grave">{}: {}</span>. {} <span class="quiet">{}{}</span>{}',
         SEVERITIES[finding.severity],
-        rule.title if rule else finding.rule,
+        name_rule(finding.rule),
         show(finding.text, MAX_NOTE_LENGTH),
         show(f"{finding.cites}, ", MAX_NOTE_LENGTH) if finding.cites else "",
         finding.get_state_display().lower(),
@@ -225,11 +225,10 @@ def _write_finding(finding: Finding, changed: Mapping[uuid.UUID, str]) -> SafeSt
 
 
 def _write_raw(row: Row) -> SafeString:
-    if row.is_withheld:
+    if row.shown is None:
         return SafeString('<p class="quiet">Too long to be looked through for secrets: it is not printed.</p>')
-    text = row.text if row.masked is None else row.masked
     remark = SafeString("") if row.masked is None else SafeString(' <p class="quiet">Secrets are masked.</p>')
-    return format_html("<pre>{}</pre>{}", show(text, MAX_RAW_LENGTH), remark)
+    return format_html("<pre>{}</pre>{}", show(row.shown, MAX_RAW_LENGTH), remark)
 
 
 def _read(row: Row, dialect: str) -> Reading | None:
@@ -301,8 +300,7 @@ def _make_field(each: Field, depth: int, layers: Mapping[int, str], *, is_masked
 
 
 def _write_comment(comment: Comment, row: Row, changed: Mapping[uuid.UUID, str], *, is_masked: bool) -> SafeString:
-    text = "" if row.is_withheld else row.text if row.masked is None else row.masked
-    quoted, exact = text[comment.start : comment.end], comment.quoted_text
+    quoted, exact = (row.shown or "")[comment.start : comment.end], comment.quoted_text
     # Of a masked report nothing is told about what is masked in it.
     is_delicate = is_masked and quoted != exact
     thread = make_thread(comment)

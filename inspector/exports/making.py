@@ -37,16 +37,21 @@ from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article
-from .cells import COLUMNS, write_head, write_rows
-from .entries import Found, Row, measure_records, read_rows
+from .entries import (
+    MAX_MESSAGES,
+    Entry,
+    Row,
+    count_parts,
+    find_beginning,
+    fix_set,
+    measure_records,
+    read_entries,
+    read_rows,
+)
 from .exporters import BROUGHT, Exporter
-from .findings import COLUMNS as FINDING_COLUMNS
-from .findings import load_findings, write_findings
-from .lines import mask_row, write_line
-from .listing import MAX_MESSAGES, Entry, count_parts, find_beginning, fix_set, read_entries
+from .forms import COLUMNS, FINDING_COLUMNS, load_findings, mask_row, write_findings, write_head, write_line, write_rows
 from .models import UNDER_WAY, Block, Export, Piece
-from .reports import write_beginning, write_end
-from .samples import write_drawn, write_sample
+from .reports import write_beginning, write_drawn, write_end, write_sample
 
 logger = logging.getLogger(__name__)
 
@@ -116,14 +121,9 @@ def _list(job: Job, export: Export) -> None:
                 drop_file(export)
                 return
             held.listed, held.fixed_at, held.state = listed, fixed_at, Export.State.WRITING
-            is_report = held.form == Export.Form.REPORT
-            held.is_packed, held.decoder = listed > MAX_PLAIN_MESSAGES and not is_report, DECODER_VERSION
-            if held.form == Export.Form.CSV:
-                _add(held, write_head(FINDING_COLUMNS if _has_findings(held) else COLUMNS, has_mark=held.has_mark))
-            if is_report:
-                _add(held, _write_beginning(held))
-            if held.form in BROUGHT:
-                _add(held, BROUGHT[held.form].head)
+            held.is_packed = listed > MAX_PLAIN_MESSAGES and held.form != Export.Form.REPORT
+            held.decoder = DECODER_VERSION
+            _add(held, _write_head(held))
             held.save()
     except QueryError as error:
         raise RefusedError(f"The search cannot be understood any more: {error}.") from error
@@ -138,8 +138,11 @@ def _has_findings(export: Export) -> bool:
     return export.subject == Export.Subject.FINDINGS
 
 
-def _write_beginning(export: Export) -> bytes:
-    """The head of a report, of one conversation or of a sample."""
+def _write_head(export: Export) -> bytes:
+    if export.form == Export.Form.CSV:
+        return write_head(FINDING_COLUMNS if _has_findings(export) else COLUMNS, has_mark=export.has_mark)
+    if export.form != Export.Form.REPORT:
+        return BROUGHT[export.form].head if export.form in BROUGHT else b""
     if export.subject == Export.Subject.SAMPLE:
         return write_sample(export, _find_sample(export))
     return write_beginning(export, _find_conversation(export))
@@ -183,8 +186,8 @@ def _write(job: Job, export: Export) -> None:
     entries = list(read_entries(bytes(block.entries)))
     start = export.entry if block.number == export.block else 0
     window = _cut_window(entries[start:], is_report=export.form == Export.Form.REPORT)
-    found = read_rows(window)
-    data, counts = _write_rows(export, found)
+    rows, withdrawn = read_rows(window)
+    data, counts = _write_rows(export, rows)
     place = None if start or export.form != Export.Form.REPORT else find_beginning(block)
     if place is not None:
         data = write_drawn(_find_sample(export), place) + data
@@ -201,8 +204,8 @@ def _write(job: Job, export: Export) -> None:
         held.rows += counts["rows"]
         held.masked += counts["masked"]
         held.changed += counts["changed"]
-        held.withdrawn += found.withdrawn
-        held.gone += count_parts(window) - found.withdrawn - counts["messages"]
+        held.withdrawn += withdrawn
+        held.gone += count_parts(window) - withdrawn - counts["messages"]
         _add(held, data)
         if held.size_bytes > settings.LIMITS["export_bytes"]:
             most = settings.LIMITS["export_bytes"] // 2**20
@@ -218,38 +221,38 @@ def _cut_window(entries: Sequence[Entry], *, is_report: bool) -> list[Entry]:
     return [entry for entry, _ in next(windows)]
 
 
-def _write_rows(export: Export, found: Found) -> tuple[bytes, dict[str, int]]:
+def _write_rows(export: Export, rows: Sequence[Row]) -> tuple[bytes, dict[str, int]]:
     """The bytes of these rows, and how many messages and rows they are, and masked and changed ones."""
     channels = {
         str(pk): name for pk, name in Channel.objects.filter(workspace=export.workspace).values_list("pk", "name")
     }
-    counts = dict.fromkeys(("messages", "rows", "masked", "changed"), 0)
     write: Callable[[object], bytes]
     is_csv = export.form == Export.Form.CSV
-    findings = load_findings(export, found.rows) if _has_findings(export) else None
+    findings = load_findings(export, rows) if _has_findings(export) else None
     if findings is not None:
         write = partial(write_findings, said=findings, channels=channels, is_csv=is_csv)
     elif export.form == Export.Form.REPORT:
-        said = load_said(export, found.rows)
-        lines = load_lines(export, found.rows)
+        said = load_said(export, rows)
+        lines = load_lines(export, rows)
         write = partial(write_article, said=said, channels=channels, is_masked=export.is_masked, lines=lines)
     elif export.form in BROUGHT:
         write = partial(_write_foreign, exporter=BROUGHT[export.form], channels=channels)
     else:
         write = partial(write_rows if is_csv else write_line, channels=channels)
-    written = []
-    for row in found.rows:
-        if export.is_masked:
-            mask_row(row)
-            counts["masked"] += len(row.parts) if row.masked is not None or row.is_withheld else 0
-        counts["messages"] += len(row.parts)
-        counts["changed"] += len(row.parts) if row.changed is not None else 0
-        if findings is not None:
-            counts["rows"] += sum(len(findings.get((row.id, part.part), ())) for part in row.parts)
-        else:
-            counts["rows"] += len(row.parts) if is_csv else 1
-        written.append(write(row))
-    return b"".join(written), counts
+    for row in rows if export.is_masked else ():
+        mask_row(row)
+    messages = sum(len(row.parts) for row in rows)
+    counts = {
+        "messages": messages,
+        "rows": sum(len(findings.get((row.id, part.part), ())) for row in rows for part in row.parts)
+        if findings is not None
+        else messages
+        if is_csv
+        else len(rows),
+        "masked": sum(len(row.parts) for row in rows if row.is_masked),
+        "changed": sum(len(row.parts) for row in rows if row.changed is not None),
+    }
+    return b"".join(map(write, rows)), counts
 
 
 def _write_foreign(row: Row, *, exporter: Exporter, channels: Mapping[str, str]) -> bytes:

@@ -1,6 +1,6 @@
 """What was asked to be written into a file, how far that is, and the file itself, in pieces.
 
-An export has three ages. It is asked for; its set is fixed by one statement (`listing`), as blocks that name messages;
+An export has three ages. It is asked for; its set is fixed by one statement (`entries`), as blocks that name messages;
 and block by block it is written (`making`), each with the pieces of the file that it gives in one transaction. The
 file goes when its time is over. The row stays: what was taken out of a workspace, by whom, and with which digest.
 """
@@ -17,7 +17,7 @@ from .exporters import BROUGHT
 
 
 class Export(models.Model):
-    """One export: what was asked, by whom, and what came of it. Numbers count as `manifests` says.
+    """One export: what was asked, by whom, and what came of it. Numbers count as `selectors.make_manifest` says.
 
     `listed` is how many messages are in the set, None while they are not counted. At the end it is the sum of
     `messages`, `withdrawn` and `gone`.
@@ -133,7 +133,7 @@ class Block(models.Model):
     """A stretch of the set, in its order: `entries` holds, for each message, its record's id and its part.
 
     Twenty bytes each: the sixteen of the id and a big-endian number. All messages of a record are in one block; of a
-    sample those that are in one of its conversations, each of which begins a block: see `listing`.
+    sample those that are in one of its conversations, each of which begins a block: see `entries`.
     """
 
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="blocks", db_index=False)

@@ -1,9 +1,18 @@
-"""What a report of a conversation says around its messages: what it is, the verdicts, and how to check its hashes."""
+"""A report as HTML, and what it says around its messages: what it is of, the verdicts, how a sample was drawn and what
+came of its conversations, and how to check its hashes.
+
+It is one file with its style in it, no script and no address, every text from outside escaped. The style is named by
+its digest in the policy that the file carries and is served with, so that nothing else in it can set a style, run or
+load anything.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from django.utils.html import format_html, format_html_join
@@ -12,20 +21,89 @@ from django.utils.safestring import SafeString
 from dialects import SHAPE_VERSION
 from inspector.audit.findings.selectors import GRADE, list_here
 from inspector.audit.models.findings import Finding
-from inspector.audit.models.reviews import Review
+from inspector.audit.models.reviews import AuditSample, Review, SampledConversation
 from inspector.audit.reviews.bindings import SignOff, Standing, find_sign_offs, find_standings, list_reviews
-from inspector.audit.rules import RULES
-from inspector.ledger.proofs import Place, draw_note, find_places
-from inspector.ledger.selectors import find_changed, get_checkpoint, say_changed
+from inspector.audit.reviews.queues import MAX_AT_ONCE
+from inspector.audit.rules import name_rule
+from inspector.audit.rules.rule import SEVERITIES
+from inspector.audit.samples import list_drawn, say_stratum
+from inspector.hidden_characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
+from inspector.ledger.proofs import Place, draw_note, find_changed, find_places, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import number_messages
 
-from .lines import SEVERITIES, write_second
-from .manifests import CHANGED_RULE, EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, say_secrets
+from .forms import write_instant, write_second
 from .models import Export
-from .printing import END, begin, encode, list_facts, list_lines, show
-from .selectors import count_secrets
+from .selectors import CHANGED_RULE, EXACT_RULE, MASK_RULE, OPENED_RULE, PRINTED_RULE, count_secrets, say_secrets
+
+STYLE: Final = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+STYLE_DIGEST: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY: Final = f"default-src 'none'; style-src 'sha256-{STYLE_DIGEST}'; base-uri 'none'; form-action 'none'; sandbox"
+# A policy in the file itself cannot ask for a sandbox.
+_OWN_POLICY: Final = POLICY.removesuffix("; sandbox")
+# So many equal or other hidden characters in a row are named one by one.
+_MAX_NAMED: Final = 8
+
+
+def show(text: str, most: int | None = None) -> SafeString:
+    """A text from outside: escaped, each hidden character by its code point, and what is left out said."""
+    shown = text if most is None else text[:most]
+    body = format_html_join("", "{}", ((piece,) for piece in _split(shown)))
+    if len(shown) == len(text):
+        return body
+    return format_html('{} <span class="quiet">[{} more characters]</span>', body, f"{len(text) - len(shown):,}")
+
+
+def _split(text: str) -> Iterator[str]:
+    at = 0
+    for block in HIDDEN_BLOCK.finditer(text):
+        yield text[at : block.start()]
+        places = [place for place in range(block.start(), block.end()) if is_hidden(text, place)]
+        for place in places[:_MAX_NAMED]:
+            yield format_html('<span class="hidden">{}</span>', code_of(text[place]))
+        if len(places) > _MAX_NAMED:
+            yield format_html('<span class="hidden">{} more</span>', f"{len(places) - _MAX_NAMED:,}")
+        # A joiner within an emoji is seen by what it does.
+        yield "".join(text[place] for place in range(block.start(), block.end()) if place not in set(places))
+        at = block.end()
+    yield text[at:]
+
+
+def list_facts(facts: Iterable[tuple[str, Any]]) -> SafeString:
+    """Facts as a list of names and values; one without a value is left out."""
+    rows = [(name, value) for name, value in facts if value not in (None, "")]
+    return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd>{}</dd>", rows)) if rows else SafeString("")
+
+
+def list_lines(title: str, lines: Iterable[SafeString]) -> SafeString:
+    """A titled list; nothing where it has no lines."""
+    rows = [(line,) for line in lines]
+    if not rows:
+        return SafeString("")
+    return format_html("<h4>{}</h4><ul>{}</ul>", title, format_html_join("", "<li>{}</li>", rows))
+
+
+def begin(title: str) -> SafeString:
+    """The beginning of a file, up to the first thing that it says."""
+    return format_html(
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta http-equiv="Content-Security-Policy" content="{}">'
+        '<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width">'
+        "<title>{}</title><style>{}</style></head>\n<body>\n",
+        _OWN_POLICY,
+        spell_hidden(title),
+        SafeString(STYLE),
+    )
+
+
+END: Final = "</body></html>\n"
+
+
+def encode(markup: str) -> bytes:
+    """The markup as it is written; half a character was named before, and never comes here."""
+    return markup.encode("utf-8")
+
 
 MAX_VERDICTS: Final = 200
 MAX_FINDINGS: Final = 200
@@ -146,11 +224,10 @@ def write_findings(conversation: Conversation) -> SafeString:
 
 
 def _write_finding(finding: Finding, number: int) -> SafeString:
-    rule = RULES.get(finding.rule)
     return format_html(
         '<span class="grave">{}: {}</span>. {} <span class="quiet">Message {}, {}.</span>',
         SEVERITIES[finding.severity],
-        rule.title if rule else finding.rule,
+        name_rule(finding.rule),
         show(finding.text, MAX_FINDING_LENGTH),
         f"{number:,}",
         finding.get_state_display().lower(),
@@ -204,14 +281,10 @@ def _list_answers(review: Review) -> Iterator[SafeString]:
 def tell_standing(standing: Standing) -> str:
     """Whether a verdict still is on what is there, in words."""
     if standing.changes:
-        return f"stale: what differs is {_join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
+        return f"stale: what differs is {', '.join(_CHANGES.get(kind, kind) for kind in standing.changes)}"
     if not standing.is_exact:
         return "stale: its English has changed since"
     return HOLDS if standing.is_known else "not compared since the conversation was processed again"
-
-
-def _join(words: Iterable[str]) -> str:
-    return ", ".join(words)
 
 
 def write_end(export: Export, pieces: Iterable[bytes]) -> bytes:
@@ -249,3 +322,117 @@ def write_end(export: Export, pieces: Iterable[bytes]) -> bytes:
         SafeString(END),
     )
     return encode(markup)
+
+
+MAX_STRATA: Final = 200
+_DRAWING: Final = (
+    "The identity of a conversation is SHA-256 over the name of its channel, a NUL byte and its key, which comes from "
+    "what the log says. Of each stratum those are drawn whose SHA-256 over “{method}”, the seed and the identity, "
+    "joined by NUL bytes, is smallest. The digest is SHA-256 over the drawn identities in ascending order."
+)
+
+
+def write_sample(export: Export, sample: AuditSample) -> bytes:
+    """The head of a report, once its set is fixed: how the sample was drawn, and a list of its conversations."""
+    drawn = list_drawn(sample=sample, limit=MAX_AT_ONCE)
+    sign_offs = find_sign_offs(conversations=[each.conversation for each in drawn])
+    title = sample.queue.name
+    facts = list_facts((
+        ("Sample", format_html('<span class="hash">{}</span>', sample.pk)),
+        ("Workspace", show(export.workspace.name)),
+        ("Seed", show(sample.seed)),
+        ("Method", show(sample.method)),
+        ("Divided by", sample.get_stratum_display()),
+        ("Active from", write_instant(sample.since) if sample.since else ""),
+        ("Active before", write_instant(sample.until) if sample.until else ""),
+        ("Asked for", f"{sample.wanted:,} conversations"),
+        ("Drawn", f"{sample.drawn:,} of {sample.population:,} conversations"),
+        ("Not processed when drawn", f"{sample.unsettled:,}" if sample.unsettled else ""),
+        ("Digest of the sample", write_hash(sample.digest)),
+        ("Drawn by", show(sample.made_by.get_username())),
+        ("Drawn at", write_second(sample.made_at)),
+        ("Signed off", f"{len(sign_offs):,} of {len(drawn):,}"),
+        ("Messages", f"{export.listed or 0:,}"),
+    ))  # fmt: skip
+    markup = format_html(
+        '{}<h1>{}</h1>\n<p class="quiet">A report of an audit sample, by the Inspector. {} {}</p>\n{}\n'
+        '<p class="quiet">{}</p>\n<h2>This report</h2>\n{}\n<h2>Strata</h2>\n{}\n<h2>Conversations</h2>\n{}\n{}',
+        begin(f"Report: {title[:MAX_TITLE_LENGTH]}"),
+        show(title, MAX_TITLE_LENGTH),
+        PRINTED_RULE,
+        OPENED_RULE,
+        facts,
+        _DRAWING.format(method=sample.method),
+        list_facts(list_making(export)),
+        _write_strata(sample),
+        _write_list(sample, drawn, sign_offs),
+        write_checkpoint(export),
+    )
+    return encode(markup)
+
+
+def _write_strata(sample: AuditSample) -> SafeString:
+    rows = [
+        (show(say_stratum(sample, name)), f"{population:,}", f"{drawn:,}")
+        for name, population, drawn in sample.strata[:MAX_STRATA]
+    ]
+    more = len(sample.strata) - MAX_STRATA
+    return format_html(
+        "<table><thead><tr><th>Stratum</th><th>Population</th><th>Drawn</th></tr></thead><tbody>{}</tbody></table>{}",
+        format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows),
+        format_html('<p class="quiet">{} more strata stand on the page of the sample.</p>', f"{more:,}")
+        if more > 0
+        else "",
+    )
+
+
+def _write_list(
+    sample: AuditSample, drawn: list[SampledConversation], sign_offs: Mapping[uuid.UUID, SignOff]
+) -> SafeString:
+    rows = (
+        (
+            f"{each.place:,}",
+            show(name_conversation(each.conversation), MAX_TITLE_LENGTH),
+            show(say_stratum(sample, each.stratum), MAX_TITLE_LENGTH),
+            _tell(sign_offs.get(each.conversation_id)),
+            bytes(each.identity).hex(),
+        )
+        for each in drawn
+    )
+    return format_html(
+        "<table><thead><tr><th>Place</th><th>Conversation</th><th>Stratum</th><th>Signed off</th><th>Identity</th></tr>"
+        "</thead><tbody>{}</tbody></table>",
+        format_html_join("", '<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class="hash">{}</td></tr>', rows),
+    )
+
+
+def _tell(sign_off: SignOff | None) -> SafeString | str:
+    """What a conversation came to, as far as it may be told."""
+    if sign_off is None:
+        return "not yet"
+    return format_html(
+        "{}, by {}, {}; {}",
+        Review.Verdict(sign_off.verdict).label,
+        show(" and ".join(sign_off.reviewers)),
+        write_second(sign_off.at),
+        tell_standing(sign_off.standing),
+    )
+
+
+def write_drawn(sample: AuditSample, place: int) -> bytes:
+    """The head of a conversation of the sample, before its messages: what it stands for, and the verdicts on it."""
+    found = list_drawn(sample=sample, after=place - 1, limit=1)
+    if not found or found[0].place != place:
+        return b""
+    each, conversation = found[0], found[0].conversation
+    facts = list_facts((
+        ("Conversation", format_html('<span class="hash">{}</span>', conversation.pk)),
+        ("Id in the messages", show(conversation.native_id, MAX_TITLE_LENGTH)),
+        ("Identity", write_hash(each.identity)),
+        ("Stratum", show(say_stratum(sample, each.stratum), MAX_TITLE_LENGTH)),
+        ("State", get_state(conversation)),
+        ("Processed", write_second(conversation.settled_at) if conversation.settled_at else "not processed yet"),
+        ("Digest", write_hash(conversation.settled_digest)),
+    ))  # fmt: skip
+    title = format_html("{}: {}", f"{place:,}", show(name_conversation(conversation), MAX_TITLE_LENGTH))
+    return encode(format_html("\n<h2>{}</h2>\n{}\n<h4>Verdicts</h4>\n{}\n", title, facts, write_verdicts(conversation)))

@@ -22,7 +22,7 @@ from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import Seal, hold_seal
-from inspector.retention.selectors import find_tombstones
+from inspector.retention.services import find_tombstones
 
 from .bulk import insert_rows
 from .facts import facts_at

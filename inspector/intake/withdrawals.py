@@ -22,7 +22,7 @@ from django.utils import timezone
 from dialects import identify
 from inspector.accounts.models import Membership, Workspace
 from inspector.retention.models import Erasure
-from inspector.retention.selectors import is_erased
+from inspector.retention.services import is_erased
 from inspector.trail.services import Thing, record_deed
 
 from . import jobs

@@ -14,21 +14,23 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Final
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.accounts.workspaces import require_owner, set_choice
 from inspector.trail.row_security import across
-from inspector.trail.services import Thing, record_deed
 
 from .encryption import (
     NONCE_BYTES,
+    OTHER_KEK,
     KeyEncryptionKey,
     KeyringError,
     LockedError,
     SealError,
     bind,
+    hold_ring,
     load_keks,
     make_data_key,
     make_kek,
@@ -36,7 +38,6 @@ from .encryption import (
     seal,
 )
 from .models import EscrowedKey, PeriodKey
-from .ring import OTHER_KEK, hold_ring
 
 _DIGEST_BYTES: Final = 32
 # By so much a sealed value is longer than what it holds.
@@ -198,18 +199,15 @@ def set_sealing(workspace: Workspace, by: Membership | None, *, is_sealed: bool)
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: where it is so already, or the key-encryption key cannot be used.
     """
-    _require_owner(workspace, by)
+    require_owner(workspace, by)
     if is_sealed:
         try:
             ensure_kek()
         except KeyringError as error:
             raise ValidationError(str(error)) from None
-    rows = Workspace.objects.filter(pk=workspace.pk, seals_records=not is_sealed)
-    if not rows.update(seals_records=is_sealed):
-        raise ValidationError(f"the workspace {'seals its records already' if is_sealed else 'seals no records'}")
-    workspace.seals_records = is_sealed
+    already = f"the workspace {'seals its records already' if is_sealed else 'seals no records'}"
     code = "workspace.sealing-begun" if is_sealed else "workspace.sealing-ended"
-    record_deed(code, workspace_id=workspace.pk, on=Thing("workspace", workspace.pk, workspace.name))
+    set_choice(workspace, by, "seals_records", is_sealed, code=code, already=already)
 
 
 @transaction.atomic
@@ -220,19 +218,10 @@ def set_indexing(workspace: Workspace, by: Membership | None, *, is_indexed: boo
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: where it is so already.
     """
-    _require_owner(workspace, by)
-    rows = Workspace.objects.filter(pk=workspace.pk, indexes_sealed=not is_indexed)
-    if not rows.update(indexes_sealed=is_indexed):
-        raise ValidationError(f"words of sealed records are {'' if is_indexed else 'not '}indexed already")
-    workspace.indexes_sealed = is_indexed
-    _unindexed.pop(workspace.pk, None)
+    already = f"words of sealed records are {'' if is_indexed else 'not '}indexed already"
     code = "workspace.sealed-indexed" if is_indexed else "workspace.sealed-not-indexed"
-    record_deed(code, workspace_id=workspace.pk, on=Thing("workspace", workspace.pk, workspace.name))
-
-
-def _require_owner(workspace: Workspace, by: Membership | None) -> None:
-    if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
-        raise PermissionDenied("only owners of the workspace do this")
+    set_choice(workspace, by, "indexes_sealed", is_indexed, code=code, already=already)
+    _unindexed.pop(workspace.pk, None)
 
 
 def leaves_unindexed(workspace_id: uuid.UUID) -> bool:

@@ -1,4 +1,4 @@
-"""Writes of the keyring: keys added and removed, and what is noted of them."""
+"""The keyring: keys added and removed, what is noted of them, and reads of both. No secret is read here."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership, Role, User, Workspace
+from inspector.accounts.workspaces import require_owner, set_choice
+from inspector.lookups import take_page
 from inspector.trail.services import Thing, record_deed
 
-from .encryption import KeyEncryptionKey, KeyringError, load_keks
+from .encryption import KeyEncryptionKey, KeyringError, hold_ring, load_keks, rewrap_key, seal_key
 from .models import EscrowedKey, KeyEvent, PeriodKey
 from .periods import ensure_kek, rewrap_period_key
-from .ring import hold_ring, rewrap_key, seal_key
 from .spellings import PlainKey
 
 MAX_KEYS = 500
@@ -173,17 +174,13 @@ def set_two_for_keys(workspace: Workspace, by: Membership | None, *, is_required
         PermissionDenied: for anybody but an owner of it, or the operator, who is None.
         ValidationError: where it is so already, or nobody could release what the only owner adds.
     """
-    if by is not None and not (by.is_owner and by.workspace_id == workspace.pk):
-        raise PermissionDenied("only owners of the workspace do this")
+    require_owner(workspace, by)
     owners = Membership.objects.filter(workspace=workspace, role=Role.OWNER, user__is_active=True)
     if is_required and owners.count() < 2:
         raise ValidationError("the workspace has one owner, and nobody could release the keys that they add")
-    rows = Workspace.objects.filter(pk=workspace.pk, releases_keys_by_two=not is_required)
-    if not rows.update(releases_keys_by_two=is_required):
-        raise ValidationError(f"keys {'wait for a second owner' if is_required else 'need no second owner'} already")
-    workspace.releases_keys_by_two = is_required
+    already = f"keys {'wait for a second owner' if is_required else 'need no second owner'} already"
     code = "workspace.two-for-keys" if is_required else "workspace.one-for-keys"
-    record_deed(code, workspace_id=workspace.pk, by=by, on=Thing("workspace", workspace.pk, workspace.name))
+    set_choice(workspace, by, "releases_keys_by_two", is_required, code=code, already=already)
 
 
 def note_events(
@@ -261,3 +258,47 @@ def _rewrap(
             row.save(update_fields=columns)
             done += 1
     return done, failed
+
+
+_SEALED = ("secret", "data_key")
+
+
+def list_keys(*, workspace: Workspace) -> QuerySet[EscrowedKey]:
+    """The keys of a workspace, newest first, without what is sealed in them."""
+    rows = EscrowedKey.objects.select_related("added_by", "released_by").filter(workspace=workspace)
+    return rows.defer(*_SEALED).order_by("-added_at", "-pk")
+
+
+def find_key(*, workspace: Workspace, key_id: uuid.UUID) -> EscrowedKey | None:
+    """The key of that id in this workspace, or None."""
+    return list_keys(workspace=workspace).filter(pk=key_id).first()
+
+
+def list_period_keys(*, workspace_id: uuid.UUID) -> QuerySet[PeriodKey]:
+    """The keys that records of a workspace were sealed with, the latest month first, without the keys themselves."""
+    return PeriodKey.objects.filter(workspace=workspace_id).defer("data_key").order_by("-period")
+
+
+def has_keys(*, workspace_id: uuid.UUID) -> bool:
+    """Whether the workspace holds any key that may open messages."""
+    return EscrowedKey.objects.in_force().filter(workspace_id=workspace_id).exists()
+
+
+def find_last_uses(*, workspace: Workspace, key_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, datetime]:
+    """When each of these keys last opened something, or what it opened was last shown."""
+    rows = KeyEvent.objects.filter(
+        workspace=workspace, key__in=list(key_ids), kind__in=[KeyEvent.Kind.OPENED, KeyEvent.Kind.SHOWN]
+    )
+    return dict(rows.values_list("key").annotate(last=Max("at")))
+
+
+def list_events(
+    *, workspace: Workspace, before: tuple[datetime, uuid.UUID] | None = None, limit: int = 50
+) -> list[KeyEvent]:
+    """What was done with the keys of a workspace, newest first, by keyset.
+
+    Args:
+        before: (at, id) of the last one seen.
+    """
+    rows = KeyEvent.objects.select_related("by").filter(workspace=workspace)
+    return take_page(rows, "at", before, limit)

@@ -24,7 +24,8 @@ MAX_AT_ONCE: Final = 100
 MAX_PSK_LENGTH: Final = 1024
 MAX_SESSION_LENGTH: Final = 200
 KEY_BYTES: Final = 32
-_PUBLIC_PREFIX = bytes.fromhex("302a300506032b656e032100")
+# What stands before an X25519 public key in its DER structure.
+PUBLIC_PREFIX: Final = bytes.fromhex("302a300506032b656e032100")
 _SIGNING_PREFIX = bytes.fromhex("302a300506032b6570032100")
 _PRIVATE_PREFIX = bytes.fromhex("302e020100300506032b656e04220420")
 # Bytes from which on hexadecimal digits alone cannot be anything else.
@@ -87,7 +88,8 @@ def read_keys(data: bytes, *, kind: str, written: Written = "any", peer: str = "
     if "-----BEGIN" in text:
         return [_check(PlainKey(kind=EscrowedKey.Kind.X25519, secret=_read_pem(text), **around))]
     if kind == EscrowedKey.Kind.PSK:
-        return [_check(PlainKey(kind=kind, secret=_read_psk(text, written), **around))]
+        secret = _check_psk(text.encode() if written == "text" else _read_bytes(text, written))
+        return [_check(PlainKey(kind=kind, secret=secret, **around))]
     return [_check(PlainKey(kind=kind, secret=_read_private(text, written), **around))]
 
 
@@ -99,7 +101,7 @@ def read_public(text: str) -> bytes:
     """
     bare = re.sub(r"-----(BEGIN|END) PUBLIC KEY-----", "", text).strip()
     try:
-        data = _strip(_read_bytes(bare, "any", sizes=(KEY_BYTES, KEY_BYTES + len(_PUBLIC_PREFIX))), _PUBLIC_PREFIX)
+        data = _strip(_read_bytes(bare, "any", sizes=(KEY_BYTES, KEY_BYTES + len(PUBLIC_PREFIX))), PUBLIC_PREFIX)
     except SpellingError:
         raise SpellingError("The peer's public key cannot be read as Base64, hex or PEM.") from None
     if data.startswith(_SIGNING_PREFIX):
@@ -237,10 +239,6 @@ def _read_private(text: str, written: Written) -> bytes:
     return data
 
 
-def _read_psk(text: str, written: Written) -> bytes:
-    return _check_psk(text.encode() if written == "text" else _read_bytes(text, written))
-
-
 def _check_psk(secret: bytes) -> bytes:
     if not 0 < len(secret) <= MAX_PSK_LENGTH:
         raise SpellingError(f"A pre-shared key has between 1 and {MAX_PSK_LENGTH:,} bytes; this has {len(secret):,}.")
@@ -259,7 +257,8 @@ def _read_bytes(text: str, written: Written, *, sizes: tuple[int, ...] = ()) -> 
     Raises:
         SpellingError: where it is neither, or nothing tells which of the two.
     """
-    as_hex = _read_hex(text) if written in ("any", "hex") else None
+    is_hex = written in ("any", "hex") and _HEX.fullmatch(text)
+    as_hex = bytes.fromhex(re.sub(r"[\s:]", "", text)) if is_hex else None
     as_base64 = _read_base64(text) if written in ("any", "base64") else None
     if as_hex is not None and len(as_hex) >= _SURELY_HEX:
         as_base64 = None
@@ -275,10 +274,6 @@ def _read_bytes(text: str, written: Written, *, sizes: tuple[int, ...] = ()) -> 
     raise SpellingError(
         f"This can be read as hex ({len(found[0])} bytes) and as Base64 ({len(found[1])} bytes): say which it is."
     )
-
-
-def _read_hex(text: str) -> bytes | None:
-    return bytes.fromhex(re.sub(r"[\s:]", "", text)) if _HEX.fullmatch(text) else None
 
 
 def _read_base64(text: str) -> bytes | None:

@@ -27,23 +27,26 @@ from django.db.models import Exists, OuterRef, QuerySet
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.audit.models.reviews import Binding
-from inspector.audit.reviews.bindings import Line, read_bound, read_lines, select_open, select_told
-from inspector.audit.trail import list_deeds_for, list_told_deeds
+from inspector.audit.reviews.bindings import (
+    Line,
+    list_told_deeds,
+    read_bound,
+    read_lines,
+    select_open,
+    select_told,
+)
 from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
 from inspector.intake.sealed import clear_length, find_unreadable
 from inspector.retention.models import Tombstone
-from inspector.retention.selectors import find_tombstones
+from inspector.retention.services import find_tombstones
 from inspector.threads.models import Conversation, Message
-from inspector.trail.selectors import Wanted
-from inspector.trail.services import Thing, record_deed
+from inspector.trail.services import Thing, Wanted, record_deed
 
 from .kinds import BY_NAME, describe_leaf
 from .merkle import HASH_BYTES, prove_inclusion
 from .models import LedgerCheckpoint, LedgerEntry
-from .proofs import write_note
-from .selectors import IncompleteError, get_checkpoint, make_reader
-from .sequencing import get_key, get_verifier, name_origin
+from .proofs import IncompleteError, get_checkpoint, get_key, get_verifier, make_reader, name_origin, write_note
 
 T = TypeVar("T")
 
@@ -237,10 +240,7 @@ def _list_subjects(bundle: Bundle, conversation: Conversation) -> dict[str, Iter
 
 
 def _list_deeds(bundle: Bundle, about: uuid.UUID | None = None) -> QuerySet[Any]:
-    wanted = Wanted(about=about)
-    if bundle.membership is None:
-        return list_told_deeds(workspace_id=bundle.workspace.pk, wanted=wanted)
-    return list_deeds_for(membership=bundle.membership, wanted=wanted)
+    return list_told_deeds(workspace_id=bundle.workspace.pk, wanted=Wanted(about=about), reader=bundle.membership)
 
 
 def _may_know(bundle: Bundle, kind: str) -> bool:
@@ -382,15 +382,12 @@ def _write_english(bundle: Bundle) -> Iterator[bytes]:
     has_verdict = False
     for bound in Binding.objects.filter(pk__in=told).order_by("pk").iterator(chunk_size=1):
         lines = read_bound(bound)
-        if _count_entered(bundle, lines) == len({line.record for line in lines}):
+        records = {line.record for line in lines}
+        if sum(_list_entered(bundle, "record", some).count() for some in _cut(records)) == len(records):
             has_verdict = True
             yield from _write_lines(bundle, bytes(bound.digest).hex(), lines)
     if bundle.conversation and not has_verdict:
         yield from _write_lines(bundle, None, read_lines(conversation_id=bundle.conversation.pk))
-
-
-def _count_entered(bundle: Bundle, lines: Sequence[Line]) -> int:
-    return sum(_list_entered(bundle, "record", some).count() for some in _cut({line.record for line in lines}))
 
 
 def _write_lines(bundle: Bundle, binding: str | None, lines: Sequence[Line]) -> Iterator[bytes]:

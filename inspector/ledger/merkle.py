@@ -64,6 +64,14 @@ def fold(hashes: Sequence[bytes]) -> bytes:
     return level[0]
 
 
+def join(parts: list[bytes]) -> bytes:
+    """The root over complete subtrees beside each other, the largest first; the list is used up."""
+    root = parts.pop()
+    while parts:
+        root = hash_node(parts.pop(), root)
+    return root
+
+
 def read_from(leaves: Sequence[bytes]) -> Read:
     """A reader of a tree whose leaf hashes are all at hand."""
 
@@ -184,10 +192,7 @@ def _hash_range(read: Read, start: int, end: int) -> bytes:
         if (end - start) >> height & 1:
             parts.append(_hash_subtree(read, height, at >> height))
             at += 1 << height
-    root = parts.pop()
-    while parts:
-        root = hash_node(parts.pop(), root)
-    return root
+    return join(parts)
 
 
 def _hash_subtree(read: Read, height: int, index: int) -> bytes:

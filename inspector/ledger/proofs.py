@@ -1,32 +1,143 @@
-"""Proofs: that an entry is in the tree of a checkpoint, that a later tree begins with an earlier one; and witnesses.
-Where evidence stands in the ledger, for those who look at it, and a checkpoint as a code to keep on paper.
+"""Reading a ledger: its hashes as a tree, its entries, its checkpoints, and whether what is shown as evidence is what
+was entered of it, so that no changed row passes as genuine.
+
+And proofs: that an entry is in the tree of a checkpoint, that a later tree begins with an earlier one; witnesses; where
+evidence stands in the ledger, for those who look at it; and a checkpoint as a code to keep on paper.
 """
 
 from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import segno
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 from django.utils.safestring import SafeString
 
 from inspector.accounts.models import Membership
 from inspector.audit.models import Review
-from inspector.audit.reviews.bindings import select_open
-from inspector.audit.trail import list_deeds_for, list_told_deeds
-from inspector.trail.selectors import Wanted
+from inspector.audit.reviews.bindings import list_told_deeds, select_open
+from inspector.intake.models import Record
+from inspector.trail.services import Wanted
 
 from .kinds import BY_NAME, describe_leaf, hash_of
-from .merkle import compute_root, prove_consistency, prove_inclusion, verify_inclusion
-from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry
-from .notes import COSIGNATURE, NoteError, read_note, read_verifier
-from .selectors import IncompleteError, find_entry, get_checkpoint, get_note, make_reader
-from .sequencing import get_key, get_size, get_verifier
+from .merkle import TILE, Read, compute_root, prove_consistency, prove_inclusion, verify_inclusion
+from .models import LedgerCheckpoint, LedgerCosignature, LedgerEntry, LedgerHash, LedgerKey
+from .notes import COSIGNATURE, Note, NoteError, Verifier, read_note, read_verifier
+
+# So many tiles are remembered by one reader.
+_MAX_REMEMBERED = 256
+
+
+class IncompleteError(Exception):
+    """The ledger has not the hashes that it should have: somebody has removed some."""
+
+
+def make_reader(workspace_id: uuid.UUID) -> Read:
+    """Reads the hashes of a workspace's tree, a tile of 256 at a time; tiles are remembered, as hashes never change."""
+    known: dict[tuple[int, int], dict[int, bytes]] = {}
+
+    def read(height: int, first: int, count: int) -> Sequence[bytes]:
+        tile = height, first // TILE
+        if first + count - 1 not in known.get(tile, ()):
+            if len(known) >= _MAX_REMEMBERED:
+                known.clear()
+            known[tile] = _read_tile(workspace_id, *tile)
+        found = [known[tile][index] for index in range(first, first + count) if index in known[tile]]
+        if len(found) != count:
+            raise IncompleteError(f"of {count} hashes from {first} on, at height {height}, {len(found)} are there")
+        return found
+
+    return read
+
+
+def _read_tile(workspace_id: uuid.UUID, height: int, tile: int) -> dict[int, bytes]:
+    within = {"workspace_id": workspace_id, "index__gte": tile * TILE, "index__lt": (tile + 1) * TILE}
+    rows = (
+        LedgerHash.objects.filter(height=height, **within).values_list("index", "hash")
+        if height
+        else LedgerEntry.objects.filter(**within).values_list("index", "leaf_hash")
+    )
+    return {index: bytes(found) for index, found in rows}
+
+
+def get_checkpoint(workspace_id: uuid.UUID, size: int | None = None) -> LedgerCheckpoint | None:
+    """The latest checkpoint of a workspace, or the one of a size; None where there is none."""
+    rows = LedgerCheckpoint.objects.filter(workspace_id=workspace_id)
+    return rows.filter(size=size).first() if size is not None else rows.order_by("-size").first()
+
+
+def get_note(checkpoint: LedgerCheckpoint) -> Note:
+    """The signed note of a checkpoint, with the lines of its witnesses."""
+    note = read_note(checkpoint.note)
+    rows = LedgerCosignature.objects.filter(workspace_id=checkpoint.workspace_id, size=checkpoint.size)
+    lines = rows.order_by("pk").values_list("line", flat=True)
+    return read_note(checkpoint.note + "".join(lines)) if lines else note
+
+
+def find_entry(kind: str, subject: uuid.UUID) -> LedgerEntry | None:
+    """The entry of a row; None while it has none."""
+    return LedgerEntry.objects.filter(kind=kind, subject=subject).first()
+
+
+def find_changed(kind: str, subjects: Collection[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Of these rows those that are not as they were entered, each with the index of its entry; in one statement.
+
+    A row without an entry is not among them: it is entered some seconds after it was written.
+    """
+    table = BY_NAME[kind]
+    entry = LedgerEntry.objects.filter(kind=kind, subject=OuterRef("subject"))
+    entered = {name: Subquery(entry.values(name)[:1]) for name in ("index", "workspace_id", "leaf_hash")}
+    beside = replace(table, columns={**table.columns, **{f"entry.{name}": each for name, each in entered.items()}})
+    changed = {}
+    for _, leaf in beside.read(beside.find([*subjects])):
+        content = dict(leaf.content)
+        index, workspace, hashed = (content.pop(f"entry.{name}") for name in entered)
+        as_now = (str(leaf.workspace), hash_of(kind, leaf._replace(content=content)).hex())
+        if index is not None and as_now != (workspace, hashed):
+            changed[leaf.subject] = index
+    return changed
+
+
+def leaf_hash_of(kind: str, subject: OuterRef) -> Subquery:
+    """What was entered of a row, as a column of another statement; None while nothing was."""
+    return Subquery(LedgerEntry.objects.filter(kind=kind, subject=subject).values("leaf_hash")[:1])
+
+
+def is_as_entered(record: Record, digest: bytes, leaf_hash: bytes) -> bool:
+    """Whether a record that is loaded, of whose bytes this is the SHA-256, makes the leaf that was entered."""
+    leaf = BY_NAME["record"].make(record, record.pk, source=digest)
+    return hash_of("record", leaf) == bytes(leaf_hash)
+
+
+def say_changed(kind: str, index: int) -> str:
+    """That a row is not what was entered, in words."""
+    return f"this {kind} was changed after it was entered in the ledger as entry {index:,}"
+
+
+def get_key() -> LedgerKey | None:
+    """The installation's key; None before the first checkpoint."""
+    return LedgerKey.objects.order_by("pk").first()
+
+
+def name_origin(key: LedgerKey, workspace_id: uuid.UUID) -> str:
+    """What names the ledger of a workspace in its checkpoints, and the key in their signatures."""
+    return f"{key.name}/ledger/{workspace_id}"
+
+
+def get_verifier(key: LedgerKey, workspace_id: uuid.UUID) -> Verifier:
+    """The public key, by which anybody can verify a workspace's checkpoints."""
+    return Verifier(name_origin(key, workspace_id), bytes(key.public))
+
+
+def get_size(workspace_id: uuid.UUID) -> int:
+    """How many entries the ledger of a workspace has."""
+    last = LedgerEntry.objects.filter(workspace_id=workspace_id).aggregate(last=Max("index"))["last"]
+    return 0 if last is None else last + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +178,7 @@ def is_told(kind: str, subject: uuid.UUID, *, workspace_id: uuid.UUID, reader: M
         own = reader.user_id if reader else None
         return select_open(Review.objects.filter(pk=subject), reader_id=own).exists()
     if kind == "action":
-        wanted = Wanted()
-        deeds = (
-            list_deeds_for(membership=reader, wanted=wanted)
-            if reader
-            else list_told_deeds(workspace_id=workspace_id, wanted=wanted)
-        )
+        deeds = list_told_deeds(workspace_id=workspace_id, wanted=Wanted(), reader=reader)
         return deeds.filter(pk__in=BY_NAME[kind].find([subject]).values("pk")).exists()
     return True
 
@@ -156,19 +262,10 @@ def _select_placed(kind: str) -> QuerySet[Any]:
     return LedgerEntry.objects.filter(kind=kind).annotate(**first)
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
-    """An entry beside what its row says now. `why_not` is empty where it is proven by so many hashes."""
-
-    index: int
-    kind: str
-    subject: uuid.UUID
-    hashes: int
-    why_not: str
-
-
-def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> Sequence[Proven]:
+def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> Sequence[Mapping[str, Any]]:
     """The entries that an index or the id of a row names, each proven by a checkpoint from its row as it is now.
+
+    Of each its `index`, `kind` and `subject`, by how many `hashes` it is proven, and else `why_not`.
 
     Of what a blind review keeps from the reader nothing is found.
     """
@@ -190,7 +287,7 @@ def look_up(checkpoint: LedgerCheckpoint, asked: str, *, reader: Membership) -> 
     ]
 
 
-def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
+def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Mapping[str, Any]:
     kind = BY_NAME.get(entry.kind)
     leaves = [leaf for _, leaf in kind.read(kind.find([entry.subject]))] if kind else []
     proof: Sequence[bytes] = ()
@@ -206,7 +303,8 @@ def _prove(checkpoint: LedgerCheckpoint, entry: LedgerEntry) -> Proven:
         root, leaf = bytes(checkpoint.root), hash_of(entry.kind, leaves[0])
         is_good = verify_inclusion(leaf, entry.index, checkpoint.size, proof, root)
         why_not = "" if is_good else "its row is not what was entered, or entries of the ledger were changed"
-    return Proven(entry.index, entry.kind, entry.subject, len(proof), why_not)
+    shown = {"index": entry.index, "kind": entry.kind, "subject": entry.subject}
+    return {**shown, "hashes": len(proof), "why_not": why_not}
 
 
 @dataclass(frozen=True, slots=True)

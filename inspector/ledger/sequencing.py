@@ -14,14 +14,16 @@ import logging
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
+from inspector.accounts.models import Workspace
 from inspector.intake.bulk import copy_rows
 from inspector.intake.liveness import alone
 from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
@@ -29,16 +31,11 @@ from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
 from .kinds import KINDS, SLACK, Kind, Leaf, hash_of
 from .merkle import TILE, TILE_HEIGHT, compute_root, fold
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash, LedgerKey
-from .notes import Checkpoint, Note, Verifier, sign
-from .selectors import make_reader
+from .notes import Checkpoint, Note, sign
+from .proofs import get_key, get_size, make_reader, name_origin
 
 _BOUND_TO = bind(b"ledger")
 _opened: dict[bytes, Ed25519PrivateKey] = {}
-
-
-def get_key() -> LedgerKey | None:
-    """The installation's key; None before the first checkpoint."""
-    return LedgerKey.objects.order_by("pk").first()
 
 
 def ensure_key() -> LedgerKey:
@@ -55,16 +52,6 @@ def ensure_key() -> LedgerKey:
         sealed = load_keks()[0].wrap(private.private_bytes_raw(), _BOUND_TO)
         key = LedgerKey.objects.create(name=f"inspector-{public.hex()[:12]}", public=public, sealed=sealed)
     return key
-
-
-def name_origin(key: LedgerKey, workspace_id: uuid.UUID) -> str:
-    """What names the ledger of a workspace in its checkpoints, and the key in their signatures."""
-    return f"{key.name}/ledger/{workspace_id}"
-
-
-def get_verifier(key: LedgerKey, workspace_id: uuid.UUID) -> Verifier:
-    """The public key, by which anybody can verify a workspace's checkpoints."""
-    return Verifier(name_origin(key, workspace_id), bytes(key.public))
 
 
 def sign_checkpoint(key: LedgerKey, workspace_id: uuid.UUID, size: int, root: bytes) -> Note:
@@ -217,12 +204,6 @@ def _enter(kind: str, leaves: Sequence[Leaf]) -> None:
         _complete(workspace, size, size + len(entries))
 
 
-def get_size(workspace_id: uuid.UUID) -> int:
-    """How many entries the ledger of a workspace has."""
-    last = LedgerEntry.objects.filter(workspace_id=workspace_id).aggregate(last=Max("index"))["last"]
-    return 0 if last is None else last + 1
-
-
 def _complete(workspace: uuid.UUID, old: int, new: int) -> None:
     """Keep the hash over each 256 hashes that are complete since the ledger had the old size."""
     height = 0
@@ -240,7 +221,10 @@ def _complete(workspace: uuid.UUID, old: int, new: int) -> None:
 
 def _sign_grown() -> None:
     """Sign a checkpoint for each workspace whose ledger has grown since its last one."""
-    grown = [(workspace, size) for workspace, size in _list_sizes() if size]
+    entered = LedgerEntry.objects.filter(workspace=OuterRef("pk")).order_by("-index").values("index")[:1]
+    signed = LedgerCheckpoint.objects.filter(workspace=OuterRef("pk")).order_by("-size").values("size")[:1]
+    sizes = Workspace.objects.annotate(size=Subquery(entered) + 1, signed=Coalesce(Subquery(signed), 0))
+    grown = list(sizes.filter(size__gt=F("signed")).values_list("pk", "size"))
     if not grown:
         return
     try:
@@ -252,19 +236,3 @@ def _sign_grown() -> None:
     except KeyringError as error:
         # What is entered stays entered; the next pass signs it once the key is back.
         logger.warning("no checkpoint can be signed: %s", error)
-
-
-def _list_sizes() -> Iterator[tuple[uuid.UUID, int]]:
-    """The sizes of the ledgers that have grown since their last checkpoint; two index look-ups a workspace."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            SELECT workspace.id, entry.size FROM accounts_workspace workspace
-             CROSS JOIN LATERAL (SELECT max(index) + 1 AS size FROM ledger_ledgerentry
-                                  WHERE workspace_id = workspace.id) entry
-             CROSS JOIN LATERAL (SELECT max(size) AS size FROM ledger_ledgercheckpoint
-                                  WHERE workspace_id = workspace.id) checkpoint
-             WHERE entry.size > coalesce(checkpoint.size, 0)
-            """
-        )
-        yield from cursor.fetchall()

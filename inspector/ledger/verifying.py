@@ -26,10 +26,10 @@ from inspector.keyring.encryption import KeyringError
 from inspector.retention.models import Erasure
 
 from .kinds import BY_NAME, KINDS, Leaf, spell_leaf
-from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_leaves, hash_node, read_from
+from .merkle import EMPTY_ROOT, TILE, TILE_HEIGHT, compute_root, fold, hash_leaves, hash_node, join, read_from
 from .models import LedgerCheckpoint, LedgerEntry, LedgerHash
 from .notes import Note, NoteError, read_note
-from .sequencing import get_key, get_verifier
+from .proofs import get_key, get_verifier
 
 # So many entries are compared at once, and so many faults are named.
 _BLOCK: Final = 2_000
@@ -101,12 +101,7 @@ class Roots:
         parts = [found for _, found in self._complete]
         if self._pending:
             parts.append(compute_root(read_from(self._pending), len(self._pending)))
-        if not parts:
-            return EMPTY_ROOT
-        root = parts.pop()
-        while parts:
-            root = hash_node(parts.pop(), root)
-        return root
+        return join(parts) if parts else EMPTY_ROOT
 
 
 def verify_ledger(workspace_id: uuid.UUID, *, exported: Sequence[str] = ()) -> Verification:
@@ -284,29 +279,6 @@ def _read_leaves(name: str, subjects: Sequence[uuid.UUID]) -> dict[uuid.UUID, Le
 MAX_KEPT: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What came of the latest verification, and whether another one is under way.
-
-    `at` is None before the first. Of its faults, `count` of them and at most `verifying.MAX_FAULTS`, the first
-    `MAX_KEPT` are kept, each with `index`, `kind`, `subject` and `text`. `failure` says why it could not be done.
-    """
-
-    is_under_way: bool
-    failure: str
-    at: datetime | None
-    size: int
-    checkpoints: int
-    waiting: int
-    count: int
-    faults: Sequence[Mapping[str, Any]]
-
-    @property
-    def has_more(self) -> bool:
-        """Whether more is wrong than was counted."""
-        return self.count >= MAX_FAULTS
-
-
 @transaction.atomic
 def ask_to_verify(*, workspace_id: uuid.UUID) -> None:
     """Let a worker verify the ledger of a workspace."""
@@ -331,19 +303,26 @@ def verify(job: Job) -> None:
         jobs.finish(job)
 
 
-def find_checked(*, workspace_id: uuid.UUID) -> Checked | None:
-    """What came of verifying the ledger of a workspace; None where nobody has asked for it."""
+def find_checked(*, workspace_id: uuid.UUID) -> dict[str, Any] | None:
+    """What came of the latest verification of a workspace's ledger; None where nobody has asked for one.
+
+    Returns:
+        Whether another one `is_under_way`, and the `failure` of one that could not be done. Of one that was done, `at`,
+        `size`, `checkpoints`, `waiting`, and how many faults there are: `count`, whether that `has_more`, and of the
+        first `MAX_KEPT` of them `index`, `kind`, `subject` and `text`.
+    """
     job = Job.objects.filter(kind=Job.Kind.VERIFY, subject=workspace_id).first()
     if job is None:
         return None
-    kept = job.checkpoint
-    return Checked(
-        is_under_way=job.state in (Job.State.QUEUED, Job.State.RUNNING),
-        failure=job.failure if job.state == Job.State.DEAD else "",
-        at=datetime.fromisoformat(kept["at"]) if kept else None,
-        size=kept.get("size", 0),
-        checkpoints=kept.get("checkpoints", 0),
-        waiting=kept.get("waiting", 0),
-        count=kept.get("count", 0),
-        faults=[dict(zip(("index", "kind", "subject", "text"), each, strict=True)) for each in kept.get("faults", ())],
-    )
+    found = {
+        "is_under_way": job.state in (Job.State.QUEUED, Job.State.RUNNING),
+        "failure": job.failure if job.state == Job.State.DEAD else "",
+    }
+    if kept := job.checkpoint:
+        names = ("index", "kind", "subject", "text")
+        found |= kept | {
+            "at": datetime.fromisoformat(kept["at"]),
+            "has_more": kept["count"] >= MAX_FAULTS,
+            "faults": [dict(zip(names, each, strict=True)) for each in kept["faults"]],
+        }
+    return found

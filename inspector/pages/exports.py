@@ -25,10 +25,17 @@ from inspector.audit.rules import RULES
 from inspector.audit.samples import find_sample
 from inspector.exports.exporters import BROUGHT
 from inspector.exports.making import read_file
-from inspector.exports.manifests import make_manifest, say_secrets
 from inspector.exports.models import Export
-from inspector.exports.printing import POLICY
-from inspector.exports.selectors import Progress, count_secrets, find_export, find_progresses, list_exports
+from inspector.exports.reports import POLICY
+from inspector.exports.selectors import (
+    Progress,
+    count_secrets,
+    find_export,
+    find_progresses,
+    list_exports,
+    make_manifest,
+    say_secrets,
+)
 from inspector.exports.services import (
     BusyError,
     ask_for_export,

@@ -15,9 +15,18 @@ from inspector.accounts.models import Membership
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import MAX_NOTE_BYTES
-from inspector.ledger.proofs import Compared, compare_kept, draw_note, list_witnesses, look_up, write_note
-from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import get_key, get_size, get_verifier
+from inspector.ledger.proofs import (
+    Compared,
+    compare_kept,
+    draw_note,
+    get_checkpoint,
+    get_key,
+    get_size,
+    get_verifier,
+    list_witnesses,
+    look_up,
+    write_note,
+)
 from inspector.ledger.verifying import ask_to_verify, find_checked
 from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation

@@ -16,14 +16,12 @@ from django.utils.http import urlencode
 
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
-from inspector.audit.trail import list_deeds_for
+from inspector.audit.reviews.bindings import list_told_deeds
 from inspector.intake.text import make_storable
 from inspector.search.cursors import read_key, write_key
-from inspector.trail.deeds import DEEDS
-from inspector.trail.guard import ask_guard
-from inspector.trail.models import Deed
-from inspector.trail.selectors import Wanted
-from inspector.trail.services import Thing, record_deed
+from inspector.trail.models import DEEDS, Deed
+from inspector.trail.row_security import ask_guard
+from inspector.trail.services import Thing, Wanted, record_deed
 
 from .answers import answer_rows
 from .findings.rows import name_rule
@@ -55,7 +53,7 @@ _PAGES: Final = {
 def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
     asked, wanted = _read_filters(request, membership)
-    rows = list_deeds_for(membership=membership, wanted=wanted)
+    rows = list_told_deeds(workspace_id=membership.workspace_id, wanted=wanted, reader=membership)
     place = _read_place(request, membership)
     if place is not None:
         rows = rows.filter(sequence__lt=place)
@@ -198,7 +196,7 @@ def _spell(value: Any) -> str:
 
 
 def _list_rows(membership: Membership, wanted: Wanted, *, before: int) -> Iterator[dict[str, Any]]:
-    rows = list_deeds_for(membership=membership, wanted=wanted)
+    rows = list_told_deeds(workspace_id=membership.workspace_id, wanted=wanted, reader=membership)
     while page := list(rows.filter(sequence__lt=before)[:_BATCH]):
         for deed in page:
             values = (deed.sequence, deed.at.isoformat(), deed.actor_kind, deed.actor_id, deed.actor_name, deed.address)

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from inspector.audit.models import Finding, FindingAct
-from inspector.audit.rules.rule import say
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, wait_for_rest
+from tests.inspector.audit.rule_logs.writing import say
 from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.long(seconds=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.audit.rules import Rule
-from inspector.audit.rules.rule import say
 
 RULES = (
     Rule(
@@ -14,7 +13,5 @@ RULES = (
         group="sequence",
         cites="examples/relay",
         notes=frozenset({"relay.own-errand"}),
-        triggers=(say(("ada", "~ASK ada>ada 7 depart~")),),
-        passes=(say(("ada", "~ASK ada>bob 7 depart~")),),
     ),
 )

@@ -13,8 +13,7 @@ import json
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -86,31 +85,6 @@ MAX_REUSED: Final = 100
 _ENCRYPTED: Final = "E"
 
 
-@dataclass(slots=True)
-class Suspects:
-    """Messages that may bear the id of another, answer what is later, judge their own work, have a strange key,
-    or bear a number that was used before."""
-
-    id_keys: set[bytes] = field(default_factory=set)
-    early: list[uuid.UUID] = field(default_factory=list)
-    judging: list[uuid.UUID] = field(default_factory=list)
-    strange: list[uuid.UUID] = field(default_factory=list)
-    reused: list[uuid.UUID] = field(default_factory=list)
-
-    def take(self, message: Seen, sights: int, id_key: bytes | None) -> None:
-        """Put a message where its sights say."""
-        if sights & RuleFlag.DOUBLE and id_key is not None:
-            self.id_keys.add(bytes(id_key))
-        if sights & RuleFlag.EARLY:
-            self.early.append(message.id)
-        if sights & RuleFlag.JUDGING:
-            self.judging.append(message.id)
-        if sights & RuleFlag.STRANGE:
-            self.strange.append(message.id)
-        if sights & RuleFlag.REUSED and find_reuse(message.why):
-            self.reused.append(message.id)
-
-
 def see(row: Sequence[Any]) -> Seen:
     """A message of a row that begins with `COLUMNS`."""
     seen = Seen._make(row[: len(COLUMNS)])
@@ -120,28 +94,6 @@ def see(row: Sequence[Any]) -> Seen:
 def see_all(messages: QuerySet[Message]) -> Iterator[Seen]:
     """These messages, in the order given."""
     return map(see, messages.values_list(*COLUMNS))
-
-
-def load_related(scenes: Mapping[uuid.UUID, Scene], messages: QuerySet[Message], suspects: Suspects) -> None:
-    """Complete scenes whose messages were looked at one by one.
-
-    Args:
-        scenes: by the ids of their conversations, of one workspace.
-        suspects: who is to be looked at beside others.
-    """
-    ordered = messages.order_by(*ORDER)
-    if suspects.id_keys:
-        _load_doubles(scenes, ordered, suspects.id_keys)
-    if suspects.early:
-        _load_early(scenes, ordered.filter(IsAny("id", suspects.early)))
-    if suspects.judging:
-        _load_judged(scenes, ordered.filter(IsAny("id", suspects.judging)))
-    if suspects.strange:
-        _load_strangers(scenes, ordered.filter(IsAny("id", suspects.strange)))
-    if suspects.reused:
-        _load_reused(scenes, ordered, suspects.reused[:MAX_REUSED])
-    load_after_results(scenes, messages, partial(_read_said, messages))
-    _load_sealed(scenes, messages)
 
 
 def _load_doubles(scenes: Mapping[uuid.UUID, Scene], ordered: QuerySet[Message], id_keys: set[bytes]) -> None:
@@ -325,16 +277,41 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     """The scenes of these conversations of one workspace, in a number of statements that no message adds to."""
     scenes = {each.pk: Scene(each) for each in conversations}
     messages = Message.objects.shown().filter(IsAny("conversation_id", scenes))
-    suspects = Suspects()
-    for message, row in _look(messages.order_by(*ORDER)):
+    # Whom to look at beside others: by the ids that several may bear, and by the sight that says so.
+    id_keys: set[bytes] = set()
+    suspects: dict[RuleFlag, list[uuid.UUID]] = defaultdict(list)
+    ordered = messages.order_by(*ORDER)
+    for message, row in _look(ordered):
         _take(scenes[message.conversation], message, row)
-        suspects.take(message, row.sights, row.id_key)
-    load_related(scenes, messages, suspects)
+        if row.sights & RuleFlag.DOUBLE and row.id_key is not None:
+            id_keys.add(bytes(row.id_key))
+        if row.sights & RuleFlag.REUSED and find_reuse(message.why):
+            suspects[RuleFlag.REUSED].append(message.id)
+        for flag in _LOADED_BY:
+            if row.sights & flag:
+                suspects[flag].append(message.id)
+    if id_keys:
+        _load_doubles(scenes, ordered, id_keys)
+    for flag, load in _LOADED_BY.items():
+        if flag in suspects:
+            load(scenes, ordered.filter(IsAny("id", suspects[flag])))
+    if RuleFlag.REUSED in suspects:
+        _load_reused(scenes, ordered, suspects[RuleFlag.REUSED][:MAX_REUSED])
+    load_after_results(scenes, messages, partial(_read_said, messages))
+    _load_sealed(scenes, messages)
     load_tasks(scenes)
     load_words_after_end(scenes, messages)
     _load_rekeyed(scenes)
     _load_first(scenes)
     return list(scenes.values())
+
+
+# Answers that are earlier than what they answer, judgements of one's own work, and senders that a key does not name.
+_LOADED_BY: Final[Mapping[RuleFlag, Callable[[Mapping[uuid.UUID, Scene], QuerySet[Message]], None]]] = {
+    RuleFlag.EARLY: _load_early,
+    RuleFlag.JUDGING: _load_judged,
+    RuleFlag.STRANGE: _load_strangers,
+}
 
 
 def _look(ordered: QuerySet[Message]) -> Iterator[tuple[Seen, _Shown]]:

@@ -365,13 +365,6 @@ def _find_in(call: Said, name: str) -> Span | None:
     return None
 
 
-class _Chosen(NamedTuple):
-    """What belongs to a result, by its ids: the call, and what its caller sent later, in order."""
-
-    call: uuid.UUID
-    later: Sequence[uuid.UUID]
-
-
 def load_after_results(
     scenes: Mapping[uuid.UUID, Scene],
     messages: QuerySet[Message],
@@ -387,20 +380,20 @@ def load_after_results(
     if not results:
         return
     chosen = _choose(messages, results)
-    said = read({pk for each in chosen.values() for pk in (each.call, *each.later)})
+    said = read({pk for call, later in chosen.values() for pk in (call, *later)})
     for scene in scenes.values():
         failures = _list_failures(scene)
         followed = []
         for result in scene.results[:MAX_RESULTS]:
-            each = chosen.get(result.message.id)
-            if each is None or each.call not in said:
+            call, sent = chosen.get(result.message.id, (None, ()))
+            if call is None or call not in said:
                 continue
-            later = [said[pk] for pk in each.later if pk in said and not said[pk].is_mute]
+            later = [said[pk] for pk in sent if pk in said and not said[pk].is_mute]
             after = AfterResult(
                 result=result,
                 failure=failures.get(result.message.id),
                 has_failed=result.message.id in failures,
-                call=said[each.call],
+                call=said[call],
                 next=next(iter(later), None),
                 next_call=_find_call(later),
             )
@@ -416,8 +409,10 @@ def _find_call(later: Sequence[Said]) -> Said | None:
     return ended if is_begun and ended and ended.message.performative != "request" else begun
 
 
-def _choose(messages: QuerySet[Message], results: Mapping[uuid.UUID, Said]) -> dict[uuid.UUID, _Chosen]:
-    """Of each result the call, which a span is itself, and what its caller sent next, within some messages."""
+def _choose(
+    messages: QuerySet[Message], results: Mapping[uuid.UUID, Said]
+) -> Mapping[uuid.UUID, tuple[uuid.UUID, Sequence[uuid.UUID]]]:
+    """Of each result the call, which a span is itself, and what its caller sent next, in order; of some messages."""
     window = messages.filter(
         conversation=OuterRef(OuterRef("conversation")), place__gt=OuterRef(OuterRef("place"))
     ).order_by("place")
@@ -439,7 +434,7 @@ def _choose(messages: QuerySet[Message], results: Mapping[uuid.UUID, Said]) -> d
         caller = light[call_id][0]
         own = [each for each in after if each in light and light[each][0] == caller]
         own = [each for each in own if caller or light[each][1] not in _NOT_CALLERS]
-        chosen[pk] = _Chosen(call_id, own[:_MAX_READ])
+        chosen[pk] = (call_id, own[:_MAX_READ])
     return chosen
 
 

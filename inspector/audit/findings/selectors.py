@@ -33,7 +33,7 @@ from inspector.search.selectors import mean
 from inspector.threads.models import Conversation, Message
 
 from ..models.findings import Finding
-from ..rules import MIDDLE_RANK, RANKS, RULES, Rule
+from ..rules import MIDDLE_RANK, RANKS, RULES, Rule, name_rule
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from .storing import AWAKE, COUNTS, DUE, WAITING
 
@@ -279,7 +279,7 @@ class Telling:
     def name_rules(self) -> dict[uuid.UUID, list[OpenRule]]:
         """As `list_open_about` has it for the messages that were asked for."""
         return {
-            message: list(dict.fromkeys(_name_rule(finding.rule, finding.severity) for finding in findings))
+            message: list(dict.fromkeys(OpenRule(name_rule(finding.rule), finding.severity) for finding in findings))
             for message, findings in self.about.items()
         }
 
@@ -322,13 +322,9 @@ def list_open_about(*, messages: Collection[Placed]) -> dict[uuid.UUID, list[Ope
     for record_id, part, severity, rule in (
         rows.order_by(GRADE.desc(), "rule").values_list("record", "part", "severity", "rule").distinct()
     ):
-        found.setdefault((record_id, part), []).append(_name_rule(rule, severity))
+        found.setdefault((record_id, part), []).append(OpenRule(name_rule(rule), severity))
     named = {message.id: found.get((message.record_id, message.part)) for message in messages}
     return {pk: rules for pk, rules in named.items() if rules}
-
-
-def _name_rule(rule: str, severity: int) -> OpenRule:
-    return OpenRule(RULES[rule].title if rule in RULES else rule, severity)
 
 
 def count_snoozed(*, workspace: Workspace, within: Q = EVERYWHERE) -> int:

@@ -25,7 +25,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 
 from ..models.findings import Finding, FindingAct, RuleChange, Suppression
-from ..rules import RULES
+from ..rules import RULES, name_rule
 from .storing import AWAKE, grade_conversations
 
 MAX_REASON_LENGTH = 2000
@@ -149,7 +149,7 @@ def _act(
         deed,
         workspace_id=membership.workspace_id,
         by=membership,
-        on=Thing("finding", first.pk, RULES[first.rule].title if first.rule in RULES else first.rule)
+        on=Thing("finding", first.pk, name_rule(first.rule))
         if len(held) == 1
         else Thing("findings", "", str(len(held))),
         about=[*(finding.pk for finding in held), *sorted({finding.conversation_id for finding in held})],
@@ -272,7 +272,7 @@ def _record_suppression(code: str, membership: Membership, suppression: Suppress
 def _record_rule(
     code: str, membership: Membership, rule: str, details: Mapping[str, object], about: Collection[uuid.UUID] = ()
 ) -> None:
-    on = Thing("rule", rule, RULES[rule].title if rule in RULES else rule)
+    on = Thing("rule", rule, name_rule(rule))
     record_deed(code, workspace_id=membership.workspace_id, by=membership, on=on, about=about, details=details)
 
 

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
@@ -212,7 +212,9 @@ def write_findings(
     """
     now = timezone.now()
     ids = [each.pk for each in conversations]
-    known = {(row[0], bytes(row[1])): row[2:] for row in _load_known(ids)}
+    stored = Finding.objects.filter(IsAny("conversation_id", ids))
+    columns = ("conversation_id", "key", "id", *_SAID, "holds", "due_since")
+    known = {(row[0], bytes(row[1])): row[2:] for row in stored.values_list(*columns)}
     new, changed = [], []
     # What is due may have changed; and what waited for its moment, and waits no longer.
     moved, decided = set(), set()
@@ -282,9 +284,3 @@ def _make_row(each: Found, now: datetime, version: str, moment: datetime | None)
 def _values_of(each: Found) -> tuple[Any, ...]:
     """What a finding says, in the columns of `_SAID`."""
     return tuple(getattr(each, name) for name in _SAID)
-
-
-def _load_known(conversation_ids: Sequence[uuid.UUID]) -> QuerySet[Finding, tuple[Any, ...]]:
-    """(conversation, key, id, what it says, whether it holds, since when it is due) of each finding that is there."""
-    rows = Finding.objects.filter(IsAny("conversation_id", conversation_ids))
-    return rows.values_list("conversation_id", "key", "id", *_SAID, "holds", "due_since")

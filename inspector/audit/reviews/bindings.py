@@ -10,7 +10,7 @@ settled, and they read what it found.
 
 While a conversation waits for two who must not know of each other, what anybody says of it is told to nobody but who
 said it: neither the verdict nor that there is one, nor who gave it. Everything that shows verdicts reads them here, or
-in the two conditions of `searchable`, which say the same.
+in the two conditions of `searchable`, which say the same; and of the audit log is left out what would tell as much.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Membership, Workspace
 from inspector.intake.sealed import SQL_SHA256
+from inspector.lookups import IsAny
 from inspector.threads.models import Conversation, Message
+from inspector.trail.models import Deed
+from inspector.trail.services import Wanted, filter_deeds
 
 from ..models.reviews import BLIND_STATES, Binding, Review, ReviewItem
 
@@ -181,24 +184,23 @@ def _find_differences(old: Line, new: Line) -> Iterator[str]:
 
 def write_changes(changes: Mapping[str, Change]) -> str:
     """What differs as it is kept: JSON text, empty where nothing does."""
-    return json.dumps({kind: _write_change(change) for kind, change in changes.items()}) if changes else ""
-
-
-def _write_change(change: Change) -> list[Any]:
-    places = [[record.hex, part] for record, part in change.places]
-    return [change.count, places, change.decoders] if change.decoders else [change.count, places]
+    kept = {
+        kind: [change.count, [[record.hex, part] for record, part in change.places], *filter(None, [change.decoders])]
+        for kind, change in changes.items()
+    }
+    return json.dumps(kept) if kept else ""
 
 
 def read_changes(text: str) -> dict[str, Change]:
-    """What differs, from how it is kept."""
-    return {kind: _read_change(*kept) for kind, kept in json.loads(text).items()} if text else {}
-
-
-def _read_change(count: int, places: Sequence[Any], decoders: Sequence[Any] = ()) -> Change:
-    """A change; what was kept before the decoders were named says nothing of them."""
-    return Change(
-        count, [(uuid.UUID(record), part) for record, part in places], [(then, now) for then, now in decoders]
-    )
+    """What differs, from how it is kept; what was kept before the decoders were named says nothing of them."""
+    return {
+        kind: Change(
+            count,
+            [(uuid.UUID(record), part) for record, part in places],
+            [(then, now) for each in decoders for then, now in each],
+        )
+        for kind, (count, places, *decoders) in (json.loads(text) if text else {}).items()
+    }
 
 
 def _pack(lines: Sequence[Line]) -> bytes:
@@ -308,20 +310,18 @@ def find_standings(
         lines = read_lines(conversation_id=conversation.pk)
     now = bytes(conversation.settled_digest or b"")
     by_binding = {
-        each.pk: Standing(compare(each, lines)) if lines is not None else _read_standing(each, now) for each in bound
+        each.pk: Standing(compare(each, lines))
+        if lines is not None
+        else Standing(read_changes(each.changes), is_known=bytes(each.checked_digest) == now)
+        for each in bound
     }
+    # Of a verdict that is bound to no bytes it is known whether the conversation is told as it was.
     return {
-        review.pk: by_binding[review.binding_id] if review.binding_id else _judge_old(review, now) for review in reviews
+        review.pk: by_binding[review.binding_id]
+        if review.binding_id
+        else Standing({}, is_exact=bytes(review.seen_digest) == now)
+        for review in reviews
     }
-
-
-def _read_standing(bound: Binding, now: bytes) -> Standing:
-    return Standing(read_changes(bound.changes), is_known=bytes(bound.checked_digest) == now)
-
-
-def _judge_old(review: Review, now: bytes) -> Standing:
-    """Of a verdict that is bound to no bytes: whether the conversation is told as it was."""
-    return _HOLDS if bytes(review.seen_digest) == now else Standing({}, is_exact=False)
 
 
 def list_reviews(*, conversation: Conversation, reader_id: int | None, limit: int = 50) -> list[Review]:
@@ -403,3 +403,31 @@ def find_places(*, places: Collection[Place], workspace: Workspace) -> dict[Plac
     rows = Message.objects.shown().filter(workspace=workspace, record__in={record for record, _ in places})
     found = {(message.record_id, message.part): message for message in rows.defer("body", "words")}
     return {place: found[place] for place in places if place in found}
+
+
+# What would tell a second reviewer that somebody has spoken, who, and what.
+_REVIEWING: Final = ("verdict.given", "verdict.withdrawn", "review.taken", "review.released")
+
+
+def list_told_deeds(*, workspace_id: uuid.UUID, wanted: Wanted, reader: Membership | None = None) -> QuerySet[Deed]:
+    """The deeds that a reader may see, newest first: all but what others did to review what is still blind.
+
+    A review by two is blind until both have spoken. Until then verdicts on its conversation, and who took it, are
+    missing here for everybody but who did it, and so are their numbers; afterwards they stand where they belong.
+
+    Args:
+        reader: a member of the workspace; None is a program, whose own no deed of a member is.
+    """
+    # Such a deed names its item and its conversation among what it is about: both are found by their indexes.
+    blind = ReviewItem.objects.filter(
+        # What is said of the same conversation elsewhere meanwhile would tell as much.
+        Q(IsAny("id", OuterRef("about")))
+        | Q(IsAny("conversation_id", OuterRef("about")), added_at__lte=OuterRef("at")),
+        workspace=workspace_id,
+        needed__gt=1,
+        state__in=BLIND_STATES,
+    )
+    tells = Q(code__in=_REVIEWING) & Q(Exists(blind))
+    if reader is not None:
+        tells &= ~Q(actor_kind=Deed.Actor.MEMBER, actor_id=str(reader.user_id))
+    return filter_deeds(workspace_id=workspace_id, wanted=wanted).exclude(tells)

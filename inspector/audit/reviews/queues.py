@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, cast
 
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -19,12 +19,12 @@ from inspector.intake.text import make_storable
 from inspector.search.language import QueryError
 from inspector.search.selectors import fetch, narrow
 from inspector.threads.models import Conversation, Message
+from inspector.trail.services import Thing, record_deed
 
 from ..findings.selectors import list_here
 from ..models.findings import Finding
 from ..models.reviews import MAX_NAME_LENGTH, OPEN_STATES, ReviewItem, ReviewQueue, Rubric
-from ..rules import RULES
-from ..trail import Thing, record_deed
+from ..rules import RULES, name_rule
 
 MAX_CRITERIA: Final = 12
 MAX_CRITERION_LENGTH: Final = 200
@@ -362,8 +362,11 @@ def _fill_by_findings(
     has_more = False
     for queue in queues:
         found = _find_with_findings(queue, conversations)
-        ended = _find_ended(queue, found)
-        fresh = [pk for pk, (at, _) in found.items() if _is_new(at, ended.get(pk, datetime.min.replace(tzinfo=UTC)))]
+        # Since when each is out of it, None where it is in it, as its latest item says. What was found is new after the
+        # last review; while one is under way it is part of that.
+        rows = ReviewItem.objects.filter(queue=queue, conversation__in=list(found)).order_by("added_at", "pk")
+        ended = dict(rows.values_list("conversation", "ended_at"))
+        fresh = [pk for pk, (at, _) in found.items() if pk not in ended or ((end := ended[pk]) and at > end)]
         has_more = has_more or len(fresh) > MAX_AT_ONCE
         fresh = sorted(fresh)[:MAX_AT_ONCE]
         present += len(found) - len(fresh)
@@ -373,11 +376,6 @@ def _fill_by_findings(
         for why, ids in by_rules.items():
             added += len(make_items(queue, ids, why, membership.user if membership else None))
     return Filled(added, present, has_more=has_more)
-
-
-def _is_new(found_at: datetime, ended_at: datetime | None) -> bool:
-    """Whether what was found is newer than the last review; while one is under way (None) it is part of that."""
-    return ended_at is not None and found_at > ended_at
 
 
 def _find_with_findings(
@@ -399,14 +397,7 @@ def _find_with_findings(
     return found
 
 
-def _find_ended(queue: ReviewQueue, conversations: Collection[uuid.UUID]) -> dict[uuid.UUID, datetime | None]:
-    """Those of these conversations that were in a queue: since when they are out of it, None where they are in it."""
-    rows = ReviewItem.objects.filter(queue=queue, conversation__in=list(conversations))
-    # The latest item of each says it.
-    return dict(rows.order_by("added_at", "pk").values_list("conversation", "ended_at"))
-
-
 def _name_rules(rules: Sequence[str]) -> str:
     """Why it is here, in the words of the rules."""
     more = f"; and {len(rules) - 3} more" if len(rules) > 3 else ""
-    return f"{'; '.join(RULES[code].title if code in RULES else code for code in rules[:3])}{more}"
+    return f"{'; '.join(map(name_rule, rules[:3]))}{more}"

@@ -24,9 +24,9 @@ from django.utils import timezone
 from inspector.accounts.models import Membership
 from inspector.intake.text import make_storable
 from inspector.threads.models import Conversation
+from inspector.trail.services import Thing, record_deed
 
 from ..models.reviews import OPEN_STATES, Review, ReviewItem, ReviewQueue, Rubric
-from ..trail import Thing, record_deed
 from .bindings import bind
 from .queues import find_rubric, get_standing_queue, hold_queue, make_items
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from dialects import digest_installed, list_installed
 
-from . import claims, decoding, placing, seals, texts, tools, work
+from . import decoding, placing, security, tools, work
 from .rule import Hit, Rule
 
-__all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule"]
+__all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule", "name_rule"]
 
 INSTALLED: Final = "inspector.rules"
 # Raised when a rule changes what it finds: conversations are then examined again, in the background, as they are when a
@@ -24,7 +24,7 @@ VERSION: Final = f"21{digest_installed(INSTALLED)}"
 
 
 def _gather() -> Mapping[str, Rule]:
-    modules = (seals, texts, placing, work, tools, claims, decoding)
+    modules = (security, placing, work, tools, decoding)
     brought: Iterable[Iterable[Rule]] = (point.load() for point in list_installed(INSTALLED))
     found: dict[str, Rule] = {}
     for rule in chain.from_iterable(chain((module.RULES for module in modules), brought)):
@@ -34,6 +34,13 @@ def _gather() -> Mapping[str, Rule]:
 
 
 RULES: Final = _gather()
+
+
+def name_rule(code: str) -> str:
+    """The title of a rule; the code of one that is not here any more."""
+    return RULES[code].title if code in RULES else code
+
+
 # Within one severity these come first, in this order, and what could not be read comes last.
 _FIRST: Final = (
     "token-in-clear",

@@ -15,13 +15,9 @@ from inspector.threads.tasks.rows import read_steps
 from inspector.tokens import MARKS
 
 from ..findings.scene import Scene, Seen
-from .rule import FOOT, Hit, Rule, clowl, pack, say
+from .rule import Hit, Rule
 
 MAX_NAMED_LENGTH: Final = 80
-_ASKED: Final = clowl("m1", "REQ", "oscar", "radar")
-_ASKED_ELSEWHERE: Final = _ASKED.replace('"cid": "c"', '"cid": "elsewhere"')
-_NUMBERED: Final = (("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}"), ("bob", f"^0|#r1{FOOT}"))
-_ANSWERED: Final = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1")
 
 
 def _find_conflicts(scene: Scene) -> Iterator[Hit]:
@@ -144,8 +140,6 @@ def _say(seconds: float) -> str:
 # The code by which CLowl says that a context could not be had.
 _NO_CONTEXT: Final = "E003"
 _PART: Final = re.compile(r"P?([0-9]{1,9})/([0-9]{1,9})")
-_INLINE: Final = "the plan of monday"
-_HASH: Final = hashlib.sha256(_INLINE.encode()).hexdigest()
 
 
 def _find_missing_contexts(scene: Scene) -> Iterator[Hit]:
@@ -219,20 +213,6 @@ def _read_part(condition: Mapping[str, Any]) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _cite(ref: str, digest: str) -> str:
-    line = clowl(ref + digest[:1], "INF", "oscar", "radar")
-    return line.replace('"body"', f'"ctx": {{"ref": "{ref}", "hash": "{digest}"}}, "body"')
-
-
-def _give(inline: str) -> str:
-    line = clowl("m1", "INF", "oscar", "radar")
-    return line.replace('"body"', f'"ctx": {{"inline": "{inline}", "hash": "{_HASH}"}}, "body"')
-
-
-def _part(number: int, total: int) -> tuple[str, str]:
-    return ("ada", f"👽13|%P{number}/{total}|@bob|$aGk=" + FOOT)
-
-
 RULES: Final = (
     Rule(
         code="conflicting-duplicate",
@@ -241,11 +221,6 @@ RULES: Final = (
         severity="error",
         group="security",
         look=_find_conflicts,
-        triggers=(
-            _ASKED + clowl("m1", "REQ", "oscar", "radar", q=1),
-            _ASKED + clowl("m1", "REQ", "oscar", "radar", minute=1),
-        ),
-        passes=(_ASKED + _ASKED, _ASKED + clowl("M1", "REQ", "oscar", "radar", minute=1)),
     ),
     Rule(
         code="reused-number",
@@ -254,18 +229,6 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_reused,
-        triggers=(
-            say(
-                ("ada", f"👽13|@bob|#r1|${pack(b'pay 100')}{FOOT}"), ("ada", f"👽13|@bob|#r1|${pack(b'pay 10')}{FOOT}")
-            ),
-            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("ada", "@a3|f0|c1|S0|d1|T1|k8#")),
-        ),
-        passes=(
-            say(_NUMBERED[0], _NUMBERED[0]),
-            say(_NUMBERED[0], ("bob", f"👽13|@ada|#r1|${pack(b'pay 100')}{FOOT}")),
-            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("bob", "@a6|f0|c1|S1|d0|T1|k6#")),
-            say(*(("ada", f"@a3|f0|c1|S0|d1|T{turn}|k{turn}#") for turn in (1, 2, 1))),
-        ),
     ),
     Rule(
         code="circle",
@@ -274,14 +237,6 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_circles,
-        triggers=(
-            clowl("m1", "REQ", "oscar", "radar", pid="m2") + _ANSWERED,
-            clowl("m1", "REQ", "oscar", "radar", pid="m1"),
-        ),
-        passes=(
-            _ASKED + _ANSWERED,
-            _ASKED + _ANSWERED + clowl("m3", "REQ", "oscar", "radar", minute=2, pid="m2"),
-        ),
     ),
     Rule(
         code="missing-message",
@@ -290,12 +245,6 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_missing,
-        triggers=(_ANSWERED,),
-        passes=(
-            _ASKED + _ANSWERED,
-            _ASKED_ELSEWHERE + _ANSWERED,
-            _ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,
-        ),
     ),
     Rule(
         code="ambiguous-parent",
@@ -304,11 +253,6 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_ambiguous,
-        triggers=(
-            _ASKED_ELSEWHERE + _ASKED.replace('"cid": "c"', '"cid": "another"') + _ANSWERED,
-            say(("ada", f"👽13|@bob|#r1|${pack(b'pay 100')}{FOOT}"), *_NUMBERED),
-        ),
-        passes=(_ANSWERED, _ASKED_ELSEWHERE + _ANSWERED, say(_NUMBERED[0], *_NUMBERED)),
     ),
     Rule(
         code="answer-without-request",
@@ -317,14 +261,6 @@ RULES: Final = (
         severity="notice",
         group="sequence",
         look=_find_answers_to_nothing,
-        triggers=(
-            '{"raw": "@a8|f0|c1|S1|d0|T3|k7#", "conversation": "c"}\n',
-            say(("ada", "@a3|f0|c1|S0|d1|T1|k6#"), ("bob", "@a8|f0|c1|S1|d0|T2|k7#")),
-        ),
-        passes=(
-            '{"raw": "@a3|f0|c1|S0|d1|T1|k7#", "conversation": "c"}\n'
-            '{"raw": "@a8|f0|c1|S1|d0|T2|k7#", "conversation": "c"}\n',
-        ),
     ),
     Rule(
         code="act-after-cancel",
@@ -333,18 +269,6 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_words_after_end,
-        triggers=(
-            _ASKED
-            + clowl("m2", "CNCL", "oscar", "radar", minute=1, pid="m1")
-            + clowl("m3", "DONE", "radar", "oscar", minute=2, pid="m1"),
-        ),
-        passes=(
-            _ASKED + _ANSWERED,
-            _ASKED + _ANSWERED + clowl("m3", "CNCL", "oscar", "radar", minute=2, pid="m1"),
-            _ASKED
-            + clowl("m2", "CNCL", "oscar", "radar", minute=1, pid="m1")
-            + clowl("m3", "ACK", "radar", "oscar", minute=2, pid="m1"),
-        ),
     ),
     Rule(
         code="skewed-time",
@@ -353,8 +277,6 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_early_answers,
-        triggers=(_ASKED + clowl("m2", "DONE", "radar", "oscar", minute=-60, pid="m1"),),
-        passes=(_ASKED + _ANSWERED, _ASKED + clowl("m2", "DONE", "radar", "oscar", minute=-4, pid="m1")),
     ),
     Rule(
         code="context-unavailable",
@@ -363,14 +285,6 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_missing_contexts,
-        triggers=(
-            clowl("m1", "REQ", "oscar", "radar")
-            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E003", msg="no such context"),
-        ),
-        passes=(
-            clowl("m1", "REQ", "oscar", "radar")
-            + clowl("m2", "ERR", "radar", "oscar", minute=1, pid="m1", code="E004", msg="busy"),
-        ),
     ),
     Rule(
         code="hash-mismatch",
@@ -379,12 +293,6 @@ RULES: Final = (
         severity="error",
         group="security",
         look=_find_other_contexts,
-        triggers=(_give("the plan of friday"), _cite("plan", "a" * 64) + _cite("plan", "b" * 64)),
-        passes=(
-            _give(_INLINE),
-            _cite("plan", "a" * 64) + _cite("other", "b" * 64),
-            _cite("plan", "a" * 64) + _cite("plan", "a" * 64).replace("plana", "planc"),
-        ),
     ),
     Rule(
         code="partition-mismatch",
@@ -393,15 +301,5 @@ RULES: Final = (
         severity="warning",
         group="sequence",
         look=_find_odd_parts,
-        triggers=(
-            say(_part(4, 3)),
-            say(_part(1, 3), _part(3, 3)),
-            say(_part(1, 3), _part(2, 2)),
-        ),
-        passes=(
-            say(_part(1, 2), _part(2, 2)),
-            say(_part(1, 1), _part(1, 1)),
-            say(_part(1, 2), _part(2, 2), _part(1, 3), _part(2, 3), _part(3, 3)),
-        ),
     ),
 )

@@ -1,55 +1,17 @@
-"""What a rule is: what it looks for, why that matters, how grave it is, and the short logs that show it at work."""
+"""What a rule is: what it looks for, why that matters, and how grave it is."""
 
 from __future__ import annotations
 
-import base64
-import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 import dialects
 
 if TYPE_CHECKING:
     from ..findings.scene import Scene
-
-
-# What stands below a message of agent-lingua.
-FOOT: Final = "\n--👽lingua/0.4@agent-lingua"
-_START: Final = datetime(2026, 11, 16, 9, tzinfo=UTC)
-
-
-def say(*lines: tuple[str, str] | tuple[str, str, float]) -> str:
-    """A log of wires in envelopes: (sender, wire), a minute apart, or (sender, wire, minutes since the start)."""
-    rows = []
-    for number, (sender, wire, *minutes) in enumerate(lines):
-        at = _START + timedelta(minutes=minutes[0] if minutes else number)
-        rows.append({"raw": wire, "from": sender, "conversation": "c", "at": at.isoformat()})
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def clowl(mid: str, act: str, sender: str, receiver: str, *, minute: float = 0, pid: str = "", **data: Any) -> str:
-    """A line of CLowl 0.2 about the task "x"."""
-    message: dict[str, Any] = {
-        "clowl": "0.2",
-        "mid": mid,
-        "ts": int(_START.timestamp() + 60 * minute),
-        "p": act,
-        "from": sender,
-        "to": receiver,
-        "cid": "c",
-    }
-    if pid:
-        message["pid"] = pid
-    message["body"] = {"t": "x", "d": data}
-    return json.dumps(message, ensure_ascii=False) + "\n"
-
-
-def pack(content: bytes | dict[str, Any]) -> str:
-    """A payload of agent-lingua as it is packed: Base64, of JSON where it is an object."""
-    return base64.b64encode(json.dumps(content).encode() if isinstance(content, dict) else content).decode()
 
 
 SEVERITIES = ("none", "info", "notice", "warning", "error")
@@ -93,8 +55,6 @@ class Rule:
         cites: what it rests on, where the hit itself cites nothing.
         notes: the codes of the decoders' notes that it gathers.
         look: what else it looks for in a conversation.
-        triggers: logs in which it finds something, each a log as it would be uploaded.
-        passes: logs that look alike, in which it must not.
     """
 
     code: str
@@ -105,8 +65,6 @@ class Rule:
     cites: str = ""
     notes: frozenset[str] = frozenset()
     look: Callable[[Scene], Iterable[Hit]] | None = None
-    triggers: tuple[str, ...] = ()
-    passes: tuple[str, ...] = ()
 
     @property
     def rank(self) -> int:

@@ -21,7 +21,7 @@ from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
 from inspector.lookups import or_404
 from inspector.pages.shown.fields import VIEWS, show_layers
-from inspector.retention.selectors import find_tombstone
+from inspector.retention.services import find_tombstone
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.selectors import find_beside
 from inspector.threads.messages import (

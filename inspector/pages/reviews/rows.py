@@ -17,8 +17,8 @@ from inspector.audit.findings.selectors import OpenCount, count_open_in
 from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews.bindings import Change, Place, SignOff, Standing, find_places, find_sign_offs
 from inspector.audit.reviews.selectors import MINE, SECOND
+from inspector.ledger.proofs import find_changed, say_changed
 from inspector.ledger.proofs import find_places as find_entered
-from inspector.ledger.selectors import find_changed, say_changed
 from inspector.threads.models import Message
 
 from ..findings.rows import title_conversation

@@ -21,8 +21,7 @@ from django.views.decorators.http import require_http_methods
 from inspector.accounts.models import Membership, User
 from inspector.accounts.second_factors import count_recovery_codes, has_second_factor, make_recovery_codes
 from inspector.accounts.services import choose_time_zone, end_sessions, note_account
-from inspector.accounts.sessions import list_sessions, name_program
-from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK
+from inspector.accounts.sessions import CAME_BY_BREAK_GLASS, CAME_BY_LINK, list_sessions, name_program
 
 from ..forms import PasswordForm, ZoneForm
 from ..shell import render_page, within_workspace

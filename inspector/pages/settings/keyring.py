@@ -18,10 +18,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 
 from inspector.accounts.models import Membership
+from inspector.keyring.encryption import find_unusable
 from inspector.keyring.models import EscrowedKey, KeyEvent
-from inspector.keyring.ring import find_unusable
-from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
-from inspector.keyring.services import MAX_LABEL_LENGTH, remove_key
+from inspector.keyring.services import MAX_LABEL_LENGTH, find_key, find_last_uses, list_events, list_keys, remove_key
 from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, SpellingError, read_keys
 from inspector.lookups import or_404
 from inspector.opening import (

@@ -26,8 +26,13 @@ from requests import RequestException
 
 from inspector.accounts.models import Invitation, Membership, User
 from inspector.accounts.services import find_link_owner, note_account, reserve_sign_in, use_sign_in_link
-from inspector.accounts.sessions import recall_memberships
-from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK, begin_session, refuse_sign_in
+from inspector.accounts.sessions import (
+    CAME_BY_BREAK_GLASS,
+    CAME_BY_LINK,
+    begin_session,
+    recall_memberships,
+    refuse_sign_in,
+)
 from inspector.accounts.workspaces import accept_as_new, accept_invitation, find_invitation
 from inspector.trail.acting import find_address
 

@@ -15,8 +15,8 @@ from django.db.models import F, QuerySet
 
 from inspector.intake.jobs import ask, find_end
 from inspector.intake.models import Job
-from inspector.keyring.ring import hold_ring
-from inspector.keyring.selectors import has_keys
+from inspector.keyring.encryption import hold_ring
+from inspector.keyring.services import has_keys
 from inspector.lookups import IsAny
 
 from ..models import Message, Trace, TreeGroup

@@ -17,7 +17,7 @@ from django.test import Client
 import inspector.settings
 from inspector.accounts.models import User
 from inspector.accounts.services import ensure_first_workspace
-from inspector.accounts.signing_in import MIN_DIFFERENT, NEAR_WORDS
+from inspector.accounts.sessions import MIN_DIFFERENT, NEAR_WORDS
 
 from ..conftest import Cast
 

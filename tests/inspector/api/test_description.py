@@ -56,7 +56,7 @@ from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record, Withdrawal
 from inspector.intake.services import withdraw_delivery
 from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note
-from inspector.ledger.selectors import get_checkpoint
+from inspector.ledger.proofs import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.retention.models import Erasure
 from inspector.threads.messages import find_message

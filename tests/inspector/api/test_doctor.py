@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from inspector.api.management.commands import doctor
 from inspector.intake.models import Delivery, Job
-from inspector.trail.guard import ask_guard
+from inspector.trail.row_security import ask_guard
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
-from inspector.audit.rules.rule import clowl
 from tests.inspector.api.clients import costs_the_same, walk
+from tests.inspector.audit.rule_logs.writing import clowl
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

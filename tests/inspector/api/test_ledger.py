@@ -25,8 +25,7 @@ from inspector.intake.models import Delivery, Record
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign
-from inspector.ledger.proofs import look_up
-from inspector.ledger.selectors import get_checkpoint
+from inspector.ledger.proofs import get_checkpoint, look_up
 from inspector.ledger.sequencing import ensure_key, enter_new, sign_checkpoint
 from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation

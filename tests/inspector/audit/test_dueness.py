@@ -20,11 +20,11 @@ from inspector.audit.findings.selectors import count_by_rule, count_open_by_seve
 from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
-from inspector.audit.rules.rule import clowl, say
 from inspector.intake.models import Door, Job, Record
 from inspector.intake.services import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
+from tests.inspector.audit.rule_logs.writing import clowl, say
 
 from ..conftest import Cast, deliver, settle_all
 from ..keyring.conftest import write_line, write_payload

@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 
 from inspector.audit.models import Finding
-from inspector.audit.rules import RULES
-from inspector.audit.rules.rule import clowl, say
 
 from ..conftest import settle_all
 from ..doors import Way
+from .rule_logs import LOGS
+from .rule_logs.writing import clowl, say
 
 pytestmark = pytest.mark.django_db
 
@@ -37,11 +37,11 @@ INPUTS: Final[dict[str, tuple[str, str]]] = {
     ),
     "15 itself": ("circle", clowl("a", "REQ", "oscar", "radar", pid="a")),
     "16 unknown": ("missing-message", clowl("a", "DONE", "radar", "oscar", pid="nowhere")),
-    "28 redefined": ("word-redefined", RULES["word-redefined"].triggers[0]),
-    "30 bomb": ("bomb", RULES["bomb"].triggers[0]),
-    "32 low order": ("key-unfit", RULES["key-unfit"].triggers[0]),
-    "33 nonce": ("nonce-reused", RULES["nonce-reused"].triggers[0]),
-    "34 another key": ("key-changed", RULES["key-changed"].triggers[0]),
+    "28 redefined": ("word-redefined", LOGS["word-redefined"].triggers[0]),
+    "30 bomb": ("bomb", LOGS["bomb"].triggers[0]),
+    "32 low order": ("key-unfit", LOGS["key-unfit"].triggers[0]),
+    "33 nonce": ("nonce-reused", LOGS["nonce-reused"].triggers[0]),
+    "34 another key": ("key-changed", LOGS["key-changed"].triggers[0]),
     "37 direction": ("hidden-characters", say(("ada", "pay \u2066bob\u2069 now"))),
     "38 homoglyph": ("names-alike", say(("radar", "yes"), ("r\u0430dar", "no"))),
     "42 bearer": ("token-in-clear", say(("ada", "Authorization: Bearer abcdefghijklmnopqrstuvwxyz012345"))),

@@ -20,6 +20,7 @@ from inspector.threads.models import Message
 from inspector.threads.rendering.terms import MARK_CHARACTERS
 
 from ..conftest import Cast, deliver, settle_all
+from .rule_logs import LOGS
 
 pytestmark = pytest.mark.django_db
 
@@ -29,19 +30,19 @@ FEW_NOTES = 6
 def test_each_rule_finds_what_its_logs_show(cast: Cast) -> None:
     """All logs in one workspace, each in a channel of its own; what holds today, and what is due by now."""
     wanted, unwanted = {}, {}
-    for rule in RULES.values():
-        for kind, logs, where in (("on", rule.triggers, wanted), ("off", rule.passes, unwanted)):
+    for code, (triggers, passes) in LOGS.items():
+        for kind, logs, where in (("on", triggers, wanted), ("off", passes, unwanted)):
             for number, log in enumerate(logs):
-                name = f"{kind}-{rule.code}-{number}"
+                name = f"{kind}-{code}-{number}"
                 channel = Channel.objects.create(workspace=cast.workspace, name=name[:64])
                 deliver(cast, log.encode(), channel=channel, name=f"{name}.log")
-                where[channel.pk] = rule.code
+                where[channel.pk] = code
     settle_all()
     # Of notes that are few, each stands in a log of its rule.
     noted = defaultdict(set)
     for channel, atoms in Message.objects.filter(channel__in=list(wanted)).values_list("channel", "atoms"):
         noted[wanted[channel]] |= {atom[9:] for atom in atoms if atom.startswith("note=", MARK_CHARACTERS)}
-    few = [rule for rule in RULES.values() if rule.triggers and len(rule.notes) <= FEW_NOTES]
+    few = [rule for rule in RULES.values() if LOGS[rule.code].triggers and len(rule.notes) <= FEW_NOTES]
     assert {rule.code: rule.notes - noted[rule.code] for rule in few if rule.notes - noted[rule.code]} == {}
     found = defaultdict(set)
     for finding in Finding.objects.filter(holds=True):
@@ -57,12 +58,13 @@ def test_rules_are_declared_soundly() -> None:
     # The last is a note of every dialect.
     assert set(BY_NOTE) <= known
     assert sum(len(rule.notes) for rule in RULES.values()) == len(BY_NOTE)
+    assert RULES.keys() == LOGS.keys()
     for rule in RULES.values():
         assert rule.severity in SEVERITIES[1:]
         assert rule.notes or rule.look
-        assert rule.passes, rule.code
+        assert LOGS[rule.code].passes, rule.code
         # What takes a key of the keyring or of the API to find has a test of its own.
-        assert rule.triggers or rule.code in ("not-authentic", "sender-not-of-key"), rule.code
+        assert LOGS[rule.code].triggers or rule.code in ("not-authentic", "sender-not-of-key"), rule.code
 
 
 def test_a_sender_that_is_not_one_of_its_keys_agents(cast: Cast) -> None:

@@ -12,10 +12,10 @@ from django.test import Client
 import dialects
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
-from inspector.audit.rules.tools import stream_turn
 from inspector.intake.facts import read_with_facts
 from inspector.intake.masks import mask_layers
 from inspector.threads.models import MaskedWire, Message
+from tests.inspector.audit.rule_logs.writing import stream_turn
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

@@ -18,7 +18,6 @@ from inspector.audit.findings.examining import find, load_settings
 from inspector.audit.findings.loading import load_scenes
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
-from inspector.audit.rules.rule import clowl
 from inspector.intake.models import Delivery, Door, Record
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.intake.withdrawals import take_back
@@ -29,6 +28,8 @@ from inspector.threads.rendering.rule_flags import FLAGGED, RuleFlag
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all
+from .rule_logs import LOGS
+from .rule_logs.writing import clowl
 from .whole_scenes import CONDITIONS, load_whole_scenes, sum_sights
 
 pytestmark = pytest.mark.django_db
@@ -42,11 +43,11 @@ BY_ITSELF = sum(sight.value for sight in (RuleFlag.DECIDED, *CONDITIONS))
 
 def list_logs(*, is_apart: bool = True) -> Iterator[list[bytes]]:
     """The lines of every log that a rule shows; each in a conversation of its own, or most of them in one."""
-    for rule in RULES.values():
-        for number, log in enumerate((*rule.triggers, *rule.passes)):
+    for code, (triggers, passes) in LOGS.items():
+        for number, log in enumerate((*triggers, *passes)):
             if is_apart:
                 for name in ("cid", "conversation"):
-                    log = log.replace(f'"{name}": "c"', f'"{name}": "{rule.code}-{number}"')
+                    log = log.replace(f'"{name}": "c"', f'"{name}": "{code}-{number}"')
             yield [line.encode() for line in log.splitlines(keepends=True)]
 
 
@@ -131,7 +132,7 @@ def test_of_two_that_show_one_key_at_one_time_the_same_is_named_whichever_came_f
     cast: Cast, is_turned: bool
 ) -> None:
     """One that comes after the finding, as well."""
-    (shown, other) = RULES["key-changed"].triggers[1].splitlines(keepends=True)
+    (shown, other) = LOGS["key-changed"].triggers[1].splitlines(keepends=True)
     one, two = (json.dumps(json.loads(shown) | {"note": note}).encode() + b"\n" for note in ("one", "two"))
     for line in (two, other.encode(), one) if is_turned else (one, other.encode(), two):
         deliver(cast, line)

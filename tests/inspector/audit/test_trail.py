@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from inspector.accounts.models import Membership
+from inspector.audit.reviews.bindings import list_told_deeds
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import claim, withdraw_verdict
-from inspector.audit.trail import list_deeds_for
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
-from inspector.trail.selectors import Wanted
+from inspector.trail.services import Wanted
 
 from ..conftest import Cast
 from .test_reviews import conversation, enqueue, judge
@@ -17,12 +17,12 @@ __all__ = ["conversation"]
 
 
 def read_reviewing(reader: Membership) -> list[str]:
-    rows = list_deeds_for(membership=reader, wanted=Wanted())
+    rows = list_told_deeds(workspace_id=reader.workspace_id, reader=reader, wanted=Wanted())
     return [deed.code for deed in rows if deed.code.startswith(("verdict", "review")) and deed.actor_name == "amir"]
 
 
 def read_verdicts(reader: Membership, **wanted: object) -> list[str]:
-    rows = list_deeds_for(membership=reader, wanted=Wanted(**wanted))  # type: ignore[arg-type]
+    rows = list_told_deeds(workspace_id=reader.workspace_id, reader=reader, wanted=Wanted(**wanted))  # type: ignore[arg-type]
     return [deed.actor_name for deed in rows if deed.code == "verdict.given"]
 
 

@@ -19,9 +19,9 @@ from django.db import connection
 from django.test import override_settings
 from psycopg import sql
 
-from inspector.backups import making
+from inspector import backups
 from inspector.intake.models import Record
-from inspector.ledger.selectors import IncompleteError, get_checkpoint
+from inspector.ledger.proofs import IncompleteError, get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.schema import BEFORE_BASELINES, find_fault, list_applied, refuse_other_schema
 from inspector.starting import RefusedStartError
@@ -212,7 +212,7 @@ def test_a_folder_in_use_is_left_alone(cast: Cast, tmp_path: Path) -> None:
 
 
 def test_a_failed_dump_leaves_no_backup(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.backups.management.commands.backup.find_program", lambda *_: "/bin/false")
+    monkeypatch.setattr("inspector.management.commands.backup.find_program", lambda *_: "/bin/false")
     with pytest.raises(CommandError, match="failed"):
         call_command("backup", str(tmp_path / "backup"))
     assert not (tmp_path / "backup").exists()
@@ -253,7 +253,7 @@ def test_a_damaged_ledger_stops_no_backup(cast: Cast, tmp_path: Path, monkeypatc
     def miss(*_: object) -> bytes:
         raise IncompleteError("entry 3 is missing")
 
-    monkeypatch.setattr(making, "compute_root", miss)
+    monkeypatch.setattr(backups, "compute_root", miss)
     call_command("backup", str(tmp_path / "backup"))
     manifest = json.loads((tmp_path / "backup" / "manifest.json").read_text())
     roots = [root for _, root in manifest["ledgers"].values()]

@@ -115,7 +115,7 @@ def bring(monkeypatch: pytest.MonkeyPatch, write: Callable[[Mapping[str, Any]], 
 @pytest.mark.django_db
 def test_every_record_is_given_once_between_head_and_end(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, lambda line: f"{line['raw']}\n".encode(), head=b"<\n", end=b">\n")
-    monkeypatch.setattr("inspector.exports.listing.BLOCK_RECORDS", 3)
+    monkeypatch.setattr("inspector.exports.entries.BLOCK_RECORDS", 3)
     deliver(cast, b"".join(b"line %d\n" % number for number in range(10)))
     settle_all(is_examined=False)
     export = make(ask(cast, form="txt"))

@@ -14,9 +14,9 @@ from django.utils import timezone
 from inspector.audit.findings.selectors import select_findings
 from inspector.audit.findings.services import assign, judge, snooze
 from inspector.audit.models import Finding
-from inspector.exports.findings import COLUMNS, MAX_BYTES
-from inspector.exports.manifests import make_manifest
+from inspector.exports.forms import FINDING_COLUMNS, MAX_FINDING_BYTES
 from inspector.exports.models import Export
+from inspector.exports.selectors import make_manifest
 from inspector.intake.models import Delivery
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
@@ -68,7 +68,7 @@ def test_each_finding_is_a_row_in_both_forms(cast: Cast, delivery: Delivery) -> 
         assert export.rows == len(rows) == found.count()
         assert export.file_name.startswith("findings-")
         assert {row["id"] for row in rows} == {str(pk) for pk in found.values_list("pk", flat=True)}
-        assert all(list(row) == list(COLUMNS) for row in rows)
+        assert all(list(row) == list(FINDING_COLUMNS) for row in rows)
         row = next(row for row in rows if row["rule"] == "token-in-clear")
         assert (row["title"], row["severity"], row["state"]) == ("Exposed secret", "error", "open")
         assert (row["text"], row["assignee"], row["conversation"]) == (leak.text, "olivia", str(leak.conversation_id))
@@ -124,7 +124,7 @@ def test_the_filters_of_the_list_narrow_it(cast: Cast, delivery: Delivery) -> No
 
 
 def test_the_text_of_a_long_message_is_not_in_each_row_about_it(cast: Cast) -> None:
-    deliver(cast, say("m1", "oscar", "x" * MAX_BYTES, pid="gone"))
+    deliver(cast, say("m1", "oscar", "x" * MAX_FINDING_BYTES, pid="gone"))
     settle_all()
     row = next(row for row in rows_of(export_findings(cast, is_masked="no")) if row["rule"] == "missing-message")
     assert (row["raw"], row["english"]) == (None, None)

@@ -15,12 +15,11 @@ from django.utils import timezone
 
 from inspector import pipeline, steps
 from inspector.accounts.services import create_api_key
-from inspector.exports import listing, making
-from inspector.exports.cells import COLUMNS
+from inspector.exports import entries, forms, making
+from inspector.exports.forms import COLUMNS
 from inspector.exports.making import drop_expired, read_file
-from inspector.exports.manifests import make_manifest
 from inspector.exports.models import Block, Export, Piece
-from inspector.exports.selectors import find_progresses
+from inspector.exports.selectors import find_progresses, make_manifest
 from inspector.exports.services import BusyError, may_download, stop_export
 from inspector.intake import jobs
 from inspector.intake.models import Job
@@ -53,7 +52,7 @@ def numbered(count: int, *, first: int = 0) -> bytes:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of five records, steps of some fifty bytes, packed from the first message on."""
-    monkeypatch.setattr(listing, "BLOCK_RECORDS", 5)
+    monkeypatch.setattr(entries, "BLOCK_RECORDS", 5)
     monkeypatch.setattr(making, "STEP_BYTES", 20)
     monkeypatch.setattr(making, "MAX_PLAIN_MESSAGES", 0)
 
@@ -207,9 +206,7 @@ def test_who_may_not_see_secrets_gets_marks_and_the_digest(cast: Cast) -> None:
 
 
 def test_a_record_that_cannot_be_looked_through_is_withheld(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inspector.exports import lines
-
-    monkeypatch.setattr(lines, "MAX_BYTES_LOOKED_THROUGH", 3)
+    monkeypatch.setattr(forms, "MAX_BYTES_LOOKED_THROUGH", 3)
     deliver(cast, b"a long line\n")
     settle_all(is_examined=False)
     (line,) = lines_of(make(ask(cast, is_masked=True)))

@@ -24,7 +24,7 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.exports import making
 from inspector.exports.making import read_file
 from inspector.exports.models import Export
-from inspector.exports.printing import POLICY, STYLE
+from inspector.exports.reports import POLICY, STYLE
 from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.withdrawals import withdraw_delivery

@@ -33,8 +33,8 @@ from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import OVERHEAD_BYTES, set_indexing, set_sealing
 from inspector.ledger import sequencing
 from inspector.ledger.models import LedgerKey
-from inspector.ledger.selectors import find_changed
-from inspector.ledger.sequencing import enter_new, get_key
+from inspector.ledger.proofs import find_changed, get_key
+from inspector.ledger.sequencing import enter_new
 from inspector.ledger.verifying import verify_ledger
 from inspector.retention.models import Erasure, Tombstone
 from inspector.retention.services import lift_hold, place_hold

@@ -13,9 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 
-from inspector.keyring.encryption import KeyringError
+from inspector.keyring.encryption import KeyringError, load_ring
 from inspector.keyring.models import EscrowedKey
-from inspector.keyring.ring import load_ring
 from inspector.keyring.spellings import PlainKey, read_keys
 from inspector.threads.models import Message, OpenedMessage
 from tests.inspector.conftest import Cast

@@ -134,7 +134,7 @@ def test_what_the_audit_log_cannot_record_is_not_switched(
     def refuse(*_: object, **__: object) -> None:
         raise RuntimeError("no record")
 
-    monkeypatch.setattr("inspector.keyring.services.record_deed", refuse)
+    monkeypatch.setattr("inspector.accounts.workspaces.record_deed", refuse)
     with pytest.raises(RuntimeError, match="no record"):
         set_two_for_keys(cast.workspace, cast.owner, is_required=True)
     cast.workspace.refresh_from_db()

@@ -25,8 +25,8 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import claim, give_verdict, judge_item
 from inspector.ledger.bundles import Bundle, NoCheckpointError, make_bundle, write_bundle
 from inspector.ledger.kinds import spell
-from inspector.ledger.selectors import get_checkpoint
-from inspector.ledger.sequencing import enter_new, get_key, get_verifier
+from inspector.ledger.proofs import get_checkpoint, get_key, get_verifier
+from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
@@ -257,7 +257,7 @@ def test_what_comes_to_no_end_leaves_a_sentence_and_no_part_of_a_file(
         yield next(write_bundle(bundle))
         raise DatabaseError("the server has gone")
 
-    monkeypatch.setattr("inspector.ledger.management.commands.export_bundle.write_bundle", break_off)
+    monkeypatch.setattr("inspector.management.commands.export_bundle.write_bundle", break_off)
     with pytest.raises(CommandError, match=r"^The bundle cannot be written: the server has gone"):
         call_command("export_bundle", "acme", str(tmp_path / "made.zip"), conversation=str(signed.pk))
     assert not list(tmp_path.iterdir())

@@ -15,10 +15,10 @@ from django.urls import reverse
 from inspector.audit.comments import write_comment
 from inspector.audit.models import Comment, Review
 from inspector.audit.reviews.verdicts import give_verdict
-from inspector.exports.manifests import make_manifest
+from inspector.exports.selectors import make_manifest
 from inspector.intake.models import Record
 from inspector.ledger.models import LedgerEntry
-from inspector.ledger.selectors import find_changed
+from inspector.ledger.proofs import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 

@@ -22,8 +22,8 @@ from inspector.ledger.kinds import KINDS
 from inspector.ledger.merkle import compute_root, prove_inclusion, verify_inclusion
 from inspector.ledger.models import LedgerEntry, LedgerHash
 from inspector.ledger.notes import NoteError, read_note
-from inspector.ledger.selectors import get_checkpoint, get_note, make_reader
-from inspector.ledger.sequencing import enter_new, get_key, get_verifier
+from inspector.ledger.proofs import get_checkpoint, get_key, get_note, get_verifier, make_reader
+from inspector.ledger.sequencing import enter_new
 from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed

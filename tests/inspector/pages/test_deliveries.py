@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.accounts.services import ensure_channel
-from inspector.exports.cells import make_safe
+from inspector.exports.forms import make_safe
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
 from inspector.pages.conversations import views

@@ -20,7 +20,7 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Delivery, Job
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import read_note
-from inspector.ledger.selectors import get_checkpoint
+from inspector.ledger.proofs import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
@@ -45,7 +45,7 @@ def signed(cast: Cast, conversation: Conversation) -> Review:
 def find_index(client: Client, of: object) -> int:
     found = client.get(URL, {"entry": str(of)}).context["found"]
     assert len(found) == 1
-    return int(found[0].index)
+    return int(found[0]["index"])
 
 
 def verify(client: Client) -> str:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from dialects import make_visible
 from inspector.audit.models import Finding
 from inspector.browsing.transcripts import write_text
-from inspector.exports import cells
+from inspector.exports import forms
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
@@ -281,7 +281,7 @@ def test_every_warning_and_notice_is_told_at_every_door(
     checked = 0
     files = {each: read_files(cast, each) for each in Conversation.objects.all()}
     # Of a message that is too long for cells the record is not taken apart, and its cautions are told all the same.
-    monkeypatch.setattr(cells, "_MAX_CELL_LENGTH", 10)
+    monkeypatch.setattr(forms, "_MAX_CELL_LENGTH", 10)
     files = {each: said | {"short": read_files(cast, each, "csv")["csv"]} for each, said in files.items()}
     for message in Message.objects.select_related("conversation"):
         doors = read_doors(viewer, client, token, message) | files[message.conversation]

@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from inspector.audit.rules.rule import clowl
-from inspector.audit.rules.rule import say as say_wires
 from inspector.threads.models import Conversation, Message
+from tests.inspector.audit.rule_logs.writing import clowl
+from tests.inspector.audit.rule_logs.writing import say as say_wires
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 SLUG = "acme"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from inspector.audit.models import Finding
-from inspector.audit.rules.rule import clowl
 from inspector.intake.models import Door
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message, Task
+from tests.inspector.audit.rule_logs.writing import clowl
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

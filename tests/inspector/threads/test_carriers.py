@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 
 from inspector.audit.models import Finding
-from inspector.audit.rules.tools import ask_model, stream_turn, trace, write_span
 from inspector.browsing.transcripts import write_text
 from inspector.search.facets import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message, Task
+from tests.inspector.audit.rule_logs.writing import ask_model, stream_turn, trace, write_span
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from inspector.accounts.models import Channel
-from inspector.audit.rules import RULES
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation, Message, Task, TreeGroup
 from inspector.threads.placing.nodes import load_timelines
+from tests.inspector.audit.rule_logs import LOGS
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
@@ -181,8 +181,8 @@ def read_rule_logs() -> Iterator[tuple[str, list[bytes]]]:
 
     Of two lines of one moment, or of none that can be, that counts first which came in first.
     """
-    for rule in RULES.values():
-        if rule.code == "impossible-time":
+    for code, rule in LOGS.items():
+        if code == "impossible-time":
             continue
         # Those in which a rule finds nothing are as much again: they are gone through where many permutations are.
         for kind, logs in (("on", rule.triggers), ("off", rule.passes if RULE_PERMUTATIONS > 1 else ())):
@@ -195,7 +195,7 @@ def read_rule_logs() -> Iterator[tuple[str, list[bytes]]]:
                 times = [str(each.get("at") or each.get("ts") or "") for each in said]
                 is_one = kind == "off" and len(lines) == 1
                 if all(times) and len(set(times)) == len(times) and not is_one:
-                    yield f"{kind}-{rule.code}-{number}", [text.encode() for text in lines]
+                    yield f"{kind}-{code}-{number}", [text.encode() for text in lines]
 
 
 def deliver_and_settle(cast: Cast, channels: dict[str, Channel], logs: dict[str, list[bytes]]) -> None:
@@ -228,7 +228,7 @@ def test_findings_are_the_same_in_any_order_and_any_batches(
     shown = {name.removeprefix("on-").rpartition("-")[0] for name in logs if name.startswith("on-")}
     # No more than these few show no log whose lines tell their order.
     assert shown <= rules
-    assert len(shown) >= len(RULES) - 4, set(RULES) - shown
+    assert len(shown) >= len(LOGS) - 4, set(LOGS) - shown
     differing: dict[str, dict[str, Any]] = {}
     for seed in range(RULE_PERMUTATIONS):
         forget()

@@ -17,8 +17,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ProjectState
 
 from inspector.intake.models import Job
+from inspector.management.commands import migrate
 from inspector.threads.models import Message
-from inspector.trail.management.commands import migrate
 
 from ..conftest import Cast, deliver
 from ..intake.processes import worker

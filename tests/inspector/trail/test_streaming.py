@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from inspector.audit import trail
-from inspector.trail.management.commands import stream_audit_log
+from inspector.audit.reviews import bindings
+from inspector.management.commands import stream_audit_log
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
 
@@ -76,7 +76,7 @@ def test_what_is_withheld_is_written_once_it_may_be_told(
     record(cast)
 
     def withhold(**asked: Any) -> Any:
-        return trail.list_told_deeds(**asked).exclude(pk=hidden.pk)
+        return bindings.list_told_deeds(**asked).exclude(pk=hidden.pk)
 
     monkeypatch.setattr(stream_audit_log, "list_told_deeds", withhold)
     first = [json.loads(line)["number"] for line in stream(cast, state=tmp_path / "place")]

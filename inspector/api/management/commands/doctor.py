@@ -26,8 +26,7 @@ from inspector.intake.waking import reach_broker
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.replica import REPLICA, find_snapshot, on_replica
 from inspector.schema import count_behind, find_fault, list_applied
-from inspector.trail.guard import ask_guard
-from inspector.trail.row_security import tell_wall
+from inspector.trail.row_security import ask_guard, tell_wall
 
 MIN_FREE_BYTES: Final = 1024**3
 MAX_DRIFT: Final = timedelta(seconds=5)

@@ -1,0 +1,1 @@
+"""The commands of `manage.py`: doors like the pages, for whoever holds the machine."""
