@@ -43,9 +43,9 @@ from inspector.lookups import or_404
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.threads.selectors import find_conversation
 
-from .findings.views import read_filters, read_state
-from .forms import ConversationFilter, PageForm
-from .shell import cut_page, read_place, render_page, turn_pages, within_workspace
+from .findings import read_filters, read_state
+from .lists import ConversationFilter, cut_page, read_place, turn_pages
+from .shell import PageForm, render_page, within_workspace
 from .shown.told import name_conversation, shorten
 
 Forms = Sequence[tuple[str, str]]

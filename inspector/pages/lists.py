@@ -8,25 +8,29 @@ in an order in which none moves. Some of them have been seen before, and the res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
+from django import forms
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest
 
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.audit.findings.selectors import of_channel, of_delivery
-from inspector.lookups import WrittenSince, find_oldest_transaction
-from inspector.search.cursors import read_key, write_cursor, write_key
+from inspector.intake.selectors import find_delivery
+from inspector.lookups import WrittenSince, find_oldest_transaction, or_404
+from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
 from inspector.search.selectors import fetch
 from inspector.threads.messages import select_messages_of_delivery
+from inspector.threads.models import Conversation
 
-from .deliveries.views import describe_named
-from .shell import write_query
+from .shell import PageForm, list_dialects, read_id, write_query
+from .shown.told import name_delivery
 
 # Parameters that another channel has no use for: places in a list.
 _PLACES = ("channel", "before", "grade", "since", "offset")
@@ -177,3 +181,98 @@ def read_walk(request: HttpRequest, membership: Membership, *, places: Sequence[
     return Walk(
         request=request, membership=membership, since=start, is_first=is_first, after=after, places=tuple(places)
     )
+
+
+def describe_named(request: HttpRequest, membership: Membership) -> dict[str, Any] | None:
+    """The delivery whose conversations an address asks for: {id, name}; None for none.
+
+    Raises:
+        Http404: for one that is not there.
+    """
+    delivery_id = read_id(request, "delivery")
+    if delivery_id is None:
+        return None
+    delivery = or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id))
+    return {"id": delivery.pk, "name": name_delivery(delivery)}
+
+
+FAULTS = {"errors": "decoding errors", "missing": "missing messages"}
+# What the addresses of a list name besides its filters.
+PAGING = ("before", "grade", "since")
+
+
+class TraceFilter(PageForm):
+    """Which traces are listed; an unknown value filters nothing, and the page says so."""
+
+    state = forms.ChoiceField(required=False, choices=[("", "any"), *Conversation.State.choices])
+    dialect = forms.ChoiceField(required=False, choices=partial(list_dialects, "any"))
+    agent = forms.CharField(
+        required=False, max_length=200, widget=forms.TextInput(attrs={"size": 14, "placeholder": "whole name"})
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("auto_id", "filter-%s")
+        super().__init__(*args, **kwargs)
+
+    def read(self) -> dict[str, str]:
+        """The filters that are set and valid, as `select_conversations` and `select_traces` take them."""
+        self.is_valid()
+        return {name: str(value) for name, value in self.cleaned_data.items() if value and name != "order"}
+
+    def list_unknown(self) -> list[str]:
+        """What the address asks for and no list can be filtered by: `state:`, a name, or `state:openn`, a value."""
+        values = [f"{name}:{self.data.get(name)}" for name in self.errors]
+        return [f"{name}:" for name in self.data if name not in {*self.fields, *PAGING}] + values
+
+
+class ConversationFilter(TraceFilter):
+    """Which conversations are listed, and in which order; whether its delivery exists is the page's to say."""
+
+    fault = forms.ChoiceField(label="Problem", required=False, choices=[("", "any"), *FAULTS.items()])
+    delivery = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    channel = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    order = forms.ChoiceField(
+        label="Sort",
+        required=False,
+        choices=[("", "latest activity"), ("worst", "most severe finding")],
+    )
+
+    def read_order(self) -> str:
+        """The order that is chosen, empty for the usual one."""
+        self.is_valid()
+        return str(self.cleaned_data.get("order", ""))
+
+
+Row = TypeVar("Row")
+
+
+def read_place(request: HttpRequest, membership: Membership) -> Place | None:
+    """The place in a keyset list that the address names, or None for its beginning.
+
+    Raises:
+        Http404: for a cursor that was not made for this workspace.
+    """
+    return read_cursor(request.GET.get("before"), membership.workspace.pk)
+
+
+def cut_page(found: Iterable[Row], size: int) -> tuple[list[Row], Row | None]:
+    """The rows of a page, and the last of them where others follow.
+
+    Args:
+        found: the rows from the page's place on: one more than it holds, where there are so many.
+        size: how many it holds.
+    """
+    rows = list(found)
+    return rows[:size], rows[size - 1] if len(rows) > size else None
+
+
+def turn_pages(request: HttpRequest, membership: Membership, place: Place | None) -> dict[str, str | None]:
+    """The addresses of the next page and of the first one, of a list that `read_place` goes through.
+
+    Args:
+        place: the key of its last row where others follow.
+    """
+    return {
+        "older_url": write_query(request, before=write_cursor(place, membership.workspace.pk)) if place else None,
+        "newest_url": write_query(request, before=None) if request.GET.get("before") else None,
+    }

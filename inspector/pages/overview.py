@@ -39,14 +39,13 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 
-from .agents.marks import Casts
-from .agents.rows import Gallery, write_term
-from .deliveries.views import name_delivery
-from .findings.views import link_rule, link_severities
+from .agents import Gallery
+from .findings import link_rule, link_severities
 from .lists import Scope, read_scope
 from .live import watch
 from .shell import render_page, within_workspace
-from .shown.told import make_line, name_conversation, name_dialect, shorten, write_elapsed
+from .shown.agents import Casts
+from .shown.told import make_line, name_conversation, name_delivery, name_dialect, shorten, write_elapsed, write_term
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),

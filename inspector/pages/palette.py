@@ -23,10 +23,9 @@ from inspector.search.saved import list_saved
 from inspector.search.suggestions import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.threads.models import Conversation
 
-from .deliveries.views import name_delivery
-from .findings.views import link_rule
+from .findings import link_rule
 from .shell import within_workspace
-from .shown.told import find_openings_of, name_conversation, shorten
+from .shown.told import find_openings_of, name_conversation, name_delivery, shorten
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20

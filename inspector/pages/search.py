@@ -48,9 +48,10 @@ from inspector.threads.messages import find_message, list_around, load_records
 from inspector.threads.models import Message
 from inspector.threads.rendering.terms import fold
 
-from .agents.marks import AgentMark, Casts, cast_conversation
+from .lists import cut_page, read_place
 from .live import watch
-from .shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
+from .shell import address_each, render_page, within_workspace, write_query
+from .shown.agents import AgentMark, Casts, cast_conversation
 from .shown.fields import fit_wire, mask_wire, weigh_wire
 from .shown.markup import HIT_CHARACTERS, OPEN_CHARACTERS, Stretch, fit, join_ranges, mark_cut, share_out, weigh
 from .shown.told import Line, make_line, name_conversation, name_dialect, shorten

@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Final, Literal, TypeVar
 
+from django import forms
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from dialects import all_dialects
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.sessions import recall_memberships, reserve_page
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.lookups import or_404
-from inspector.search.cursors import CursorError, Place, read_cursor, write_cursor
+from inspector.search.cursors import CursorError
 from inspector.trail.acting import note_actor
 from inspector.trail.row_security import enter_workspace
-
-Row = TypeVar("Row")
 
 View = Callable[..., HttpResponseBase]
 _ANY: Final = uuid.UUID(int=0)
@@ -109,38 +109,6 @@ def render_page(
     return render(request, template, {**frame, **context}, status=status)
 
 
-def read_place(request: HttpRequest, membership: Membership) -> Place | None:
-    """The place in a keyset list that the address names, or None for its beginning.
-
-    Raises:
-        Http404: for a cursor that was not made for this workspace.
-    """
-    return read_cursor(request.GET.get("before"), membership.workspace.pk)
-
-
-def cut_page(found: Iterable[Row], size: int) -> tuple[list[Row], Row | None]:
-    """The rows of a page, and the last of them where others follow.
-
-    Args:
-        found: the rows from the page's place on: one more than it holds, where there are so many.
-        size: how many it holds.
-    """
-    rows = list(found)
-    return rows[:size], rows[size - 1] if len(rows) > size else None
-
-
-def turn_pages(request: HttpRequest, membership: Membership, place: Place | None) -> dict[str, str | None]:
-    """The addresses of the next page and of the first one, of a list that `read_place` goes through.
-
-    Args:
-        place: the key of its last row where others follow.
-    """
-    return {
-        "older_url": write_query(request, before=write_cursor(place, membership.workspace.pk)) if place else None,
-        "newest_url": write_query(request, before=None) if request.GET.get("before") else None,
-    }
-
-
 def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:
     """A whole number of the address, never negative; anything else is the default."""
     text = request.GET.get(name, "")
@@ -190,3 +158,51 @@ def show_counts(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _write(count: int) -> str:
     return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else f"{count:,}"
+
+
+T = TypeVar("T")
+# For what a browser shall neither fill in nor correct.
+PLAIN: Final = {"autocomplete": "off", "spellcheck": "false"}
+# The class of a widget by its kind; boxes to tick, files and what is hidden have none.
+_CLASSES: Final = (
+    (forms.Textarea, "textarea"),
+    (forms.Select, "select"),
+    ((forms.TextInput, forms.NumberInput, forms.PasswordInput), "input"),
+)
+
+
+class PageForm(forms.Form):
+    """A form in the dress of the pages, which can hand what was filled in to a service."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for widget in (field.widget for field in self.fields.values()):
+            for kinds, name in _CLASSES:
+                if isinstance(widget, kinds):
+                    widget.attrs.setdefault("class", name)
+
+    def offer(self, name: str, choices: Iterable[tuple[str, str]], initial: str | None = None) -> None:
+        """Let a field be one of these choices, which are known only now."""
+        self.fields[name].choices = list(choices)  # type: ignore[attr-defined]
+        self.fields[name].initial = initial
+
+    def hand_to(self, service: Callable[[], T], *, field: str | None = None) -> T | None:
+        """What the service made of the form; None where the form is not valid, or the service refused it.
+
+        Args:
+            field: the one that a refusal stands beside which names no field of the form.
+        """
+        if not self.is_valid():
+            return None
+        try:
+            return service()
+        except ValidationError as error:
+            said = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
+            for name, sentences in said.items():
+                self.add_error(name if name in self.fields else field, sentences)
+        return None
+
+
+def list_dialects(words: str) -> list[tuple[str, str]]:
+    """The dialects as choices, behind the one of none, which is called by these words."""
+    return [("", words), *((dialect.slug, dialect.title) for dialect in all_dialects())]

@@ -26,8 +26,9 @@ from inspector.trail.selectors import Wanted
 from inspector.trail.services import Thing, record_deed
 
 from .answers import answer_rows
-from .findings.rows import name_rule
-from .shell import cut_page, render_page, within_workspace, write_query
+from .lists import cut_page
+from .shell import render_page, within_workspace, write_query
+from .shown.findings import name_rule
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200

@@ -33,8 +33,7 @@ from inspector.accounts.models import Membership
 from inspector.pages.shown.fields import show_layers
 from inspector.threads.messages import CAUTION_MARK
 
-from .forms import PageForm, list_dialects
-from .shell import render_page, within_workspace
+from .shell import PageForm, list_dialects, render_page, within_workspace
 from .shown.told import list_all_notes, name_dialect, shorten, show_parts, show_pieces
 
 MAX_TEXT_LENGTH: Final = 64_000

@@ -34,9 +34,9 @@ from inspector.threads.tasks.measures import (
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import STANDING, Step
 
-from ..agents.marks import AgentMark, Cast, cast_conversation
-from ..lists import read_walk
-from ..shell import cut_page, render_page, within_workspace, write_query
+from ..lists import cut_page, read_walk
+from ..shell import render_page, within_workspace, write_query
+from ..shown.agents import AgentMark, Cast, cast_conversation
 from ..shown.told import shorten, write_elapsed
 from .frame import AFTER, frame_conversation, list_reversed, open_conversation
 

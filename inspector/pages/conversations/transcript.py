@@ -29,10 +29,9 @@ from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 from inspector.threads.trees.traces import find_carrying
 
-from ..agents.marks import Cast
-from ..agents.rows import write_term
-from ..findings.rows import describe_findings
+from ..shown.agents import Cast
 from ..shown.fields import MAX_DEPTH, MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.findings import describe_findings
 from ..shown.markup import SENTENCE_CHARACTERS, fit, join_texts, share_out, shorten_name, weigh
 from ..shown.told import (
     NoteLine,
@@ -45,6 +44,7 @@ from ..shown.told import (
     say_fate,
     shorten,
     write_elapsed,
+    write_term,
 )
 
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib import messages as flashes
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -17,6 +18,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments import count_comments
 from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
+from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
@@ -42,19 +44,37 @@ from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
 from inspector.threads.trees.windows import read_place as read_tree_place
 
-from ..agents.marks import Cast, Casts, cast_conversation, list_first
-from ..deliveries.views import name_delivery
-from ..forms import ConversationFilter, VerdictForm
-from ..lists import read_scope, read_walk
+from ..lists import ConversationFilter, cut_page, read_place, read_scope, read_walk
 from ..live import watch
-from ..reviews.rows import name_standing
-from ..shell import cut_page, read_number, read_place, render_page, require_auditor, within_workspace
+from ..shell import PageForm, read_number, render_page, require_auditor, within_workspace
+from ..shown.agents import Cast, Casts, cast_conversation, list_first
 from ..shown.fields import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, has_secret, weigh_wire
 from ..shown.markup import share_out, shorten_name
-from ..shown.told import make_line, name_conversations, name_dialect, shorten
-from ..traces.views import link_traces
-from .frame import AFTER, Pager, frame_conversation, make_pager, open_conversation, read_jump, read_start
+from ..shown.told import make_line, name_conversations, name_delivery, name_dialect, shorten
+from ..traces import link_traces
+from .frame import AFTER, Pager, frame_conversation, make_pager, name_standing, open_conversation, read_jump, read_start
 from .transcript import make_anchor, make_rows, open_for
+
+
+class VerdictForm(PageForm):
+    """A verdict on a conversation as it was shown: `seen` is the digest of what the auditor saw."""
+
+    verdict = forms.ChoiceField(
+        choices=Review.Verdict.choices, widget=forms.RadioSelect, error_messages={"required": "Choose a verdict."}
+    )
+    # Whoever has new messages loaded into the page signs what it shows then.
+    seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput(attrs={"data-live-part": "seen"}))
+    comment = forms.CharField(
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What you saw, for the next reader.",
+    )
+
+    def read(self) -> dict[str, Any]:
+        """What `give_verdict` takes, of a valid form."""
+        return {**self.cleaned_data, "seen": bytes.fromhex(self.cleaned_data["seen"])}
+
 
 PAGE_ROWS = 50
 PATIENCE_MS = 2500

@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 import dialects
 from dialects import say_name, title_of
 from inspector.browsing.directory import ChangedKey
+from inspector.intake.models import Delivery
+from inspector.search import parts
 from inspector.threads.messages import split_mark
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
-from ..agents.marks import AgentMark, Cast
+from .agents import AgentMark, Cast
 from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax, write_offsets
 from .markup import Segment, Span, shorten_name
 
@@ -283,3 +286,20 @@ def list_all_notes(reading: dialects.Reading) -> list[NoteLine]:
     """The notes of a record and of all its messages, the gravest first."""
     notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
     return read_notes([note.to_dict() for note in notes])
+
+
+def name_delivery(delivery: Delivery) -> str:
+    """The file's name, else the door it came through."""
+    records = f"{delivery.received:,} record{'' if delivery.received == 1 else 's'}"
+    return delivery.file_name or f"{records} via {delivery.get_door_display()}"
+
+
+def write_term(name: str, value: str) -> str:
+    """A term of the search language; empty where the value is too long to be asked for."""
+    return parts.write_term(name, (value,)) if len(value) <= 300 else ""
+
+
+def link_search(slug: str, query: str) -> str:
+    """The address of a search; of no query that of the page."""
+    address = reverse("pages:search", args=[slug])
+    return f"{address}?{urlencode({'q': query})}" if query else address

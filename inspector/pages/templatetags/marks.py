@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from inspector.effort import check_effort
 from inspector.hidden_characters import spell_hidden
-from inspector.pages.agents.marks import AgentMark
+from inspector.pages.shown.agents import AgentMark
 from inspector.pages.shown.markup import (
     HIT_CHARACTERS,
     NOTHING,

@@ -17,9 +17,9 @@ from inspector.audit.agents import name_agent
 from inspector.audit.models import Finding
 from inspector.browsing.directory import list_pairs
 from inspector.intake.models import Delivery
-from inspector.pages.agents.graph import HEIGHT, draw
-from inspector.pages.agents.marks import find_colour
-from inspector.pages.agents.rows import Gallery
+from inspector.pages.agents import Gallery
+from inspector.pages.graph import HEIGHT, draw
+from inspector.pages.shown.agents import find_colour
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, make_agent_id
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -66,7 +66,7 @@ def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client
 
 
 def test_the_problems_come_as_two_lists(viewer: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.pages.deliveries.views._PAGE", 2)
+    monkeypatch.setattr("inspector.pages.deliveries._PAGE", 2)
     delivery = deliver(cast, b"fine\n" + b"\xff broken\n" * 5)
     settle_all()
     response = viewer.get(page_of("problems-csv", delivery.pk))

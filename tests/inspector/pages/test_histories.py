@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.intake.models import Door
-from inspector.pages.messages.evidence import find_difference
+from inspector.pages.evidence import find_difference
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all

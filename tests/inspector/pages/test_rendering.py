@@ -135,7 +135,7 @@ def test_a_mistake_of_ours_is_answered_in_our_own_words(
     def break_down(**_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("inspector.pages.deliveries.views.list_deliveries", break_down)
+    monkeypatch.setattr("inspector.pages.deliveries.list_deliveries", break_down)
     viewer.raise_request_exception = False
     response = viewer.get(reverse("pages:deliveries", args=[SLUG]))
     assert response.status_code == 500

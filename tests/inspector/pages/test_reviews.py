@@ -184,7 +184,7 @@ def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast
 def test_many_queues_come_a_page_at_a_time(
     viewer: Client, cast: Cast, item: ReviewItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.pages.reviews.views.QUEUES_AT_ONCE", 2)
+    monkeypatch.setattr("inspector.pages.reviews.QUEUES_AT_ONCE", 2)
     for name in ("Second", "Third"):
         queues.create_queue(membership=cast.owner, name=name)
     first = read(viewer, "reviews")

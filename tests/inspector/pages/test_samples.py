@@ -67,8 +67,8 @@ def test_strata_are_called_as_people_call_them(auditor: Client, viewer: Client, 
 
 
 def test_a_long_sample_is_read_a_page_at_a_time(auditor: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.pages.reviews.samples.PAGE_ROWS", 4)
-    monkeypatch.setattr("inspector.pages.reviews.samples.MAX_STRATA", 1)
+    monkeypatch.setattr("inspector.pages.samples.PAGE_ROWS", 4)
+    monkeypatch.setattr("inspector.pages.samples.MAX_STRATA", 1)
     deliver(cast, *LINES)
     settle_all()
     address = auditor.post(NEW, FORM)["Location"]

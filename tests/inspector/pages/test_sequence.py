@@ -16,10 +16,10 @@ from django.urls import reverse
 
 from inspector.audit.agents import join_agents
 from inspector.browsing.sequence import Arrow, Step, read_sequence
-from inspector.pages.agents.marks import Cast as Marks
-from inspector.pages.agents.marks import cast_conversation
-from inspector.pages.sequences.drawing import MAX_LANES, Shape, choose_lanes, draw
-from inspector.pages.sequences.views import write_mermaid
+from inspector.pages.conversations.drawing import MAX_LANES, Shape, choose_lanes, draw
+from inspector.pages.conversations.sequence import write_mermaid
+from inspector.pages.shown.agents import Cast as Marks
+from inspector.pages.shown.agents import cast_conversation
 from inspector.threads.models import Agent, Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inspector.accounts.models import Channel
+from inspector.pages import traces
 from inspector.pages.shown.told import strip_names
-from inspector.pages.traces import views
 from inspector.threads.models import Conversation, Message, Trace
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.pages.conftest import STORY
@@ -96,7 +96,7 @@ def test_find_counts_and_opens_what_hides_it(cast: Cast, trace: Trace, sign_in: 
 def test_the_window_before_a_find_is_the_window_before_it(
     cast: Cast, trace: Trace, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "WINDOW_ROWS", 2)
+    monkeypatch.setattr(traces, "WINDOW_ROWS", 2)
     client = sign_in(cast.viewer)
     html = client.get(address(trace), {"find": "line", "hit": "5"}).content.decode()
     assert names_of(html) == ["“Line 3.”", "“Line 4.”"]

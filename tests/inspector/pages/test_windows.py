@@ -146,7 +146,7 @@ def test_a_review_goes_on_behind_what_it_shows(cast: Cast, auditor: Client, monk
     conversation = Conversation.objects.get()
     queue = create_queue(membership=cast.owner, name="all")
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
-    monkeypatch.setattr("inspector.pages.reviews.item.WINDOW_ROWS", SIZE)
+    monkeypatch.setattr("inspector.pages.review_items.WINDOW_ROWS", SIZE)
     page = auditor.get(f"/w/acme/reviews/items/{queue.items.get().pk}/").content.decode()
     later = unescape(re.findall(r'href="([^"]+)">4 more messages', page)[0])
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")

@@ -11,8 +11,8 @@ from django.test import Client
 from inspector.audit.findings.selectors import count_open_in
 from inspector.audit.findings.services import judge, lift, set_rule, suppress
 from inspector.audit.models import Finding
+from inspector.pages import findings as findings
 from inspector.pages.conversations import views as conversations
-from inspector.pages.findings import views as findings
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import select_conversations
 from tests.inspector.conftest import Cast, deliver, settle_all
