@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages as flashes
@@ -59,10 +58,10 @@ from inspector.threads.agents.names import CONVENTIONS, label_agent, label_by_co
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, make_agent_id
 from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
 
-from .lists import Walk, cut_page, read_walk
-from .shell import PLAIN, PageForm, list_dialects, render_page, require_auditor, within_workspace, write_query
-from .shown.agents import AgentMark, find_colour, make_monogram, say_basis
-from .shown.told import name_dialect, name_opened, shorten, write_elapsed, write_term
+from .lists import read_walk
+from .shell import PLAIN, PageForm, attempt, list_dialects, render_page, require_auditor, within_workspace, write_query
+from .shown.agents import AgentMark, find_colour, make_mark
+from .shown.told import link_search, name_dialect, name_dialects, name_opened, shorten, write_elapsed, write_term
 
 MAX_ABILITIES = 4
 
@@ -94,14 +93,8 @@ class Gallery:
         """The mark of an agent: everywhere on the page the same, whatever dialect it speaks there."""
         if agent.pk not in self._marks:
             label = label_agent(agent, self._customs.get(agent.pk, ()))
-            text = label.text if label and label.text != agent.name else ""
-            self._marks[agent.pk] = AgentMark(
-                name=agent.name,
-                number=find_colour(agent.same_as.name if agent.same_as else agent.name),
-                monogram=make_monogram(text or agent.name),
-                label=text,
-                why=say_basis(label) if label else "",
-            )
+            colour = find_colour(agent.same_as.name if agent.same_as else agent.name)
+            self._marks[agent.pk] = make_mark(agent.name, label, colour)
         return self._marks[agent.pk]
 
     def make_url(self, agent: Agent) -> str:
@@ -150,9 +143,7 @@ class Gallery:
         if receiver or is_broadcast:
             terms.append(write_term("to", receiver.name) if receiver else "to:*")
         # Nobody named cannot be asked for, nor a name that is too long.
-        if not all(terms) or len(terms) < 2:
-            return ""
-        return f"{reverse('pages:search', args=[self._slug])}?{urlencode({'q': ' '.join(terms)})}"
+        return link_search(self._slug, " ".join(terms)) if all(terms) and len(terms) > 1 else ""
 
 
 def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[dict[str, Any]]:
@@ -162,11 +153,6 @@ def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[dict[
         *({"own": own, "why": each.why, "name": each.name} for own, each in alike),
         *({"name": "", "own": agents[0].name, "why": why} for why in odd if not alike),
     ]
-
-
-def name_dialects(slugs: Sequence[str]) -> str:
-    """Dialects as people write them, one after the other."""
-    return ", ".join(name_dialect(slug) for slug in slugs)
 
 
 class AgentFilter(PageForm):
@@ -250,78 +236,57 @@ class JoinForm(PageForm):
 TABS = (("agents", "Directory"), ("agents-graph", "Who talks with whom"))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Narrowing:
-    """What a list is narrowed to, by its form, and the key after which it goes on; None at its beginning."""
-
-    form: AgentFilter
-    choice: Choice
-    has_several_channels: bool
-    after: Sequence[Any] | None
-    walk: Walk
-
-    @property
-    def since(self) -> int | None:
-        """Since when the rows were written, where they are the rest of a walk."""
-        return self.walk.since if self.walk.is_rest else None
-
-
-def read_narrowing(request: HttpRequest, membership: Membership, *, of: str) -> Narrowing:
-    """What the address narrows a list to.
-
-    Raises:
-        Http404: for a cursor that was not made for this list of this workspace.
-    """
-    channels = list(list_channels(workspace=membership.workspace))
-    form = AgentFilter(request.GET, channels=channels)
-    walk = read_walk(request, membership, places=("after",))
-    after = walk.after or read_key(request.GET.get("after"), membership.workspace.pk, of=of)
-    return Narrowing(form=form, choice=form.read(), has_several_channels=len(channels) > 1, after=after, walk=walk)
-
-
-def frame_agents(
-    request: HttpRequest,
-    membership: Membership,
-    narrowing: Narrowing,
-    *,
-    current: str,
-    of: str,
-    is_empty: bool,
-    last: Sequence[Any] | None,
-    rest_url: str | None,
-) -> dict[str, Any]:
-    """The context of the frame.
+    """What a list is narrowed to by its address, and the key after which it goes on; None at its beginning.
 
     Args:
-        narrowing: of the list.
-        current: the address name of the view that is shown.
         of: the list, as its keys name it.
-        is_empty: whether this page of it has no rows.
-        last: the key of its last row, where the list goes on.
-        rest_url: where the rest of the list is, if it follows.
+        address: the address name of its view.
+
+    Raises:
+        CursorError: for a cursor that was not made for this list of this workspace.
     """
-    workspace, walk = membership.workspace, narrowing.walk
-    next_url = walk.write_on(last, after=write_key(last, workspace.pk, of=of)) if last else None
-    kept = write_query(request, after=None, walk=None, rest=None)
-    kept = kept if kept.startswith("?") else ""
-    return {
-        "form": narrowing.form,
-        "has_several_channels": narrowing.has_several_channels,
-        "has_any": bool(not is_empty or not walk.is_first or narrowing.choice.is_narrow),
-        "next_url": next_url,
-        "rest_url": rest_url,
-        "walk": walk,
-        "views": [
-            {
-                "name": name,
-                "url": f"{reverse(f'pages:{address}', args=[workspace.slug])}{kept}",
-                "is_current": address == current,
-            }
-            for address, name in TABS
-        ],
-        "is_filtered": narrowing.choice.is_narrow,
-        "clear_url": request.path,
-    }
+
+    def __init__(self, request: HttpRequest, membership: Membership, *, of: str, address: str) -> None:
+        channels = list(list_channels(workspace=membership.workspace))
+        self._request, self._of, self._address = request, of, address
+        self._workspace = membership.workspace
+        self._has_several_channels = len(channels) > 1
+        self._form = AgentFilter(request.GET, channels=channels)
+        self.choice = self._form.read()
+        self.walk = read_walk(request, membership, places=("after",))
+        self.after = self.walk.after or read_key(request.GET.get("after"), self._workspace.pk, of=of)
+        # Since when the rows were written, where they are the rest of a walk.
+        self.since = self.walk.since if self.walk.is_rest else None
+
+    def frame(self, *, is_empty: bool, last: Sequence[Any] | None) -> dict[str, Any]:
+        """The context of the frame.
+
+        Args:
+            is_empty: whether this page of the list has no rows.
+            last: the key of its last row, where the list goes on.
+        """
+        kept = write_query(self._request, after=None, walk=None, rest=None)
+        kept = kept if kept.startswith("?") else ""
+        is_narrow = self.choice.is_narrow
+        next_key = write_key(last, self._workspace.pk, of=self._of) if last else None
+        return {
+            "form": self._form,
+            "has_several_channels": self._has_several_channels,
+            "has_any": bool(not is_empty or not self.walk.is_first or is_narrow),
+            "next_url": self.walk.write_on(last, after=next_key) if last else None,
+            "walk": self.walk,
+            "views": [
+                {
+                    "name": name,
+                    "url": f"{reverse(f'pages:{address}', args=[self._workspace.slug])}{kept}",
+                    "is_current": address == self._address,
+                }
+                for address, name in TABS
+            ],
+            "is_filtered": is_narrow,
+            "clear_url": self._request.path,
+        }
 
 
 PAGE_ROWS = 50
@@ -332,15 +297,13 @@ MAX_CONVERSATIONS = 8
 
 MAX_WORDS = 50
 
-_LIST = "agents"
-
 
 @within_workspace("GET")
 @on_replica
 def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The directory, the busiest first, by keyset."""
     workspace = membership.workspace
-    narrowing = read_narrowing(request, membership, of=_LIST)
+    narrowing = Narrowing(request, membership, of="agents", address="agents")
     after = narrowing.after
     found = list_agents(
         workspace=workspace,
@@ -350,11 +313,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
         is_by_id=narrowing.walk.is_rest,
         since=narrowing.since,
     )
-    page, last = cut_page(found, PAGE_ROWS)
-    totals = AgentTotal.objects.filter(workspace=workspace)
-    rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = narrowing.walk.cut(found, PAGE_ROWS, AgentTotal.objects.filter(workspace=workspace))
     outcomes = count_asked_of(workspace=workspace, sums=page)
     abilities = _list_abilities(membership, page)
     confusables = compare_names(workspace=workspace)
@@ -370,16 +329,7 @@ def show_agents(request: HttpRequest, membership: Membership) -> HttpResponse:
             for row in page
         ],
         "are_all_compared": confusables.are_all_compared,
-        **frame_agents(
-            request,
-            membership,
-            narrowing,
-            current="agents",
-            of=_LIST,
-            is_empty=not page,
-            last=[last.total, str(last.agent.pk)] if last else None,
-            rest_url=rest_url,
-        ),
+        **narrowing.frame(is_empty=not page, last=[last.total, str(last.agent.pk)] if last else None),
     }
     return render_page(request, membership, "agents/agents.html", context, section="agents")
 
@@ -393,23 +343,17 @@ def _list_abilities(membership: Membership, page: Sequence[AgentSum]) -> dict[uu
     return found
 
 
-@within_workspace("GET")
-def show_agent(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+def find_sum(*, workspace: Workspace, agent_id: uuid.UUID) -> AgentSum | None:
+    """The agent of the workspace, summed up, or None."""
+    return sum_agents(workspace=workspace, agent_ids=[agent_id]).get(agent_id)
+
+
+@within_workspace("GET", of=find_sum)
+def show_agent(request: HttpRequest, membership: Membership, summed: AgentSum) -> HttpResponse:
     """One agent; a name that was joined to another leads to that one."""
-    summed = get_sum(membership, agent_id)
     if summed.agent.same_as_id is not None:
         return redirect("pages:agent", membership.workspace.slug, summed.agent.same_as_id)
     return answer_agent(request, membership, summed)
-
-
-def get_sum(membership: Membership, agent_id: uuid.UUID) -> AgentSum:
-    """The agent of the reader's workspace, summed up. Http404 where there is none."""
-    return or_404(sum_agents(workspace=membership.workspace, agent_ids=[agent_id]).get(agent_id))
-
-
-def get_agent(membership: Membership, agent_id: uuid.UUID) -> Agent:
-    """The agent of the reader's workspace. Http404 where there is none."""
-    return or_404(find_agent(workspace=membership.workspace, agent_id=agent_id))
 
 
 def answer_agent(
@@ -446,7 +390,10 @@ def answer_agent(
         "finish": _say_seconds(measures.asked_of.finish.median),
         "pairs": [gallery.make_pair(pair, outcomes) for pair in survey.pairs],
         "extent": survey.extent,
-        "declared": [_describe(each) for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)],
+        "declared": [
+            {"declared": each, "meaning": _find_meaning(each), "dialect": name_dialect(each.dialect)}
+            for each in list_declarations(workspace=workspace, agent_ids=every, limit=200)
+        ],
         "conversations": [
             {"row": each, "title": shorten(name_opened(each), 60), "state": get_state(each)} for each in conversations
         ],
@@ -465,19 +412,10 @@ def answer_agent(
     return render_page(request, membership, "agents/agent.html", context, section="agents", status=status)
 
 
-def _describe(declared: Declaration) -> dict[str, Any]:
-    return {
-        "declared": declared,
-        "meaning": _find_meaning(declared),
-        "dialect": name_dialect(declared.dialect),
-    }
-
-
 def _find_meaning(declared: Declaration) -> str:
     """What a code of the dialect's glossary means, where an ability is one."""
-    if declared.kind != Declaration.Kind.ABILITY:
-        return ""
-    return _MEANINGS.get(declared.dialect, {}).get(declared.value, "")
+    is_ability = declared.kind == Declaration.Kind.ABILITY
+    return _MEANINGS.get(declared.dialect, {}).get(declared.value, "") if is_ability else ""
 
 
 def _say_seconds(seconds: float | None) -> str:
@@ -491,30 +429,40 @@ _MEANINGS = {
 }
 
 
-@within_workspace("POST")
-def name(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_agent)
+def name(request: HttpRequest, membership: Membership, agent: Agent) -> HttpResponse:
     """Call the agent by a name that people know it by."""
-    agent = get_agent(membership, agent_id)
     require_auditor(membership)
     form = NameForm(request.POST)
     word = form.hand_to(
         lambda: name_agent(membership=membership, agent=agent, **form.cleaned_data), field="friendly_name"
     )
     if word is None:
-        return answer_agent(request, membership, get_sum(membership, agent.pk), name_form=form, status=422)
+        return answer_agent(
+            request,
+            membership,
+            or_404(find_sum(workspace=membership.workspace, agent_id=agent.pk)),
+            name_form=form,
+            status=422,
+        )
     flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
     return redirect("pages:agent", membership.workspace.slug, agent.pk)
 
 
-@within_workspace("POST")
-def join(request: HttpRequest, membership: Membership, agent_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_agent)
+def join(request: HttpRequest, membership: Membership, agent: Agent) -> HttpResponse:
     """Say that the agent is one with another, by whose name it is shown from then on."""
-    agent = get_agent(membership, agent_id)
     require_auditor(membership)
     form = JoinForm(request.POST, channels=list(list_channels(workspace=membership.workspace)), own=agent.channel)
     word = form.hand_to(lambda: _join(membership, agent, form), field="same_as")
     if word is None:
-        return answer_agent(request, membership, get_sum(membership, agent.pk), join_form=form, status=422)
+        return answer_agent(
+            request,
+            membership,
+            or_404(find_sum(workspace=membership.workspace, agent_id=agent.pk)),
+            join_form=form,
+            status=422,
+        )
     flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
     return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
 
@@ -528,16 +476,10 @@ def _join(membership: Membership, agent: Agent, form: JoinForm) -> AgentWord:
     return join_agents(membership=membership, agent=agent, same_as=other, reason=said["reason"])
 
 
-@within_workspace("POST")
-def undo(request: HttpRequest, membership: Membership, word_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_word)
+def undo(request: HttpRequest, membership: Membership, word: AgentWord) -> HttpResponse:
     """Undo what was said of an agent; the record of it stays."""
-    word = or_404(find_word(workspace=membership.workspace, word_id=word_id))
     require_auditor(membership)
-    try:
-        undo_word(membership=membership, word=word)
-    except ValidationError as error:
-        flashes.error(request, " ".join(error.messages).capitalize())
-    else:
-        done = "It is called as before." if word.kind == AgentWord.Kind.NAME else "They are two agents again."
-        flashes.success(request, f"Undone. {done}")
+    done = "It is called as before." if word.kind == AgentWord.Kind.NAME else "They are two agents again."
+    attempt(request, lambda: undo_word(membership=membership, word=word), f"Undone. {done}")
     return redirect("pages:agent", membership.workspace.slug, word.agent_id)

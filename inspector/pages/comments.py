@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from django.contrib import messages as flashes
@@ -40,12 +39,13 @@ from inspector.audit.comments import (
 from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.intake.masks import mask_layers
 from inspector.lookups import or_404
+from inspector.search.cursors import Place
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_conversation
 
-from .lists import cut_page, read_place, turn_pages
-from .shell import read_id, render_page, require_auditor, within_workspace
+from .lists import list_page
+from .shell import attempt, parse_id, read_id, render_page, require_auditor, within_workspace
 from .shown.fields import MAX_SHOWN_RECORD_BYTES, find_on_wire, write_offsets
 from .shown.findings import title_conversation
 from .shown.markup import Span, name_spans, shorten_name
@@ -136,16 +136,7 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
         "offsets": write_offsets((0, comment.start, comment.end)),
         "quote": quote,
         "state": comment.state,
-        "first": _say(
-            thread,
-            membership,
-            quote,
-            by=comment.author,
-            at=comment.created_at,
-            words=comment.words,
-            is_restricted=comment.is_restricted,
-            reply_id=None,
-        ),
+        "first": _say(thread, comment, membership, quote),
         # A withdrawal is told where the words were.
         "steps": [
             _make_step(thread, turn, membership, quote)
@@ -164,38 +155,22 @@ def _make_row(thread: Thread, membership: Membership, *, quote: Quote, message: 
 def _make_step(thread: Thread, turn: CommentTurn, membership: Membership, quote: Quote) -> dict[str, Any]:
     if turn.kind in _VERBS:
         return {"by": turn.by.get_username(), "at": turn.at, "verb": _VERBS[turn.kind]}
-    return _say(
-        thread,
-        membership,
-        quote,
-        by=turn.by,
-        at=turn.at,
-        words=turn.words,
-        is_restricted=turn.is_restricted,
-        reply_id=turn.pk,
-    )
+    return _say(thread, turn, membership, quote)
 
 
-def _say(
-    thread: Thread,
-    membership: Membership,
-    quote: Quote,
-    *,
-    by: Any,
-    at: datetime,
-    words: str,
-    is_restricted: bool,
-    reply_id: uuid.UUID | None,
-) -> dict[str, Any]:
+def _say(thread: Thread, said: Comment | CommentTurn, membership: Membership, quote: Quote) -> dict[str, Any]:
+    """The words of a comment or of a reply, as far as this reader may see them."""
+    by, at = (said.by, said.at) if isinstance(said, CommentTurn) else (said.author, said.created_at)
+    reply_id = said.pk if isinstance(said, CommentTurn) else None
     taken_back = thread.withdrawals.get(reply_id)
-    may_see = may_see_words(membership, quote, is_restricted=is_restricted)
+    may_see = may_see_words(membership, quote, is_restricted=said.is_restricted)
     # What was taken back is read by those who may have to judge it.
     may_see = may_see and (membership.is_auditor or taken_back is None)
     return {
         "by": by.get_username(),
         "at": at,
-        "words": words if may_see else None,
-        "is_restricted": is_restricted or quote.is_masked,
+        "words": said.words if may_see else None,
+        "is_restricted": said.is_restricted or quote.is_masked,
         "taken_back": taken_back.by.get_username() if taken_back else "",
         "taken_back_at": taken_back.at if taken_back else None,
         "reply_id": reply_id,
@@ -227,22 +202,19 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
     state = state if state in STATES else Comment.State.OPEN.value
     wanted = read_id(request, "conversation")
     conversation = or_404(find_conversation(workspace=workspace, conversation_id=wanted)) if wanted else None
-    before = read_place(request, membership)
-    found = list_comments(
-        workspace=workspace,
-        state="" if state == ALL else state,
-        conversation=conversation,
-        after=before,
-        limit=PAGE_ROWS + 1,
-    )
-    page, last = cut_page(found, PAGE_ROWS)
+    narrowed: dict[str, Any] = {"state": "" if state == ALL else state, "conversation": conversation}
+
+    def find(before: Place | None, limit: int) -> list[Comment]:
+        return list_comments(workspace=workspace, after=before, limit=limit, **narrowed)
+
+    page, pages = list_page(request, membership, find, PAGE_ROWS, "created_at")
     context = {
         "rows": _make_rows(page, membership),
         "state": state,
         "states": STATES.items(),
         "conversation": conversation,
         "conversation_title": title_conversation(conversation, {}) if conversation else "",
-        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
+        **pages,
     }
     return render_page(request, membership, "comments/comments.html", context, section="comments")
 
@@ -284,10 +256,9 @@ def _quote(comment: Comment, message: Message) -> Quote:
     return quote_of(comment, message.record.wire_text, mask_layers(unfold(message=message))[0])
 
 
-@within_workspace("POST")
-def write(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_message)
+def write(request: HttpRequest, membership: Membership, message: Message) -> HttpResponse:
     """A comment on characters of a message; a refusal gives the form back as it was filled in."""
-    message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     require_auditor(membership)
     try:
         comment = write_comment(
@@ -323,10 +294,9 @@ def _read_position(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-@within_workspace("GET")
-def show_comment(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_comment)
+def show_comment(request: HttpRequest, membership: Membership, comment: Comment) -> HttpResponse:
     """The lasting address of a comment: to where it stands today, beside its message."""
-    comment = get_comment(membership, comment_id)
     return redirect(_find_place(comment, membership))
 
 
@@ -336,17 +306,11 @@ def _find_place(comment: Comment, membership: Membership) -> str:
     return link_comment(comment, message, slug) if message else f"{reverse('pages:comments', args=[slug])}?state=all"
 
 
-@within_workspace("POST")
-def act(request: HttpRequest, membership: Membership, comment_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_comment)
+def act(request: HttpRequest, membership: Membership, comment: Comment) -> HttpResponse:
     """What is done about a comment: `act` is reply, resolved, reopened or withdrawn."""
-    comment = get_comment(membership, comment_id)
     require_auditor(membership)
-    try:
-        words = _act(request, membership, comment)
-    except ValidationError as error:
-        flashes.error(request, f"Nothing was changed: {' '.join(error.messages)}.")
-    else:
-        flashes.success(request, words)
+    attempt(request, lambda: _act(request, membership, comment), str, refusal="Nothing was changed: ")
     return redirect(_find_place(comment, membership))
 
 
@@ -366,12 +330,7 @@ def _act(request: HttpRequest, membership: Membership, comment: Comment) -> str:
 
 def _read_reply(request: HttpRequest) -> uuid.UUID | None:
     text = request.POST.get("reply", "")
-    try:
-        return uuid.UUID(text) if text else None
-    except ValueError as error:
-        raise ValidationError("there is no such reply") from error
-
-
-def get_comment(membership: Membership, comment_id: uuid.UUID) -> Comment:
-    """The comment of that id in the reader's workspace. Http404 where there is none."""
-    return or_404(find_comment(workspace=membership.workspace, comment_id=comment_id))
+    reply_id = parse_id(text)
+    if text and reply_id is None:
+        raise ValidationError("there is no such reply")
+    return reply_id

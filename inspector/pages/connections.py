@@ -12,7 +12,7 @@ from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -27,8 +27,8 @@ from inspector.intake.models import Delivery, Sighting
 from inspector.lookups import or_404, take_page
 from inspector.threads.models import Message
 
-from .lists import cut_page, read_place, turn_pages
-from .shell import PageForm, render_page, require_owner, within_workspace
+from .lists import list_page
+from .shell import PageForm, attempt, render_page, render_part, require_owner, within_workspace
 
 PLACEHOLDER: Final = "YOUR-KEY"
 
@@ -64,9 +64,7 @@ def show_connect(request: HttpRequest, membership: Membership) -> HttpResponse:
 def show_arrival(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Whether anything came with a key: the piece of page that asks for itself again until it did."""
     key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
-    return render(
-        request, "connect/_arrival.html", {"arrival": _find_arrival(key, membership), "workspace": membership.workspace}
-    )
+    return render_part(request, membership, "connect/_arrival.html", {"arrival": _find_arrival(key, membership)})
 
 
 def _answer_ways(
@@ -193,35 +191,25 @@ def renew(request: HttpRequest, membership: Membership) -> HttpResponse:
     try:
         secret = renew_secret(membership=membership)
     except ValidationError as error:
-        return _refuse(request, membership, error)
+        flashes.error(request, " ".join(error.messages))
+        return redirect("pages:alerts", membership.workspace.slug)
     return _answer_alerts(request, membership, secret=secret, status=201)
 
 
 @within_workspace("POST", needs="owner")
 def test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Have a test sent; what came of it is in the list."""
-    try:
-        ask_for_test(membership=membership)
-    except ValidationError as error:
-        return _refuse(request, membership, error)
-    flashes.success(request, "A test is on its way. Reload the page to see the response.")
+    said = "A test is on its way. Reload the page to see the response."
+    attempt(request, lambda: ask_for_test(membership=membership), said)
     return redirect("pages:alerts", membership.workspace.slug)
 
 
 @within_workspace("POST", needs="owner")
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Switch alerts on or off."""
-    try:
-        webhook = switch_webhook(membership=membership, is_on=request.POST.get("on") == "true")
-    except ValidationError as error:
-        return _refuse(request, membership, error)
-    said = "on: new findings are sent from now on" if webhook.is_on else "off: findings made now are not sent later"
-    flashes.success(request, f"Alerts are {said}.")
-    return redirect("pages:alerts", membership.workspace.slug)
-
-
-def _refuse(request: HttpRequest, membership: Membership, error: ValidationError) -> HttpResponse:
-    flashes.error(request, " ".join(error.messages))
+    is_on = request.POST.get("on") == "true"
+    said = "on: new findings are sent from now on" if is_on else "off: findings made now are not sent later"
+    attempt(request, lambda: switch_webhook(membership=membership, is_on=is_on), f"Alerts are {said}.")
     return redirect("pages:alerts", membership.workspace.slug)
 
 
@@ -231,14 +219,19 @@ def _answer_alerts(
     workspace = membership.workspace
     webhook = find_webhook(workspace_id=workspace.pk)
     rows = Alert.objects.select_related("finding").filter(workspace=workspace)
-    place = read_place(request, membership) if request.method == "GET" else None
-    alerts, last = cut_page(take_page(rows, "created_at", place, PAGE_ALERTS + 1), PAGE_ALERTS)
+    alerts, pages = list_page(
+        request,
+        membership,
+        lambda before, limit: take_page(rows, "created_at", before, limit),
+        PAGE_ALERTS,
+        "created_at",
+    )
     context = {
         "webhook": _describe_webhook(webhook, membership) if webhook else None,
         "form": (form or _make_form(webhook)) if membership.is_owner else None,
         "secret": secret,
         "alerts": [_describe(alert) for alert in alerts],
-        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
+        **pages,
     }
     return render_page(request, membership, "alerts/alerts.html", context, section="settings", status=status)
 

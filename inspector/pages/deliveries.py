@@ -6,17 +6,18 @@ Dead letters stand here too: what could not be read or finished after three atte
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.api.backlog import estimate_told
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.audit.findings.storing import is_noted
@@ -42,8 +43,17 @@ from inspector.threads.models import Message
 from inspector.threads.selectors import find_work, list_conversations_of
 
 from .answers import answer_rows
-from .lists import cut_page, read_place, turn_pages
-from .shell import read_id, read_number, render_page, require_auditor, within_workspace, write_query
+from .lists import list_page
+from .shell import (
+    parse_id,
+    read_id,
+    read_number,
+    render_page,
+    render_part,
+    require_auditor,
+    within_workspace,
+    write_query,
+)
 from .shown.told import name_delivery, name_dialect, name_opened, shorten
 from .templatetags.marks import size
 
@@ -128,11 +138,7 @@ def find_phase(delivery: Delivery, progress: Progress) -> str:
     # What a matter of time has just made a finding is counted a moment later.
     if work == Job.Kind.EXAMINE or not is_noted(channel_id=delivery.channel_id):
         return "examining"
-    if progress.failure:
-        return "broken"
-    if not delivery.received:
-        return "empty"
-    return "done" if delivery.stored or delivery.duplicate else "quarantined"
+    return "broken" if progress.failure else _name_end(delivery)
 
 
 def _list_stages(phase: str) -> list[dict[str, Any]]:
@@ -156,24 +162,23 @@ MAX_CONVERSATIONS = 20
 def show_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The list of deliveries, newest first, by keyset."""
     workspace = membership.workspace
-    before = read_place(request, membership)
-    page, last = cut_page(list_deliveries(workspace=workspace, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
+    rows = partial(list_deliveries, workspace=workspace)
+    page, pages = list_page(request, membership, rows, PAGE_ROWS, "received_at")
     withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
     context = {
-        "rows": [_make_row(delivery, withdrawn) for delivery in page],
-        **turn_pages(request, membership, (last.received_at, last.pk) if last else None),
+        "rows": [
+            {
+                "name": name_delivery(delivery),
+                "delivery": delivery,
+                "sent_by": name_sender(delivery),
+                "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
+            }
+            for delivery in page
+        ],
+        **pages,
         "has_dead_letters": has_dead_letters(workspace=workspace),
     }
     return render_page(request, membership, "deliveries/deliveries.html", context, section="deliveries")
-
-
-def _make_row(delivery: Delivery, withdrawn: Mapping[uuid.UUID, Withdrawal]) -> dict[str, Any]:
-    return {
-        "name": name_delivery(delivery),
-        "delivery": delivery,
-        "sent_by": name_sender(delivery),
-        "state": "withdrawn" if delivery.pk in withdrawn else _name_state(delivery),
-    }
 
 
 def _name_state(delivery: Delivery) -> str:
@@ -181,8 +186,10 @@ def _name_state(delivery: Delivery) -> str:
         return "reading"
     if delivery.state == Delivery.State.BROKEN:
         return "broken"
-    if delivery.state != Delivery.State.FRAMED:
-        return delivery.state
+    return delivery.state if delivery.state != Delivery.State.FRAMED else _name_end(delivery)
+
+
+def _name_end(delivery: Delivery) -> str:
     if not delivery.received:
         return "empty"
     return "done" if delivery.stored or delivery.duplicate else "quarantined"
@@ -197,10 +204,17 @@ def name_sender(delivery: Delivery) -> str:
     return "operator" if delivery.door == Door.IMPORT else "unknown sender"
 
 
-@within_workspace("GET")
-def show_delivery(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+def find_here(*, workspace: Workspace, delivery_id: uuid.UUID) -> Delivery | None:
+    """The delivery of that id with its workspace, or None."""
+    if delivery := find_delivery(workspace=workspace, delivery_id=delivery_id):
+        delivery.workspace = workspace
+    return delivery
+
+
+@within_workspace("GET", of=find_here)
+def show_delivery(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     """The receipt of a delivery: custody, counts, problems and warnings."""
-    return answer_delivery(request, membership, get_delivery(membership, delivery_id))
+    return answer_delivery(request, membership, delivery)
 
 
 def answer_delivery(
@@ -234,13 +248,6 @@ def answer_delivery(
         "error": error,
     }
     return render_page(request, membership, "deliveries/delivery.html", context, section="deliveries", status=status)
-
-
-def get_delivery(membership: Membership, delivery_id: uuid.UUID) -> Delivery:
-    """The delivery of that id in the reader's workspace. Http404 where there is none."""
-    delivery = or_404(find_delivery(workspace=membership.workspace, delivery_id=delivery_id))
-    delivery.workspace = membership.workspace
-    return delivery
 
 
 def _describe_withdrawal(delivery: Delivery, withdrawal: Withdrawal) -> dict[str, Any]:
@@ -283,31 +290,29 @@ def _list_overrides(delivery: Delivery) -> list[str]:
     return words
 
 
-@within_workspace("GET")
-def show_progress(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_here)
+def show_progress(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     """How far a delivery is: the piece of page that asks for itself again until it is done."""
-    delivery = get_delivery(membership, delivery_id)
     progress = make_progress(delivery, is_receipt="receipt" in request.GET)
-    return render(request, "deliveries/_progress.html", {"delivery": progress, "workspace": membership.workspace})
+    return render_part(request, membership, "deliveries/_progress.html", {"delivery": progress})
 
 
-@within_workspace("POST")
-def withdraw(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_here)
+def withdraw(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     """Withdraw the delivery: what no other delivery holds is hidden."""
     done = "Withdrawn. Nothing is erased, and you can take it back."
-    return _act(request, membership, delivery_id, withdraw_delivery, done)
+    return _act(request, membership, delivery, withdraw_delivery, done)
 
 
-@within_workspace("POST")
-def undo(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_here)
+def undo(request: HttpRequest, membership: Membership, delivery: Delivery) -> HttpResponse:
     """Undo the withdrawal: its records are shown again."""
-    return _act(request, membership, delivery_id, take_back, "The withdrawal is undone.")
+    return _act(request, membership, delivery, take_back, "The withdrawal is undone.")
 
 
 def _act(
-    request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, act: Callable[..., object], done: str
+    request: HttpRequest, membership: Membership, delivery: Delivery, act: Callable[..., object], done: str
 ) -> HttpResponse:
-    delivery = get_delivery(membership, delivery_id)
     require_auditor(membership)
     try:
         act(membership=membership, delivery=delivery, reason=request.POST.get("reason", ""))
@@ -322,10 +327,9 @@ COLUMNS: Final = ("record", "line", "byte", "bytes", "outcome", "reason", "recor
 _PAGE: Final = 1000
 
 
-@within_workspace("GET")
-def download(request: HttpRequest, membership: Membership, delivery_id: uuid.UUID, form: str) -> StreamingHttpResponse:
+@within_workspace("GET", of=find_here)
+def download(request: HttpRequest, membership: Membership, delivery: Delivery, form: str) -> StreamingHttpResponse:
     """The problems of a delivery as a list."""
-    delivery = get_delivery(membership, delivery_id)
     return answer_rows(_list_rows(delivery), COLUMNS, form=form, name=f"problems-{delivery.pk}")
 
 
@@ -374,11 +378,9 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
     """Records that were set aside, last first, by keyset; before them the work that was given up as a whole."""
     workspace = membership.workspace
     delivery = _read_delivery(request, membership)
-    before = read_place(request, membership)
-    page, last = cut_page(
-        list_letters(workspace=workspace, delivery=delivery, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS
-    )
-    given_up = [] if delivery or before else list_given_up(workspace=workspace)
+    letters = partial(list_letters, workspace=workspace, delivery=delivery)
+    page, pages = list_page(request, membership, letters, PAGE_ROWS, "created_at")
+    given_up = [] if delivery or pages["newest_url"] else list_given_up(workspace=workspace)
     rows = [
         {
             "letter": letter,
@@ -393,7 +395,7 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
         "rows": rows,
         "delivery": {"name": name_delivery(delivery), "id": delivery.pk} if delivery else None,
         "may_retry": membership.is_auditor and bool(given_up or any(row["is_dead"] for row in rows)),
-        **turn_pages(request, membership, (last.created_at, last.pk) if last else None),
+        **pages,
     }
     return render_page(request, membership, "dead_letters/dead_letters.html", context, section="deliveries")
 
@@ -401,21 +403,12 @@ def show_dead_letters(request: HttpRequest, membership: Membership) -> HttpRespo
 @within_workspace("POST", needs="auditor")
 def retry_dead_letters(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Try again: what the form names, or everything."""
-    count = retry(membership=membership, ids=_read_ids(request))
+    count = retry(membership=membership, ids=[or_404(parse_id(text)) for text in request.POST.getlist("id")] or None)
     if count:
         flashes.success(request, f"{count:,} {'is' if count == 1 else 'are'} tried again, up to three times.")
     else:
         flashes.error(request, "There is nothing to try again: somebody was quicker, or it is being tried now.")
     return redirect("pages:dead-letters", membership.workspace.slug)
-
-
-def _read_ids(request: HttpRequest) -> list[uuid.UUID] | None:
-    if "id" not in request.POST:
-        return None
-    try:
-        return [uuid.UUID(text) for text in request.POST.getlist("id")]
-    except ValueError as error:
-        raise Http404 from error
 
 
 def _read_delivery(request: HttpRequest, membership: Membership) -> Delivery | None:

@@ -5,7 +5,6 @@ it was told as before; and how it would read in another dialect, a view that is 
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
@@ -24,12 +23,11 @@ from inspector.intake.models import Record
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ledger.proofs import Place, place_of
 from inspector.ledger.selectors import find_changed, is_as_entered, leaf_hash_of, say_changed
-from inspector.lookups import or_404
 from inspector.opening import disclose_source
 from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.selectors import find_tombstone
 from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
-from inspector.threads.models import Message, Wording
+from inspector.threads.models import Message
 from inspector.threads.rendering.dependencies import list_dependencies
 from inspector.threads.rendering.wordings import list_wordings, read_words
 
@@ -76,17 +74,16 @@ def list_withdrawals(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-@within_workspace("GET")
-def download_raw(request: HttpRequest, membership: Membership, record_id: uuid.UUID) -> HttpResponseBase:
+@within_workspace("GET", of=find_record)
+def download_raw(request: HttpRequest, membership: Membership, record: Record) -> HttpResponseBase:
     """The exact bytes of a record or a range of them, as a download that no browser will interpret.
 
     What holds a secret, or could not be read so far as to know, is for owners and auditors (decision 9). Bytes that are
     not those that were entered in the ledger are given to nobody as the record's.
     """
-    record = or_404(find_record(workspace=membership.workspace, record_id=record_id))
     if not membership.is_auditor and not _is_free_of_secrets(record):
         raise PermissionDenied
-    if tombstone := find_tombstone(workspace_id=membership.workspace_id, about=record_id):
+    if tombstone := find_tombstone(workspace_id=membership.workspace_id, about=record.pk):
         return HttpResponse(f"It was {tombstone.erasure}.\n", content_type="text/plain; charset=utf-8", status=410)
     for index in find_changed("record", [record.pk]).values():
         said = f"{say_changed('record', index)}\n"
@@ -113,23 +110,13 @@ MAX_COMPARED_LENGTH: Final = 4000
 
 MAX_SHOWN: Final = 10
 
+_SPELLED: Final = "domain topic vocabulary session group context setting floor handshake public-key fingerprint nonce"
 _KINDS: Final = {
+    **{kind: kind.replace("-", " ").capitalize() for kind in _SPELLED.split()},
     "def": "Definition",
     "ns": "Namespace",
-    "domain": "Domain",
-    "topic": "Topic",
-    "vocabulary": "Vocabulary",
-    "session": "Session",
     "session-use": "Use of the session",
-    "group": "Group",
-    "context": "Context",
-    "setting": "Setting",
-    "floor": "Floor",
     "security": "Security offered",
-    "handshake": "Handshake",
-    "public-key": "Public key",
-    "fingerprint": "Fingerprint",
-    "nonce": "Nonce",
     "agent-name": "Name",
     "agent-number": "Number",
     "conversation-name": "Name of the conversation",
@@ -185,18 +172,17 @@ def show_wordings(message: Message) -> dict[str, Any]:
     """The earlier wordings of a message, the latest first, each with what changed after it."""
     earlier = list_wordings(message=message)
     following = [*((each.english, each.also) for each in earlier[1:]), read_words(message.body)]
-    lines = [_compare(each, english, also) for each, (english, also) in zip(earlier, following, strict=False)]
+    lines = [
+        {
+            "row": each,
+            "why": _CAUSES.get(each.cause, each.cause),
+            "pieces": find_difference(each.english, english),
+            "also_gone": [text for text in each.also if text not in also],
+            "also_new": [text for text in also if text not in each.also],
+        }
+        for each, (english, also) in zip(earlier, following, strict=False)
+    ]
     return {"wordings": lines[::-1][:MAX_SHOWN], "more_wordings": max(0, len(lines) - MAX_SHOWN)}
-
-
-def _compare(earlier: Wording, english: str, also: Sequence[str]) -> dict[str, Any]:
-    return {
-        "row": earlier,
-        "why": _CAUSES.get(earlier.cause, earlier.cause),
-        "pieces": find_difference(earlier.english, english),
-        "also_gone": [text for text in earlier.also if text not in also],
-        "also_new": [text for text in also if text not in earlier.also],
-    }
 
 
 def find_difference(before: str, after: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from itertools import groupby
@@ -49,14 +49,13 @@ from inspector.audit.findings.services import (
     assign,
     judge,
     lift,
-    list_acts,
     list_assignable,
     list_open,
     set_rule,
     snooze,
     suppress,
 )
-from inspector.audit.models import Finding, FindingAct
+from inspector.audit.models import Finding
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
@@ -65,13 +64,13 @@ from inspector.lookups import or_404
 from inspector.replica import on_replica
 from inspector.threads.messages import load_records, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST, sum_up
+from inspector.threads.selectors import WORST, find_conversation
 from inspector.threads.timeline import number_messages
 
-from .conversations.frame import frame_conversation, open_conversation
+from .conversations.frame import render_view
 from .conversations.transcript import name_message
-from .lists import Scope, cut_page, read_place, read_scope, read_walk
-from .shell import read_number, render_page, require_auditor, within_workspace
+from .lists import Scope, read_place, read_scope, read_walk
+from .shell import parse_id, read_number, render_page, require_auditor, within_workspace
 from .shown.agents import Cast, cast_conversation
 from .shown.fields import MAX_SHOWN_RECORD_BYTES, cut_wire
 from .shown.findings import (
@@ -83,6 +82,7 @@ from .shown.findings import (
     name_rule,
     name_state,
     offer_acts,
+    tell_history,
     title_conversation,
     write_place,
 )
@@ -247,25 +247,18 @@ def answer_rule(
     return render_page(request, membership, "findings/rule.html", context, section="findings", status=status)
 
 
-@within_workspace("GET")
+@within_workspace("GET", of=find_conversation)
 def show_conversation_findings(
-    request: HttpRequest, membership: Membership, conversation_id: uuid.UUID
+    request: HttpRequest, membership: Membership, conversation: Conversation
 ) -> HttpResponse:
     """What the rules found in one conversation."""
-    conversation = open_conversation(membership, conversation_id)
     filters = read_filters(request.GET)
-    frame = frame_conversation(
-        membership=membership,
-        conversation=conversation,
-        digest=sum_up(conversation=conversation),
-        current="conversation-findings",
-    )
     context = {
-        **frame,
         **_list_page(request, membership, filters, conversation=conversation),
         **_frame_filters(filters, list_assignable(workspace=membership.workspace), has_severity=True),
     }
-    return render_page(request, membership, "findings/conversation.html", context, section="conversations")
+    template = "findings/conversation.html"
+    return render_view(request, membership, conversation, template, context, current="conversation-findings")
 
 
 def _frame_filters(filters: Mapping[str, str], people: Sequence[User], *, has_severity: bool) -> dict[str, Any]:
@@ -306,11 +299,11 @@ def _list_page(
         within=(scope.findings if scope else EVERYWHERE) & read_assignee(filters, membership),
     )
     if walk.is_rest:
-        rows = choose().filter(walk.written, **({"pk__gt": walk.after[0]} if walk.after else {})).order_by("pk")
+        rows = walk.narrow(choose(), "pk__gt").order_by("pk")
     else:
         grade = read_number(request, "grade", default=MAX_GRAVE)
         rows = choose(after=before, is_worst_first=is_worst_first, grade=grade)
-    page, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
+    page, last = walk.cut(rows[: PAGE_ROWS + 1], PAGE_ROWS, choose())
     return {
         **({"scope": scope} if scope else {}),
         "rows": make_finding_rows(page, workspace),
@@ -322,7 +315,6 @@ def _list_page(
         "older_url": walk.write_older(
             last, "at", grade=str(grade_of(last.rule, last.severity)) if last and is_worst_first else None
         ),
-        "rest_url": walk.find_rest(choose(), has_more=last is not None),
         "walk": walk,
     }
 
@@ -330,19 +322,11 @@ def _list_page(
 # So much of the sentence the template unfolds.
 MAX_OPEN: Final = 600
 
-_VERBS: Final = {
-    Finding.State.OPEN.value: "opened it again",
-    Finding.State.ACCEPTED.value: "accepted it",
-    Finding.State.FIXED.value: "marked it as fixed",
-    Finding.State.FALSE_ALARM.value: "marked it as a false alarm",
-}
 
-
-@within_workspace("GET")
-def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_finding)
+def show_finding(request: HttpRequest, membership: Membership, finding: Finding) -> HttpResponse:
     """The finding with its message, the messages it is about besides, its history, and the forms to act on it."""
     workspace = membership.workspace
-    finding = or_404(find_finding(workspace=workspace, finding_id=finding_id))
     message = find_messages([finding]).get(finding.pk)
     related = find_related(finding=finding) if message else []
     number_messages([*related, *([message] if message else [])])
@@ -365,7 +349,7 @@ def show_finding(request: HttpRequest, membership: Membership, finding_id: uuid.
         "waits_in": waits_in,
         "settled_in": list_settled(conversation=finding.conversation),
         "fillable": fillable if membership.is_auditor else [],
-        "steps": _tell_history(finding),
+        "steps": tell_history(finding),
         "sender": finding.sender if message else "",
         **offer_acts(membership, state),
         "people": list_assignable(workspace=workspace) if membership.is_auditor else [],
@@ -408,36 +392,13 @@ def _list_related(finding: Finding, related: Sequence[Message], cast: Cast, slug
     ]
 
 
-def _tell(act: FindingAct) -> str:
-    if act.kind == FindingAct.Kind.ASSIGNED:
-        return f"assigned it to {act.assignee.get_username() if act.assignee else 'nobody'}"
-    if act.kind == FindingAct.Kind.SNOOZED:
-        return f"snoozed it until {act.until:%Y-%m-%d %H:%M} UTC"
-    return _VERBS[act.state]
-
-
-def _tell_history(finding: Finding) -> list[dict[str, Any]]:
-    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
-    steps = [{"at": finding.found_at, "what": "found by its rule"}]
-    steps += [
-        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
-        for act in list_acts(finding=finding)
-    ]
-    if finding.due_since is not None:
-        steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
-    if finding.ended_at is not None:
-        what = "closed: it no longer applies, or its rule is switched off"
-        steps.append({"at": finding.ended_at, "what": what})
-    return sorted(steps, key=lambda step: step["at"])
-
-
 NOBODY: Final = "nobody"
 
 
 @within_workspace("POST", needs="auditor")
 def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """What an auditor makes of the findings that were chosen; a refusal gives the form back as it was filled in."""
-    chosen = _read_chosen(request)
+    chosen = [pk for pk in map(parse_id, request.POST.getlist("finding")) if pk]
     people = list_assignable(workspace=membership.workspace)
     opened = list_open(workspace=membership.workspace, findings=chosen)
     try:
@@ -501,55 +462,45 @@ def find_way_back(request: HttpRequest, membership: Membership) -> str:
     return reverse("pages:findings", args=[slug])
 
 
-def _read_chosen(request: HttpRequest) -> list[uuid.UUID]:
-    chosen = []
-    for text in request.POST.getlist("finding"):
-        try:
-            chosen.append(uuid.UUID(text))
-        except ValueError:
-            continue
-    return chosen
-
-
 @within_workspace("POST", needs="owner")
 def set_one(request: HttpRequest, membership: Membership) -> HttpResponse:
     """An owner switches a rule on or off, or grades it anew."""
-    rule = RULES.get(request.POST.get("rule", ""))
-    if rule is None:
-        return _refuse_unknown(request, membership)
-    try:
-        set_rule(
-            membership=membership,
-            rule=rule.code,
-            is_on=request.POST.get("is_on") != "no",
-            severity=_read_grade(request.POST.get("severity", "")),
-            reason=request.POST.get("reason", ""),
-        )
-    except ValidationError as error:
-        return answer_rule(request, membership, rule, errors={"set": "; ".join(error.messages)})
-    flashes.success(request, "The rule is set. What that changes is looked for in the background.")
-    return redirect(_write_address(membership, rule))
+    said = request.POST
+
+    def act(rule: Rule) -> None:
+        grade, is_on = _read_grade(said.get("severity", "")), said.get("is_on") != "no"
+        set_rule(membership=membership, rule=rule.code, is_on=is_on, severity=grade, reason=said.get("reason", ""))
+
+    done = "The rule is set. What that changes is looked for in the background."
+    return _act_on_rule(request, membership, "set", act, done)
 
 
 @within_workspace("POST", needs="auditor")
 def suppress_findings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """An auditor has what a rule finds of a sender, or in a conversation, not shown."""
+
+    def act(rule: Rule) -> None:
+        sender, conversation = _read_scope(request, membership)
+        reason = request.POST.get("reason", "")
+        suppress(membership=membership, rule=rule.code, conversation=conversation, sender=sender, reason=reason)
+
+    done = "Suppressed. What it covers is kept, and listed under “suppressed”."
+    return _act_on_rule(request, membership, "suppress", act, done, "#suppressions")
+
+
+def _act_on_rule(
+    request: HttpRequest, membership: Membership, form: str, act: Callable[[Rule], None], done: str, place: str = ""
+) -> HttpResponse:
+    """Do something about the rule that a form names, and lead to its page; a refusal stands in the form."""
     rule = RULES.get(request.POST.get("rule", ""))
     if rule is None:
-        return _refuse_unknown(request, membership)
+        return render_page(request, membership, "findings/no_rule.html", {}, section="findings", status=422)
     try:
-        sender, conversation = _read_scope(request, membership)
-        suppress(
-            membership=membership,
-            rule=rule.code,
-            conversation=conversation,
-            sender=sender,
-            reason=request.POST.get("reason", ""),
-        )
+        act(rule)
     except ValidationError as error:
-        return answer_rule(request, membership, rule, errors={"suppress": "; ".join(error.messages)})
-    flashes.success(request, "Suppressed. What it covers is kept, and listed under “suppressed”.")
-    return redirect(_write_address(membership, rule) + "#suppressions")
+        return answer_rule(request, membership, rule, errors={form: "; ".join(error.messages)})
+    flashes.success(request, done)
+    return redirect(link_rule(membership.workspace.slug, rule) + place)
 
 
 @within_workspace("POST")
@@ -567,11 +518,9 @@ def _read_scope(request: HttpRequest, membership: Membership) -> tuple[str, Conv
     text = request.POST.get("finding", "")
     if not text:
         return request.POST.get("sender", ""), None
-    try:
-        finding = find_finding(workspace=membership.workspace, finding_id=uuid.UUID(text))
-    except ValueError:
-        finding = None
-    if finding is None:
+    finding_id = parse_id(text)
+    finding = finding_id and find_finding(workspace=membership.workspace, finding_id=finding_id)
+    if not finding:
         raise ValidationError("there is no such finding here")
     sender = finding.sender if request.POST.get("of_sender") else ""
     return sender, finding.conversation if request.POST.get("in_conversation") else None
@@ -582,11 +531,3 @@ def _read_grade(text: str) -> int | None:
     if not text:
         return None
     return SEVERITIES.index(text) if text in SEVERITIES else -1
-
-
-def _write_address(membership: Membership, rule: Rule) -> str:
-    return f"{reverse('pages:findings', args=[membership.workspace.slug])}?rule={rule.code}"
-
-
-def _refuse_unknown(request: HttpRequest, membership: Membership) -> HttpResponse:
-    return render_page(request, membership, "findings/no_rule.html", {}, section="findings", status=422)

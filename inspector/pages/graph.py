@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 
 from inspector.accounts.models import Membership
 from inspector.audit.agents import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
-from inspector.pages.agents import Gallery, frame_agents, read_narrowing
+from inspector.pages.agents import Gallery
 from inspector.replica import on_replica
 from inspector.threads.models import PairTotal
 
-from .lists import cut_page
+from .agents import Narrowing
 from .shell import render_page, within_workspace
 from .shown.agents import AgentMark
 
@@ -32,7 +31,6 @@ MAX_WAITING: Final = 8
 # The drawing's own units: its width, and the height of all its rows together.
 WIDTH, HEIGHT = 100.0, 1000.0
 
-_LIST: Final = "pairs"
 
 _THINNEST, _THICKEST = 1.5, 14.0
 
@@ -48,7 +46,7 @@ _MAX_WIDE_ROWS: Final = 14
 def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The pairs that talk most, drawn and as a table, by keyset."""
     workspace = membership.workspace
-    narrowing = read_narrowing(request, membership, of=_LIST)
+    narrowing = Narrowing(request, membership, of="pairs", address="agents-graph")
     choice, after = narrowing.choice, narrowing.after
     found = list_pairs(
         workspace=workspace,
@@ -57,11 +55,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         limit=PAGE_PAIRS + 1,
         since=narrowing.since,
     )
-    page, last = cut_page(found, PAGE_PAIRS)
-    totals = PairTotal.objects.filter(workspace=workspace)
-    rest_url = narrowing.walk.find_rest(totals, has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = narrowing.walk.cut(found, PAGE_PAIRS, PairTotal.objects.filter(workspace=workspace))
     extent = measure_pairs(workspace=workspace, choice=choice)
     # A task belongs to no dialect, and the list stands once, with the busiest pairs.
     is_first = narrowing.walk.is_first and not choice.dialect
@@ -79,16 +73,7 @@ def show_graph(request: HttpRequest, membership: Membership) -> HttpResponse:
         "drawn_messages": drawn,
         "left_pairs": extent.pairs - len(pairs),
         "left_messages": extent.messages - drawn,
-        **frame_agents(
-            request,
-            membership,
-            narrowing,
-            current="agents-graph",
-            of=_LIST,
-            is_empty=not page,
-            last=_write_place(last) if last else None,
-            rest_url=rest_url,
-        ),
+        **narrowing.frame(is_empty=not page, last=_write_place(last) if last else None),
     }
     return render_page(request, membership, "agents/graph.html", context, section="agents")
 

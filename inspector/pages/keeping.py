@@ -31,7 +31,7 @@ from inspector.retention.services import MAX_DAYS, lift_hold, place_hold, set_re
 from inspector.threads.selectors import find_conversation
 
 from .lists import cut_page
-from .shell import read_number, render_page, require_auditor, within_workspace, write_query
+from .shell import parse_id, read_number, render_page, require_auditor, within_workspace, write_query
 from .shown.told import write_elapsed
 
 PAGE_ROWS: Final = 10
@@ -221,10 +221,10 @@ def _read_days(given: QueryDict) -> int | None:
 
 
 def _read_id(text: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(text.strip())
-    except ValueError as error:
-        raise ValidationError("give the id of the record or delivery, as its page shows it") from error
+    found = parse_id(text.strip())
+    if found is None:
+        raise ValidationError("give the id of the record or delivery, as its page shows it")
+    return found
 
 
 def _read_target(given: QueryDict) -> Target:

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any, Final
 
 from django import forms
 from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 
-from inspector.accounts.models import Membership
+from inspector.accounts.models import Membership, Workspace
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import MAX_LABEL_LENGTH, remove_key
 from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, SpellingError, read_keys
-from inspector.lookups import or_404
 from inspector.opening import (
     count_opened,
     count_opening,
@@ -32,10 +32,9 @@ from inspector.opening import (
     find_opening_failure,
     open_with_released,
 )
-from inspector.search.cursors import write_cursor
 
-from .lists import cut_page, read_place
-from .shell import PLAIN, PageForm, render_page, require_owner, within_workspace, write_query
+from .lists import list_page
+from .shell import PLAIN, PageForm, attempt, render_page, render_part, require_owner, within_workspace
 from .templatetags.marks import plural
 
 _MAX_AHEAD: Final = timedelta(days=50 * 365)
@@ -171,9 +170,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
     unusable, problem = find_unusable(keys)
     opened = count_opened(workspace=workspace)
     uses = find_last_uses(workspace=workspace, key_ids=[key.pk for key in keys])
-    found = list_events(workspace=workspace, before=read_place(request, membership), limit=PAGE_EVENTS + 1)
-    events, last = cut_page(found, PAGE_EVENTS)
-    more = write_cursor((last.at, last.pk), workspace.pk) if last else None
+    events, pages = list_page(request, membership, partial(list_events, workspace=workspace), PAGE_EVENTS, "at")
     context = {
         "keys": [
             {
@@ -190,8 +187,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
         "is_refused": bool(form.errors),
         "opening": _describe_opening(membership),
         "events": [_describe_event(event) for event in events],
-        "older_url": f"{write_query(request, before=more)}#trace" if more else None,
-        "newest_url": f"{write_query(request, before=None)}#trace" if request.GET.get("before") else None,
+        **{name: url and f"{url}#trace" for name, url in pages.items()},
     }
     return render_page(request, membership, "keyring/keyring.html", context, section="keyring", status=status)
 
@@ -200,7 +196,7 @@ def _answer(request: HttpRequest, membership: Membership, form: EscrowForm, *, s
 def show_opening(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How far the opening is: a piece of the page that asks for itself again, and at the end for the whole page."""
     opening = _describe_opening(membership)
-    response = render(request, "keyring/_opening.html", {"opening": opening, "workspace": membership.workspace})
+    response = render_part(request, membership, "keyring/_opening.html", {"opening": opening})
     if not opening["count"]:
         response["HX-Refresh"] = "true"
     return response
@@ -214,10 +210,13 @@ def _describe_opening(membership: Membership) -> dict[str, Any]:
     }
 
 
-@within_workspace("GET", "HEAD", "POST")
-def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
+def _find_key(*, workspace: Workspace, escrowed_key_id: uuid.UUID) -> EscrowedKey | None:
+    return find_key(workspace=workspace, key_id=escrowed_key_id)
+
+
+@within_workspace("GET", "HEAD", "POST", of=_find_key)
+def remove(request: HttpRequest, membership: Membership, key: EscrowedKey) -> HttpResponse:
     """Say what becomes unreadable, and remove the key when that is confirmed."""
-    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
     opened, unreadable = count_unreadable_without(key=key)
     if request.method == "POST":
@@ -232,18 +231,16 @@ def remove(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.U
     return render_page(request, membership, "keyring/remove.html", context, section="keyring")
 
 
-@within_workspace("POST")
-def release(request: HttpRequest, membership: Membership, escrowed_key_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=_find_key)
+def release(request: HttpRequest, membership: Membership, key: EscrowedKey) -> HttpResponse:
     """Let a key open messages that another owner has added."""
-    key = or_404(find_key(workspace=membership.workspace, key_id=escrowed_key_id))
     require_owner(membership)
-    try:
-        count = open_with_released(membership=membership, key=key)
-    except ValidationError as error:
-        flashes.error(request, f"Nothing was done: {' '.join(error.messages)}")
-    else:
+
+    def say(count: int) -> str:
         tried = plural(count, "conversation holds,conversations hold")
-        flashes.success(request, f"“{key.label}” is released. {tried} sealed messages, which are being tried now.")
+        return f"“{key.label}” is released. {tried} sealed messages, which are being tried now."
+
+    attempt(request, lambda: open_with_released(membership=membership, key=key), say, refusal="Nothing was done: ")
     return redirect("pages:keyring", membership.workspace.slug)
 
 

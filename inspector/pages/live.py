@@ -263,16 +263,6 @@ class Ear:
     given: QueryDict
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """What a look came to: where the page stands, the chip or "" for nothing more to say, whether there is more."""
-
-    since: Since
-    id: str
-    chip: str
-    has_more: bool
-
-
 class EventStream:
     """The application. Call it as ASGI says; it serves streams, `/healthz` and `/readyz`."""
 
@@ -377,12 +367,12 @@ class EventStream:
             if said is None:
                 await _write(send, f"{text}event: bye\ndata: You are not let in any more.\n\n")
                 return
-            since = said.since
+            since, event_id, chip, has_more = said
             # An event without data moves the reader's id, and is heard by nobody else.
-            text += _write_event(said.id, said.chip) if said.chip else f"id: {said.id}\n\n"
+            text += _write_event(event_id, chip) if chip else f"id: {event_id}\n\n"
             await _write(send, text)
             text = ""
-            if not said.has_more:
+            if not has_more:
                 await bell.wait(rings, BEAT_SECONDS)
 
 
@@ -453,19 +443,16 @@ def _admit(ear: Ear, since_text: str) -> tuple[Membership, Since]:
     return membership, since or news.since
 
 
-def _look(ear: Ear, since: Since) -> Said | None:
-    """What has come since; None where the reader may not know any more."""
+def _look(ear: Ear, since: Since) -> tuple[Since, str, str, bool] | None:
+    """What has come since: where the page stands, that as an id, the chip or "" for nothing more to say, whether there
+    is more; None where the reader may not know any more."""
     membership = _find_reader(ear)
     page = read_page(ear.given, membership) if membership else None
     news = find_news(page, since) if page else None
     if membership is None or page is None or news is None:
         return None
-    return Said(
-        since=news.since,
-        id=write_since(news.since, membership.workspace.pk),
-        chip=write_chip(page, news) if news.is_fresh else "",
-        has_more=news.has_more,
-    )
+    event_id = write_since(news.since, membership.workspace.pk)
+    return news.since, event_id, write_chip(page, news) if news.is_fresh else "", news.has_more
 
 
 def _write_event(event_id: str, chip: str) -> str:

@@ -11,13 +11,12 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from dialects import Field, Keys, Reading
+from dialects import Field, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
@@ -47,7 +46,7 @@ from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
 from inspector.threads.trees.traces import find_carrying
 
 from .comments import show_threads
-from .conversations.transcript import Disclosed, describe_carrying, find_verb, name_message, open_for
+from .conversations.transcript import Disclosed, describe_carrying, describe_reply, find_verb, name_message, open_for
 from .evidence import (
     MAX_UNFOLDED_BYTES,
     explain_english,
@@ -59,13 +58,14 @@ from .evidence import (
     read_otherwise,
     show_wordings,
 )
-from .shell import render_page, within_workspace, write_query
+from .shell import asking, render_page, within_workspace, write_query
 from .shown.agents import cast_conversation
 from .shown.fields import escape_character, find_on_wire, write_offsets
 from .shown.findings import describe_findings
 from .shown.markup import Span, name_spans
 from .shown.told import (
     link_rekeyed,
+    link_search,
     list_notes,
     make_line,
     name_conversations,
@@ -119,7 +119,7 @@ def select(message: Message, reading: Reading, light: Sequence[Span], slug: str)
         "escaped": "".join(map(escape_character, raw[:MAX_SHOWN_LENGTH])) if not (is_masked or _is_plain(raw)) else "",
         "span": name_spans(light),
         "query": query,
-        "query_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}" if query else "",
+        "query_url": link_search(slug, query) if query else "",
         "on_wire": find_on_wire(reading, light),
     }
 
@@ -234,28 +234,24 @@ def find_steps(request: HttpRequest, membership: Membership, message: Message) -
     slug = membership.workspace.slug
     problem, newer, older = "", None, None
     try:
-        found = find_beside(
-            workspace=membership.workspace,
-            query=query,
-            message=message,
-            zone=ZoneInfo(membership.user.time_zone),
-            may_see_secrets=membership.is_auditor,
-        )
+        found = find_beside(message=message, **asking(membership, query))
         newer, older = found.newer, found.older
         problem = "" if found.is_known else "finding the matches beside it takes too long"
     except QueryError as error:
         problem = str(error)
     return {
         "query": query,
-        "url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}",
-        "previous_url": link_message(slug, newer, query) if newer else None,
-        "next_url": link_message(slug, older, query) if older else None,
+        "url": link_search(slug, query),
+        "previous_url": _link(slug, newer, query),
+        "next_url": _link(slug, older, query),
         "problem": problem,
     }
 
 
-def link_message(slug: str, message_id: uuid.UUID, query: str) -> str:
-    """The address of a message's page that knows the search it was opened from."""
+def _link(slug: str, message_id: uuid.UUID | None, query: str = "") -> str | None:
+    """The address of a message's page that knows the search it was opened from; None for no message."""
+    if message_id is None:
+        return None
     address = reverse("pages:message", args=[slug, message_id])
     return f"{address}?{urlencode({'q': query})}" if query else address
 
@@ -284,7 +280,7 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     once, `q` the search it was opened from.
     """
     try:
-        message = get_message(membership, message_id)
+        message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     except Http404:
         tombstone = find_tombstone(workspace_id=membership.workspace_id, about=message_id)
         if tombstone is None:
@@ -296,9 +292,15 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     light = read_light(request)
     disclosed = open_for(membership, [message], door="message")
     opening = disclosed.openings.get(message.pk)
-    reading = _unfold(message, opening.resolver if opening else None)
+    # What is too large is not read anew, and what is not unfolded cannot be masked either.
+    is_small = vars(message)["record_bytes"] <= MAX_UNFOLDED_BYTES
+    reading = unfold(message=message, keys=opening.resolver if opening else None) if is_small else None
     if request.htmx:  # type: ignore[attr-defined]
-        return _answer_selection(request, membership, message, reading, light)
+        # The part of the page that says what is selected, for a script that has just lit it.
+        chosen = request.GET.get("chosen", "")
+        selection = select(message, reading, narrow(reading, light, chosen), slug) if reading else None
+        part = {"selection": selection, "may_comment": membership.is_auditor}
+        return render(request, "message/_selected.html", part)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
     dialect = read_choice(request.GET.get("as", ""), message)
     if dialect and reading is None:
@@ -325,9 +327,13 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
         "light": light,
         "selection": select(message, reading, light, slug) if reading and not forced else None,
         "forced": forced,
+        # What is lit belongs to one reading alone.
         "stored_url": write_query(request, **{"as": None, "span": None}),
         "choices": list_choices(
-            message, body, shown=dialect or message.dialect, address=lambda slug: _choose(request, slug)
+            message,
+            body,
+            shown=dialect or message.dialect,
+            address=lambda slug: write_query(request, **{"as": slug, "span": None}),
         )
         if reading
         else [],
@@ -348,15 +354,9 @@ def show_message(request: HttpRequest, membership: Membership, message_id: uuid.
     return render_page(request, membership, "message/message.html", context, section="conversations")
 
 
-def get_message(membership: Membership, message_id: uuid.UUID) -> Message:
-    """The message of the reader's workspace. Http404 where there is none."""
-    return or_404(find_message(workspace=membership.workspace, message_id=message_id))
-
-
-@within_workspace("GET")
-def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_message)
+def show_json(request: HttpRequest, membership: Membership, message: Message) -> HttpResponse:
     """The message as it was told, as JSON to be copied: the names that it has, and about its record."""
-    message = get_message(membership, message_id)
     opening = open_for(membership, [message], door="message").openings.get(message.pk)
     body = opening.lay_over(read_body(message)) if opening else read_body(message)
     english = opening.english if opening else message.english
@@ -371,32 +371,9 @@ def show_json(request: HttpRequest, membership: Membership, message_id: uuid.UUI
     return JsonResponse(answer, json_dumps_params={"indent": 2, "ensure_ascii": True})
 
 
-def _answer_selection(
-    request: HttpRequest, membership: Membership, message: Message, reading: Reading | None, light: Sequence[Span]
-) -> HttpResponse:
-    """The part of the page that says what is selected, for a script that has just lit it."""
-    light = narrow(reading, light, request.GET.get("chosen", "")) if reading else light
-    selection = select(message, reading, light, membership.workspace.slug) if reading else None
-    context = {"selection": selection, "may_comment": membership.is_auditor}
-    return render(request, "message/_selected.html", context)
-
-
-def _unfold(message: Message, keys: Keys | None) -> Reading | None:
-    """The record read anew; None of one too large for that: what is not unfolded cannot be masked either."""
-    return None if vars(message)["record_bytes"] > MAX_UNFOLDED_BYTES else unfold(message=message, keys=keys)
-
-
-def _link(slug: str, message_id: uuid.UUID | None) -> str | None:
-    return reverse("pages:message", args=[slug, message_id]) if message_id else None
-
-
-def _choose(request: HttpRequest, dialect: str | None) -> str:
-    """This page in another dialect, or as it is stored; what is lit belongs to one reading alone."""
-    return write_query(request, **{"as": dialect, "span": None})
-
-
 def _frame_raw(request: HttpRequest, pieces: dict[str, Any], light: Sequence[Span]) -> dict[str, Any]:
     """How the raw stands: as text, escaped or in hexadecimal, and the addresses of the other ways."""
+    kept = urlencode({name: request.GET[name] for name in ("q", "as", "view") if request.GET.get(name)})
     view = request.GET.get("view", "")
     view = view if view in VIEWS else ""
     return {
@@ -407,13 +384,8 @@ def _frame_raw(request: HttpRequest, pieces: dict[str, Any], light: Sequence[Spa
         ],
         "layers": show_layers(pieces.get("layers", ()), view, light),
         # Without the span, to which each piece adds its own; and ready for that.
-        "address": _begin_query(request),
+        "address": f"?{kept}&span=" if kept else "?span=",
     }
-
-
-def _begin_query(request: HttpRequest) -> str:
-    kept = {name: request.GET[name] for name in ("q", "as", "view") if request.GET.get(name)}
-    return f"?{urlencode(kept)}&span=" if kept else "?span="
 
 
 def _tell(message: Message, body: Any, notes: Sequence[Any], cautions: Iterable[str], slug: str) -> dict[str, Any]:
@@ -476,13 +448,11 @@ def _describe_parent(
 ) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
-    return {
-        "basis": "inferred" if message.parent_basis == "turn" else "explicit",
-        "verb": find_verb(message, parent, is_unclear=is_unclear),
-        "anchor": reverse("pages:message", args=[slug, parent.pk]) if parent else "",
-        "name": f"{name_message(parent)}: {shorten(said[parent.pk])}"
-        if parent
-        else (name_cited(body["message"]) or "a message"),
-        "why": message.parent_why,
-        "is_missing": parent is None and not count_bearers(message.parent_why),
-    }
+    return describe_reply(
+        find_verb(message, parent, is_unclear=is_unclear),
+        reverse("pages:message", args=[slug, parent.pk]) if parent else "",
+        f"{name_message(parent)}: {shorten(said[parent.pk])}" if parent else name_cited(body["message"]) or "a message",
+        message.parent_why,
+        is_inferred=message.parent_basis == "turn",
+        is_missing=parent is None and not count_bearers(message.parent_why),
+    )

@@ -152,16 +152,15 @@ _ACTS: Final[Mapping[str, tuple[Callable[..., Any], str]]] = {
 }
 
 
-@within_workspace("GET")
-def show_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=survey_item)
+def show_item(request: HttpRequest, membership: Membership, item: ReviewItem) -> HttpResponse:
     """An item with its transcript, its verdicts as far as the reader may know them, and the form for one's own."""
-    return _answer(request, membership, open_item(membership, item_id))
+    return _answer(request, membership, item)
 
 
-@within_workspace("POST")
-def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=survey_item)
+def act_on_item(request: HttpRequest, membership: Membership, item: ReviewItem) -> HttpResponse:
     """Take an item, hold it longer, give it back, withdraw one's verdict, take it out, or have it reviewed again."""
-    item = open_item(membership, item_id)
     require_auditor(membership)
     act, words = _ACTS.get(request.POST.get("act", ""), (None, ""))
     if act is None:
@@ -169,7 +168,7 @@ def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID
     try:
         made = act(membership=membership, item=item)
     except ValidationError as error:
-        return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
+        return _answer(request, membership, _find_again(membership, item), errors=error.messages)
     flashes.success(request, words)
     if act is queues.remove_item:
         return redirect("pages:queue", membership.workspace.slug, item.queue_id)
@@ -177,10 +176,9 @@ def act_on_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID
     return redirect("pages:review-item", membership.workspace.slug, target)
 
 
-@within_workspace("POST")
-def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=survey_item)
+def judge_item(request: HttpRequest, membership: Membership, item: ReviewItem) -> HttpResponse:
     """The verdict of whoever holds the item."""
-    item = open_item(membership, item_id)
     require_auditor(membership)
     criteria = item.rubric.criteria if item.rubric else []
     try:
@@ -193,14 +191,14 @@ def judge_item(request: HttpRequest, membership: Membership, item_id: uuid.UUID)
             answers=[request.POST.get(f"answer-{number}", "") for number in range(len(criteria))],
         )
     except ValidationError as error:
-        return _answer(request, membership, open_item(membership, item_id), errors=error.messages)
+        return _answer(request, membership, _find_again(membership, item), errors=error.messages)
     flashes.success(request, _say_outcome(review.item))
     return redirect("pages:review-item", membership.workspace.slug, item.pk)
 
 
-def open_item(membership: Membership, item_id: uuid.UUID) -> ReviewItem:
-    """The item of the reader's workspace. Http404 where there is none."""
-    return or_404(survey_item(workspace=membership.workspace, item_id=item_id))
+def _find_again(membership: Membership, item: ReviewItem) -> ReviewItem:
+    """The item as it is now, which may be otherwise than when its page was sent."""
+    return or_404(survey_item(workspace=membership.workspace, item_id=item.pk))
 
 
 def _read_verdict(request: HttpRequest) -> str:
@@ -228,7 +226,7 @@ def _say_outcome(item: ReviewItem) -> str:
 def _answer(
     request: HttpRequest, membership: Membership, item: ReviewItem, *, errors: Sequence[str] = ()
 ) -> HttpResponse:
-    """The page; of an item that was loaded by `open_item`."""
+    """The page; of an item as `survey_item` gives it."""
     workspace, conversation = membership.workspace, item.conversation
     # Before somebody has spoken there is nothing that could be told.
     has_verdicts = item.state not in (ReviewItem.State.WAITING, ReviewItem.State.REMOVED)

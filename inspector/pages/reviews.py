@@ -1,9 +1,13 @@
-"""Reviews: the queues of a workspace, one with its items, its rubric and who did what; making, filling, closing one."""
+"""Reviews: the queues of a workspace, one with its items, its rubric and who did what; making, filling, closing one.
+And audit samples: the list of them, the form that draws one, and one with its seed, its strata and what was drawn.
+"""
 
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -16,10 +20,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.audit.models import ReviewItem, ReviewQueue
+from inspector.audit.models import AuditSample, ReviewItem, ReviewQueue, SampledConversation
 from inspector.audit.models.reviews import MAX_NAME_LENGTH
 from inspector.audit.reviews import queues, verdicts
-from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_CRITERIA, Filled
+from inspector.audit.reviews.queues import MAX_ABOUT_LENGTH, MAX_AT_ONCE, MAX_CRITERIA, Filled
 from inspector.audit.reviews.selectors import (
     DISPUTED,
     DONE,
@@ -41,18 +45,28 @@ from inspector.audit.reviews.selectors import (
     write_queue_key,
 )
 from inspector.audit.rules import RULES
-from inspector.lookups import or_404
-from inspector.search.cursors import read_key, write_key
+from inspector.audit.samples import (
+    MAX_SEED_LENGTH,
+    draw_sample,
+    find_items,
+    find_sample,
+    list_drawn,
+    list_samples,
+    say_stratum,
+)
+from inspector.search.cursors import Place, read_key, write_key
 from inspector.search.language import MAX_CHARACTERS
 from inspector.search.models import SavedSearch
 from inspector.search.saved import list_saved
-from inspector.threads.models import Message
+from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import find_conversation
 
-from .conversations.frame import open_conversation
 from .findings import find_way_back
-from .lists import Walk, cut_page, read_place, read_scope, read_walk
+from .lists import Walk, cut_page, list_page, read_place, read_scope, read_walk
 from .review_items import make_item_rows
-from .shell import PageForm, render_page, require_auditor, within_workspace
+from .shell import PageForm, attempt, read_number, render_page, require_auditor, within_workspace, write_query
+from .shown.findings import title_conversation
+from .shown.told import find_openings_of
 
 
 class QueueForm(PageForm):
@@ -161,10 +175,7 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         found = walk_queues(after=begun, within=walk.written, **narrowed)
     else:
         found = list_queues(after=after, **narrowed)
-    page, last = cut_page(found, QUEUES_AT_ONCE)
-    rest_url = walk.find_rest(ReviewQueue.objects.filter(workspace=workspace), has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = walk.cut(found, QUEUES_AT_ONCE, ReviewQueue.objects.filter(workspace=workspace))
     context = {
         "scope": scope,
         "queues": [_describe_count(count) for count in page],
@@ -172,7 +183,6 @@ def show_reviews(request: HttpRequest, membership: Membership) -> HttpResponse:
         "is_stale": is_stale,
         "is_part": last is not None or not walk.is_first,
         "next_url": _write_next(walk, last.queue) if last else "",
-        "rest_url": rest_url,
         "walk": walk,
     }
     return render_page(request, membership, "reviews/reviews.html", context, section="reviews")
@@ -206,16 +216,15 @@ def _make_queue(membership: Membership, form: QueueForm) -> tuple[ReviewQueue, F
     return queue, queues.fill_from_source(membership=membership, queue=queue)
 
 
-@within_workspace("GET")
-def show_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_queue)
+def show_queue(request: HttpRequest, membership: Membership, queue: ReviewQueue) -> HttpResponse:
     """One queue: its items, how far it is, its rubric with earlier versions."""
-    return _answer(request, membership, open_queue(membership, queue_id))
+    return _answer(request, membership, queue)
 
 
-@within_workspace("POST")
-def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_queue)
+def act_on_queue(request: HttpRequest, membership: Membership, queue: ReviewQueue) -> HttpResponse:
     """Take the next item, fill the queue, close or open it, or change its rubric, as `act` says."""
-    queue = open_queue(membership, queue_id)
     require_auditor(membership)
     act = request.POST.get("act", "")
     if act not in ("next", "fill", "close", "open", "rubric"):
@@ -244,34 +253,24 @@ def act_on_queue(request: HttpRequest, membership: Membership, queue_id: uuid.UU
     return redirect("pages:queue", membership.workspace.slug, queue.pk)
 
 
-@within_workspace("POST")
-def enqueue(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_conversation)
+def enqueue(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """Put a conversation into a queue by hand."""
-    conversation = open_conversation(membership, conversation_id)
     require_auditor(membership)
     wanted = request.POST.get("queue", "")
     queue = next((each for each in list_fillable(workspace=membership.workspace) if str(each.pk) == wanted), None)
     if queue is None:
         flashes.error(request, "Choose a queue that is open.")
     else:
-        try:
-            filled = queues.fill_queue(
-                queue=queue, conversations=[conversation.pk], why="put here by hand", membership=membership
-            )
-        except ValidationError as error:
-            flashes.error(request, " ".join(error.messages).capitalize() + ".")
-        else:
-            flashes.success(
-                request, f"It now waits in “{queue}”." if filled.added else f"It waits in “{queue}” already."
-            )
+        fill = partial(queues.fill_queue, queue=queue, conversations=[conversation.pk], why="put here by hand")
+        attempt(
+            request,
+            lambda: fill(membership=membership),
+            lambda filled: f"It now waits in “{queue}”." if filled.added else f"It waits in “{queue}” already.",
+        )
     address = reverse("pages:conversation", args=[membership.workspace.slug, conversation.pk])
     # It is also put there from the page of a finding.
     return redirect(find_way_back(request, membership) if "next" in request.POST else f"{address}#verdict")
-
-
-def open_queue(membership: Membership, queue_id: uuid.UUID) -> ReviewQueue:
-    """The queue of the reader's workspace. Http404 where there is none."""
-    return or_404(find_queue(workspace=membership.workspace, queue_id=queue_id))
 
 
 def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *, error: str = "") -> HttpResponse:
@@ -291,10 +290,7 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         within=scope.conversations & Q(walk.written) if walk.is_rest else scope.conversations,
         is_by_id=walk.is_rest,
     )
-    page, last = cut_page(items, PAGE_ROWS)
-    rest_url = walk.find_rest(ReviewItem.objects.filter(queue=queue), has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = walk.cut(items, PAGE_ROWS, ReviewItem.objects.filter(queue=queue))
     count = count_queue(queue=queue)
     rubrics = list_rubrics(queue=queue)
     address = reverse("pages:queue", args=[workspace.slug, queue.pk])
@@ -319,7 +315,6 @@ def _answer(request: HttpRequest, membership: Membership, queue: ReviewQueue, *,
         "max_criteria": MAX_CRITERIA,
         "error": error,
         "next_url": walk.write_older(last, "ended_at" if show in (DONE, STALE) else "added_at"),
-        "rest_url": rest_url,
         "walk": walk,
     }
     status = 422 if error else 200
@@ -364,3 +359,128 @@ def _say_filled(filled: Filled) -> str:
 
 def _read_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1
+
+
+# So many strata are printed; of the others how many they are, and what was drawn of them.
+MAX_STRATA: Final = 200
+
+_DATE: Final = {"type": "date"}
+
+
+class SampleForm(PageForm):
+    """A sample to be drawn: out of what, how much of it, by which seed, and how it is reviewed."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=MAX_NAME_LENGTH,
+        error_messages={"required": "Give it a name."},
+        help_text="Of the sample and of its review queue.",
+    )
+    wanted = forms.IntegerField(
+        label="Number of conversations",
+        min_value=1,
+        max_value=MAX_AT_ONCE,
+        initial=25,
+        widget=forms.NumberInput(attrs={"min": 1, "max": MAX_AT_ONCE}),
+    )
+    stratum = forms.ChoiceField(
+        label="Divided by",
+        choices=AuditSample.Stratum.choices,
+        initial=AuditSample.Stratum.DIALECT,
+        help_text="One of each is drawn, and the rest in proportion.",
+    )
+    since = forms.DateField(label="Active from", required=False, widget=forms.DateInput(attrs=_DATE))
+    until = forms.DateField(
+        label="Active to, that day included",
+        required=False,
+        widget=forms.DateInput(attrs=_DATE),
+        help_text="Days in UTC. Leave empty for all.",
+    )
+    seed = forms.CharField(
+        label="Seed",
+        required=False,
+        max_length=MAX_SEED_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        help_text="Leave empty for a new seed. The same seed over the same records draws the same conversations.",
+    )
+    reviewers = forms.TypedChoiceField(
+        label="Reviewers",
+        coerce=int,
+        initial=1,
+        choices=[(1, "One auditor"), (2, "Two, independently; if they differ, a third decides")],
+        widget=forms.RadioSelect,
+    )
+    criteria = forms.CharField(
+        label="Rubric",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=f"One criterion a line, at most {MAX_CRITERIA}.",
+    )
+
+    def read(self) -> dict[str, Any]:
+        """What `draw_sample` takes; call when the form is valid."""
+        said = dict(self.cleaned_data)
+        since, until = said.pop("since"), said.pop("until")
+        said["criteria"] = said["criteria"].splitlines()
+        said["since"] = datetime.combine(since, time.min, UTC) if since else None
+        # To the end of that day; nothing ends after the last one there is.
+        is_bound = until is not None and until < date.max
+        said["until"] = datetime.combine(until, time.min, UTC) + timedelta(days=1) if is_bound else None
+        return said
+
+
+@within_workspace("GET")
+def show_samples(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The samples of the workspace, newest first, by keyset."""
+
+    def find(before: Place | None, limit: int) -> list[AuditSample]:
+        return list_samples(workspace=membership.workspace, after=before, limit=limit)
+
+    page, pages = list_page(request, membership, find, PAGE_ROWS, "made_at")
+    return render_page(request, membership, "samples/samples.html", {"rows": page, **pages}, section="reviews")
+
+
+@within_workspace("GET", "POST", needs="auditor")
+def draw(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The form of a sample, and drawing it; a refusal gives the form back as it was filled in."""
+    form = SampleForm(request.POST or None)
+    sample = form.hand_to(lambda: draw_sample(membership=membership, **form.read()))
+    if sample is not None:
+        flashes.success(request, "The sample is drawn, and waits in its queue.")
+        return redirect("pages:sample", membership.workspace.slug, sample.pk)
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, membership, "samples/new.html", {"form": form}, section="reviews", status=status)
+
+
+@within_workspace("GET", of=find_sample)
+def show_sample(request: HttpRequest, membership: Membership, sample: AuditSample) -> HttpResponse:
+    """One sample: how it was drawn, out of how many of each stratum, and what was drawn, a page at a time."""
+    after = read_number(request, "after")
+    page, last = cut_page(list_drawn(sample=sample, after=after, limit=PAGE_ROWS + 1), PAGE_ROWS)
+    context = {
+        "sample": sample,
+        "digest": bytes(sample.digest).hex(),
+        "strata": [(say_stratum(sample, name), *counts) for name, *counts in sample.strata[:MAX_STRATA]],
+        "more_strata": max(0, len(sample.strata) - MAX_STRATA),
+        "more_population": sum(population for _, population, _ in sample.strata[MAX_STRATA:]),
+        "more_drawn": sum(drawn for _, _, drawn in sample.strata[MAX_STRATA:]),
+        "rows": _describe_drawn(sample, page),
+        "next_url": write_query(request, after=str(last.place)) if last else "",
+        "first_url": write_query(request, after=None) if after else "",
+    }
+    return render_page(request, membership, "samples/sample.html", context, section="reviews")
+
+
+def _describe_drawn(sample: AuditSample, page: Sequence[SampledConversation]) -> list[dict[str, Any]]:
+    openings = find_openings_of(each.conversation for each in page)
+    items = find_items(sample=sample, drawn=page)
+    return [
+        {
+            "drawn": each,
+            "title": title_conversation(each.conversation, openings),
+            "stratum": say_stratum(sample, each.stratum),
+            "identity": bytes(each.identity).hex(),
+            "item": items.get(each.conversation_id),
+        }
+        for each in page
+    ]

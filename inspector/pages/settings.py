@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages as flashes
@@ -46,7 +45,8 @@ from inspector.keyring.services import set_two_for_keys
 from inspector.lookups import or_404
 from inspector.search.parts import can_be_asked, write_term
 
-from .shell import PLAIN, PageForm, render_page, require_owner, within_workspace
+from .shell import PLAIN, PageForm, attempt, refuse, render_page, require_owner, within_workspace
+from .shown.told import link_search
 
 
 class MemberForm(PageForm):
@@ -172,28 +172,14 @@ def revoke_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) 
 def take_over_key(request: HttpRequest, membership: Membership, key_id: uuid.UUID) -> HttpResponse:
     """Answer for a key that somebody else made, so that it goes on when they leave."""
     key = or_404(list_api_keys(workspace=membership.workspace).filter(pk=key_id).first())
-    try:
-        take_over_api_key(key=key, owner=membership)
-    except ValidationError as error:
-        flashes.error(request, "; ".join(error.messages))
-    else:
-        flashes.success(request, f"The key {key.name} is yours now, and acts in your name.")
+    said = f"The key {key.name} is yours now, and acts in your name."
+    attempt(request, lambda: take_over_api_key(key=key, owner=membership), said)
     return redirect("pages:settings", membership.workspace.slug)
 
 
-def render_settings(
-    request: HttpRequest,
-    membership: Membership,
-    *,
-    key_form: KeyForm | None = None,
-    member_form: MemberForm | None = None,
-    rename_form: RenameForm | None = None,
-    workspace_form: WorkspaceForm | None = None,
-    new_token: str = "",
-    invitation: dict[str, str] | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    """The page, with the forms as they were filled in, and what is shown this once: a token or an invitation."""
+def render_settings(request: HttpRequest, membership: Membership, *, status: int = 200, **given: Any) -> HttpResponse:
+    """The page; `given` are its forms as they were filled in, and what is shown this once: `new_token`, or the
+    `invitation`."""
     workspace = membership.workspace
     channels = list_channels(workspace=workspace)[: MAX_CHANNELS + 1]
     context = {
@@ -202,28 +188,27 @@ def render_settings(
         "invitations": list(list_invitations(workspace=workspace)) if membership.is_owner else [],
         "channels": [_describe_channel(channel, workspace.slug) for channel in channels[:MAX_CHANNELS]],
         "has_more_channels": len(channels) > MAX_CHANNELS,
-        "key_form": (key_form or _make_form(membership)) if membership.is_owner else None,
-        "member_form": (member_form or MemberForm(prefix="member")) if membership.is_owner else None,
-        "rename_form": rename_form or RenameForm(prefix="rename", initial={"name": workspace.name}),
-        "workspace_form": (workspace_form or WorkspaceForm(prefix="workspace")) if membership.is_owner else None,
+        "rename_form": RenameForm(prefix="rename", initial={"name": workspace.name}),
         "archived": [
             each.workspace
             for each in recall_memberships(request.user)
             if each.workspace.archived_at is not None and each.workspace_id != workspace.pk
         ],
         "roles": Role.choices,
-        "new_token": new_token,
-        "invitation": invitation,
     }
+    if membership.is_owner:
+        context |= {"member_form": MemberForm(prefix="member"), "workspace_form": WorkspaceForm(prefix="workspace")}
+        context |= {} if "key_form" in given else {"key_form": _make_form(membership)}
+    context |= given
     return render_page(request, membership, "settings/settings.html", context, section="settings", status=status)
 
 
 def _describe_channel(channel: Channel, slug: str) -> dict[str, Any]:
-    query = urlencode({"q": write_term("channel", (channel.name,))})
+    query = write_term("channel", (channel.name,)) if can_be_asked(channel.name) else ""
     return {
         "row": channel,
         "is_default": channel.name == Channel.DEFAULT,
-        "url": f"{reverse('pages:search', args=[slug])}?{query}" if can_be_asked(channel.name) else "",
+        "url": query and link_search(slug, query),
     }
 
 
@@ -265,11 +250,12 @@ def act_on_invitation(request: HttpRequest, membership: Membership, invitation_i
     if request.POST.get("action") == "withdraw":
         withdraw_invitation(invitation=invitation)
         flashes.success(request, f"The invitation of {name} is withdrawn: its link leads nowhere.")
-        return redirect(_settings_of(membership))
+        return redirect("pages:settings", membership.workspace.slug)
     try:
         renewed, token = invite_member(workspace=membership.workspace, name=name, role=invitation.role)
     except ValidationError as error:
-        return _refuse(request, membership, error)
+        refuse(request, error)
+        return redirect("pages:settings", membership.workspace.slug)
     return _show_invitation(request, membership, renewed, token)
 
 
@@ -278,13 +264,13 @@ def switch_access(request: HttpRequest, membership: Membership, membership_id: i
     """Deactivate a person, or let them in again."""
     member = _find_member(membership, membership_id)
     name, is_active = member.user.get_username(), not member.user.is_active
-    try:
+
+    def switch() -> None:
         check_ownership(owner=membership, user=member.user)
         set_active(user=member.user, is_active=is_active)
-    except ValidationError as error:
-        return _refuse(request, membership, error)
-    flashes.success(request, f"{name} can sign in again." if is_active else f"{name} is deactivated and signed out.")
-    return redirect(_settings_of(membership))
+
+    attempt(request, switch, f"{name} can sign in again." if is_active else f"{name} is deactivated and signed out.")
+    return redirect("pages:settings", membership.workspace.slug)
 
 
 @within_workspace("POST", needs="owner")
@@ -292,13 +278,13 @@ def change_role(request: HttpRequest, membership: Membership, membership_id: int
     """Give a member another role."""
     member = _find_member(membership, membership_id)
     form = RoleForm(request.POST)
-    if not form.is_valid():
-        return _refuse(request, membership, ValidationError("Choose one of the roles."))
-    try:
-        changed = add_member(workspace=membership.workspace, user=member.user, role=form.cleaned_data["role"])
-    except ValidationError as error:
-        return _refuse(request, membership, error)
-    flashes.success(request, f"{changed.user} is {changed.get_role_display().lower()} from now on.")
+
+    def change() -> Membership:
+        if not form.is_valid():
+            raise ValidationError("Choose one of the roles.")
+        return add_member(workspace=membership.workspace, user=member.user, role=form.cleaned_data["role"])
+
+    attempt(request, change, lambda made: f"{made.user} is {made.get_role_display().lower()} from now on.")
     return redirect("pages:settings", membership.workspace.slug)
 
 
@@ -307,26 +293,15 @@ def take_out(request: HttpRequest, membership: Membership, membership_id: int) -
     """Take somebody out; what they did stays under their name."""
     member = _find_member(membership, membership_id)
     name = member.user.get_username()
-    try:
-        remove_member(membership=member)
-    except ValidationError as error:
-        return _refuse(request, membership, error)
-    flashes.success(request, f"{name} is no member any more. Their verdicts stay; the API keys they made are revoked.")
-    return redirect("pages:home" if member.user_id == membership.user_id else _settings_of(membership))
+    said = f"{name} is no member any more. Their verdicts stay; the API keys they made are revoked."
+    is_refused = attempt(request, lambda: remove_member(membership=member) or True, said) is None
+    if member.user_id == membership.user_id and not is_refused:
+        return redirect("pages:home")
+    return redirect("pages:settings", membership.workspace.slug)
 
 
 def _find_member(membership: Membership, wanted: int) -> Membership:
     return or_404(list_members(workspace=membership.workspace).filter(pk=wanted).first())
-
-
-def _settings_of(membership: Membership) -> str:
-    return reverse("pages:settings", args=[membership.workspace.slug])
-
-
-def _refuse(request: HttpRequest, membership: Membership, error: ValidationError) -> HttpResponse:
-    said = "; ".join(error.messages)
-    flashes.error(request, f"{said[:1].upper()}{said[1:]}{'' if said.endswith('.') else '.'}")
-    return redirect(_settings_of(membership))
 
 
 def _show_invitation(request: HttpRequest, reader: Membership, invited: Invitation, token: str) -> HttpResponse:
@@ -363,12 +338,7 @@ def change_workspace(request: HttpRequest, membership: Membership) -> HttpRespon
         flashes.error(request, "Nothing was done: first add a second factor to your own account.")
         return redirect("pages:settings", workspace.slug)
     if switch is not None:
-        try:
-            switch(workspace=workspace, by=membership)
-        except ValidationError as error:
-            flashes.error(request, f"Nothing was done: {'; '.join(error.messages)}.")
-        else:
-            flashes.success(request, said)
+        attempt(request, lambda: switch(workspace=workspace, by=membership), said, refusal="Nothing was done: ")
         return redirect("pages:settings", workspace.slug)
     form = RenameForm(request.POST, prefix="rename")
     form.hand_to(lambda: rename_workspace(workspace=workspace, name=form.cleaned_data["name"], by=membership))

@@ -8,8 +8,10 @@ import uuid
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Final, Literal, TypeVar
+from zoneinfo import ZoneInfo
 
 from django import forms
+from django.contrib import messages as flashes
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -27,21 +29,29 @@ from inspector.search.cursors import CursorError
 from inspector.trail.acting import note_actor
 from inspector.trail.row_security import enter_workspace
 
+T = TypeVar("T")
 View = Callable[..., HttpResponseBase]
 _ANY: Final = uuid.UUID(int=0)
 
 
-def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"] = "viewer") -> Callable[[View], View]:
+class Elsewhere(Exception):  # noqa: N818  # it is an answer
+    """That what was asked for stands at another address."""
+
+
+def within_workspace(
+    *methods: str, needs: Literal["viewer", "auditor", "owner"] = "viewer", of: Callable[..., Any] | None = None
+) -> Callable[[View], View]:
     """Give a view, which takes (request, membership, …), the reader's membership of the workspace in its address.
 
     Somebody who is not signed in is asked to; a stranger gets 404, as for a workspace that does not exist. A member
     without the second factor that the workspace requires is led to where they add one, and one who asks for too many
-    pages gets 429. A cursor that no page of this
-    workspace wrote is 404 too. Nothing of it is kept by a cache between the reader and us.
+    pages gets 429. A cursor that no page of this workspace wrote is 404 too. Nothing of it is kept by a cache between
+    the reader and us.
 
     Args:
         methods: of HTTP, that it answers.
         needs: the least role that it is for; others get 403.
+        of: finds what the address names by its ids, which the view takes in their place; where there is none, 404.
     """
 
     def decorate(view: View) -> View:
@@ -62,12 +72,15 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
             vars(request)["memberships"] = memberships
             note_actor(membership)
             enter_workspace(membership.workspace_id)
-            if needs != "viewer":
-                (require_owner if needs == "owner" else require_auditor)(membership)
             try:
-                response = view(request, membership, **kwargs)
+                named = [_find_named(of, membership, kwargs)] if of else []
+                if needs != "viewer":
+                    (require_owner if needs == "owner" else require_auditor)(membership)
+                response = view(request, membership, *named, **kwargs)
             except CursorError as error:
                 raise Http404 from error
+            except Elsewhere as other:
+                response = redirect(str(other))
             response.headers.setdefault("Cache-Control", "no-store, private")
             return response
 
@@ -75,6 +88,11 @@ def within_workspace(*methods: str, needs: Literal["viewer", "auditor", "owner"]
         return enter
 
     return decorate
+
+
+def _find_named(of: Callable[..., Any], membership: Membership, given: dict[str, Any]) -> Any:
+    ids = {name: given.pop(name) for name in tuple(given) if name.endswith("_id")}
+    return or_404(of(workspace=membership.workspace, **ids))
 
 
 def require_auditor(membership: Membership) -> None:
@@ -89,6 +107,18 @@ def require_owner(membership: Membership) -> None:
         raise PermissionDenied
 
 
+def render_part(
+    request: HttpRequest, membership: Membership, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """A part of a page, for a script that puts it there."""
+    frame = {
+        "workspace": membership.workspace,
+        "membership": membership,
+        "time_zone": membership.user.time_zone,
+    }
+    return render(request, template, {**frame, **context}, status=status)
+
+
 def render_page(
     request: HttpRequest,
     membership: Membership,
@@ -100,13 +130,45 @@ def render_page(
 ) -> HttpResponse:
     """A page in the frame of its workspace."""
     frame = {
-        "workspace": membership.workspace,
-        "membership": membership,
         "workspaces": [each for each in vars(request)["memberships"] if each.workspace.archived_at is None],
-        "time_zone": membership.user.time_zone,
         "section": section,
     }
-    return render(request, template, {**frame, **context}, status=status)
+    return render_part(request, membership, template, {**frame, **context}, status=status)
+
+
+def refuse(request: HttpRequest, error: ValidationError, refusal: str = "") -> None:
+    """Tell on the next page why something was refused; `refusal` stands before the reason."""
+    said = f"{refusal}{'; '.join(error.messages)}"
+    flashes.error(request, f"{said[:1].upper()}{said[1:]}{'' if said.endswith('.') else '.'}")
+
+
+def attempt(
+    request: HttpRequest, act: Callable[[], T], done: str | Callable[[T], str], *, refusal: str = ""
+) -> T | None:
+    """Do something and tell on the next page that it is done, or why it was refused; None then.
+
+    Args:
+        done: a sentence, or what writes it of what was made.
+        refusal: what stands before the reason.
+    """
+    try:
+        made = act()
+    except ValidationError as error:
+        refuse(request, error, refusal)
+        return None
+    flashes.success(request, done(made) if callable(done) else done)
+    return made
+
+
+def asking(membership: Membership, query: str) -> dict[str, Any]:
+    """Who asks what, as every question of the search takes it."""
+    zone = ZoneInfo(membership.user.time_zone)
+    return {
+        "workspace": membership.workspace,
+        "query": query,
+        "zone": zone,
+        "may_see_secrets": membership.is_auditor,
+    }
 
 
 def read_number(request: HttpRequest, name: str, *, default: int = 0) -> int:
@@ -122,10 +184,15 @@ def read_id(request: HttpRequest, name: str) -> uuid.UUID | None:
         Http404: for what is no id.
     """
     text = request.GET.get(name)
+    return or_404(parse_id(text)) if text else None
+
+
+def parse_id(text: str) -> uuid.UUID | None:
+    """An id as it is written; None for what is none."""
     try:
-        return uuid.UUID(text) if text else None
-    except ValueError as error:
-        raise Http404 from error
+        return uuid.UUID(text)
+    except ValueError:
+        return None
 
 
 def write_query(request: HttpRequest, **changes: str | None) -> str:
@@ -153,14 +220,11 @@ def address_each(name: str, slug: str) -> Callable[[uuid.UUID], str]:
 def show_counts(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How much each list holds as it opens, in words, by the name of its page; without those that hold nothing."""
     counts = count_sections(workspace=membership.workspace)
-    return JsonResponse({name: _write(count) for name, count in counts.items() if count})
+    return JsonResponse(
+        {name: f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else f"{count:,}" for name, count in counts.items() if count}
+    )
 
 
-def _write(count: int) -> str:
-    return f"{MAX_COUNTED:,}+" if count > MAX_COUNTED else f"{count:,}"
-
-
-T = TypeVar("T")
 # For what a browser shall neither fill in nor correct.
 PLAIN: Final = {"autocomplete": "off", "spellcheck": "false"}
 # The class of a widget by its kind; boxes to tick, files and what is hidden have none.

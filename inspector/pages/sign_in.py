@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import math
 import threading
-import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
@@ -27,7 +26,7 @@ from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -49,9 +48,10 @@ from inspector.accounts.services import (
 from inspector.accounts.sessions import list_sessions, name_program, recall_memberships
 from inspector.accounts.signing_in import CAME_BY_BREAK_GLASS, CAME_BY_LINK, begin_session, refuse_sign_in
 from inspector.accounts.workspaces import accept_as_new, accept_invitation, find_invitation
+from inspector.lookups import or_404
 from inspector.trail.acting import find_address
 
-from .shell import PageForm, render_page, within_workspace
+from .shell import PageForm, parse_id, render_page, within_workspace
 
 
 class SignInForm(PageForm, AuthenticationForm):
@@ -277,12 +277,8 @@ def _refuse_haste(request: HttpRequest, wait: int) -> HttpResponse:
 
 
 def _answer_form(request: HttpRequest, form: SignInForm, wanted: str, *, status: int = 200) -> HttpResponse:
-    context = {"form": form, "next": wanted, "provider": _name_provider()}
+    context = {"form": form, "next": wanted, "provider": settings.OIDC_NAME if settings.SOCIALACCOUNT_PROVIDERS else ""}
     return render(request, "sign_in/sign_in.html", context, status=status)
-
-
-def _name_provider() -> str:
-    return settings.OIDC_NAME if settings.SOCIALACCOUNT_PROVIDERS else ""
 
 
 _ENDED: Final = (
@@ -302,7 +298,9 @@ def follow_invitation(request: HttpRequest) -> HttpResponse:
     if invitation is None:
         return ask_for_code(request, "Join a workspace", _ENDED if token else "")
     if "confirm" not in request.POST:
-        return _answer_invited(request, invitation, token, InvitedForm(initial={"name": _suggest_name(invitation)}))
+        is_taken = User.objects.filter(username=invitation.name).exists()
+        form = InvitedForm(initial={"name": "" if is_taken else invitation.name})
+        return _answer_invited(request, invitation, token, form)
     if isinstance(request.user, User):
         return _join(request, invitation, token, request.user)
     form = InvitedForm(request.POST)
@@ -323,10 +321,6 @@ def _join(request: HttpRequest, invitation: Invitation, token: str, user: User) 
     if membership is None:
         return ask_for_code(request, "Join a workspace", _ENDED)
     return _welcome(request, membership)
-
-
-def _suggest_name(invitation: Invitation) -> str:
-    return "" if User.objects.filter(username=invitation.name).exists() else invitation.name
 
 
 def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
@@ -399,7 +393,14 @@ def _answer_account(request: HttpRequest, membership: Membership) -> HttpRespons
         "is_of_provider": is_of_provider,
         "has_password": user.has_usable_password() or is_of_provider,
         "has_second_factor": has_second_factor(user),
-        "sessions": _describe_sessions(user, request.session.session_key),
+        "sessions": [
+            {
+                "row": session,
+                "program": name_program(session.program),
+                "is_own": session.session_key == request.session.session_key,
+            }
+            for session in list_sessions(user=user)
+        ],
     }
     status = 422 if request.method == "POST" else 200
     return render_page(request, membership, "account/account.html", context, section="account", status=status)
@@ -419,27 +420,13 @@ def _end_sessions(request: HttpRequest, membership: Membership) -> HttpResponse:
     if not _can_prove(request) and not own.filter(started_at__gt=timezone.now() - PROOF_LASTS).exists():
         flashes.error(request, "Sign out and in again first: only a new session ends others.")
         return redirect("pages:account", membership.workspace.slug)
-    try:
-        session_id = uuid.UUID(request.POST["session"]) if request.POST.get("session") else None
-    except ValueError as error:
-        raise Http404 from error
+    session_id = or_404(parse_id(request.POST["session"])) if request.POST.get("session") else None
     count = end_sessions(user=membership.user, but=request.session.session_key, session_id=session_id)
     if count:
         flashes.success(request, "1 session has ended." if count == 1 else f"{count:,} sessions have ended.")
     else:
         flashes.info(request, "No other session was open.")
     return redirect("pages:account", membership.workspace.slug)
-
-
-def _describe_sessions(user: User, own: str | None) -> list[dict[str, Any]]:
-    return [
-        {
-            "row": session,
-            "program": name_program(session.program),
-            "is_own": session.session_key == own,
-        }
-        for session in list_sessions(user=user)
-    ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

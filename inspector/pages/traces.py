@@ -13,7 +13,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -21,12 +21,11 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.browsing.transcripts import find_doubtful, find_doubts
 from inspector.intake.text import make_storable
-from inspector.lookups import or_404
 from inspector.replica import on_replica
 from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.places import count_microseconds, read_instant
-from inspector.threads.selectors import sum_up
+from inspector.threads.selectors import find_conversation
 from inspector.threads.trees.traces import (
     MAX_FOUND,
     filter_traces,
@@ -42,12 +41,12 @@ from inspector.threads.trees.walking import OPEN, Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree
 from inspector.threads.trees.windows import read_place as read_tree_place
 
-from .conversations.frame import frame_conversation, open_conversation
-from .lists import TraceFilter, cut_page, read_place, read_walk
-from .shell import read_number, render_page, within_workspace
+from .conversations.frame import render_view
+from .lists import TraceFilter, read_place, read_walk
+from .shell import parse_id, read_number, render_page, within_workspace
 from .shown.agents import AgentMark, Casts, cast_conversation, list_first
-from .shown.told import name_dialect, shorten, write_elapsed
-from .tree import Axis, Painter, draw_map, find_axis, find_reach, write_token
+from .shown.told import name_dialects, shorten, write_elapsed
+from .tree import Axis, Painter, draw_map, find_axis, find_reach
 
 WINDOW_ROWS: Final = 200
 
@@ -109,7 +108,7 @@ def read_wish(request: HttpRequest) -> Wish:
         tokens=tuple(dict.fromkeys(tokens))[:MAX_TOGGLED],
         find=make_storable(" ".join(request.GET.get("find", "").split()))[:MAX_FIND_LENGTH],
         hit=read_number(request, "hit"),
-        message=_read_id(request.GET.get("message", "")),
+        message=parse_id(request.GET.get("message", "")),
         scale=(int(scale[1]), int(scale[2])) if scale else None,
         is_apart=request.GET.get("alike") == "apart",
     )
@@ -124,13 +123,6 @@ def _read_time(text: str) -> int | None:
     except ValueError:
         return None
     return count_microseconds(at if at.tzinfo else at.replace(tzinfo=UTC))
-
-
-def _read_id(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +264,7 @@ def _write_links(rows: Sequence[WindowRow], wish: Wish, at: Place | None) -> Map
     before, _, after = wish.write(fold="0", hit=None, time=None, **here).partition("fold=0")
     for row in rows:
         if row.is_parent:
-            token = write_token(row)
+            token = row.place.hex
             tokens = [each for each in wish.tokens if each != token]
             if len(tokens) == len(wish.tokens):
                 tokens.append(token)
@@ -330,13 +322,10 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
     walk = read_walk(request, membership, places=("before",))
     every = filter_traces(workspace=workspace, **filters).order_by("-pk")
     if walk.is_rest:
-        rows = every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))
+        rows = walk.narrow(every, "pk__lt")
     else:
         rows = select_traces(workspace=workspace, before=before, **filters)
-    page, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
-    rest_url = walk.find_rest(every, has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = walk.cut(rows[: PAGE_ROWS + 1], PAGE_ROWS, every)
     casts = Casts(load_labels(workspace_id=workspace.pk))
     context = {
         "rows": [_make_row(trace, casts) for trace in page],
@@ -345,7 +334,6 @@ def show_traces(request: HttpRequest, membership: Membership) -> HttpResponse:
         "is_filtered": bool(filters),
         "has_any": bool(page or filters or not walk.is_first),
         "older_url": walk.write_older(last, "last_at"),
-        "rest_url": rest_url,
         "walk": walk,
     }
     return render_page(request, membership, "trace/traces.html", context, section="traces")
@@ -358,14 +346,13 @@ def _make_row(trace: Trace, casts: Casts) -> dict[str, Any]:
         "trace": trace,
         "agents": casts.find(trace).find_all(agents),
         "more_agents": len(trace.agents) - len(agents),
-        "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
+        "dialects": name_dialects(trace.dialects),
     }
 
 
-@within_workspace("GET")
-def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_trace)
+def show_trace(request: HttpRequest, membership: Membership, trace: Trace) -> HttpResponse:
     """One trace: its tree and its bars over time; with `HX-Request` the rows of a window alone."""
-    trace = or_404(find_trace(workspace=membership.workspace, trace_id=trace_id))
     context = make_tree_context(request, membership, trace)
     if "HX-Request" in request.headers:
         return render(request, "trace/_window.html", context)
@@ -374,7 +361,7 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
         "trace": trace,
         "title": shorten(trace.subject or trace.native_id),
         "more_agents": len(trace.agents) - len(list_first(trace.agents)),
-        "dialects": ", ".join(name_dialect(dialect) for dialect in trace.dialects),
+        "dialects": name_dialects(trace.dialects),
         "elapsed": write_elapsed(elapsed) if elapsed else "",
         "namesakes": list(list_namesakes(trace=trace)),
         "label": f"Messages of trace {trace.native_id}",
@@ -382,23 +369,17 @@ def show_trace(request: HttpRequest, membership: Membership, trace_id: uuid.UUID
     return render_page(request, membership, "trace/trace.html", context, section="traces")
 
 
-@within_workspace("GET")
-def show_conversation_tree(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_conversation_tree(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """The tree of one conversation and its bars over time; with `HX-Request` the rows of a window alone."""
-    conversation = open_conversation(membership, conversation_id)
     context = make_tree_context(request, membership, conversation)
     if "HX-Request" in request.headers:
         return render(request, "trace/_window.html", context)
-    digest = sum_up(conversation=conversation)
-    context |= frame_conversation(
-        membership=membership,
-        conversation=conversation,
-        digest=digest,
-        current="conversation-tree",
-        telling=context.get("telling"),
-    )
     context["label"] = "Messages of this conversation"
-    return render_page(request, membership, "trace/conversation.html", context, section="conversations")
+    telling, template = context.get("telling"), "trace/conversation.html"
+    return render_view(
+        request, membership, conversation, template, context, current="conversation-tree", telling=telling
+    )
 
 
 MAX_TRACES: Final = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,7 @@ from inspector.trail.services import Thing, record_deed
 
 from .answers import answer_rows
 from .lists import cut_page
-from .shell import render_page, within_workspace, write_query
+from .shell import parse_id, render_page, within_workspace, write_query
 from .shown.findings import name_rule
 
 PAGE_ROWS: Final = 50
@@ -109,9 +108,9 @@ def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[st
         given["who"] = ""
     if given["deed"] not in DEEDS:
         given["deed"] = ""
-    about = _read_id(given["about"]) or _read_id(given["q"])
+    about = parse_id(given["about"]) or parse_id(given["q"])
     given["about"] = str(about) if about else ""
-    if _read_id(given["q"]):
+    if parse_id(given["q"]):
         given["q"] = ""
     zone = ZoneInfo(membership.user.time_zone)
     since, until = _read_day(given["since"], zone), _read_day(given["until"], zone)
@@ -125,13 +124,6 @@ def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[st
         # The last day belongs to it.
         until=until + timedelta(days=1) if until else None,
     )
-
-
-def _read_id(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None
 
 
 def _read_day(text: str, zone: ZoneInfo) -> datetime | None:
@@ -163,8 +155,8 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         # The name stands before it, in a column of its own.
         "told": deed.told.removeprefix(deed.actor_name).strip(),
         "group": deed.kind.group if deed.kind else "",
-        "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
-        "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
+        "url": reverse(page, args=[slug, deed.object_id]) if page and parse_id(deed.object_id) else None,
+        "about_url": f"?{urlencode({'about': deed.object_id})}" if parse_id(deed.object_id) else None,
         "details": [
             (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
             for name, value in deed.details.items()

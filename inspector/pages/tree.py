@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 
 from dialects import title_of
 from inspector.audit.findings.selectors import OpenRule
-from inspector.hidden_characters import HIDDEN, spell_hidden
+from inspector.hidden_characters import spell_hidden
 from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.citations import write_bearers
@@ -302,7 +302,7 @@ class Painter:
         else:
             left, agent = self._write_message(row, said, above), self._find_colour(said)
         is_open = "true" if row.is_open else "false"
-        expanded = f' aria-expanded="{is_open}" data-fold="{write_token(row)}"' if row.is_parent else ""
+        expanded = f' aria-expanded="{is_open}" data-fold="{row.place.hex}"' if row.is_parent else ""
         hit = " data-hit" if row.place in self.hits else ""
         current = ' aria-current="true"' if row.place == self.current else ""
         return (
@@ -318,16 +318,16 @@ class Painter:
         if conversation is None:
             return "<strong>A conversation</strong>"
         url = self._link("conversation", conversation.pk)
-        name = write_text(shorten(name_conversation(conversation)))
+        name = write_visible(shorten(name_conversation(conversation)))
         count = f"{conversation.message_count:,} message{'' if conversation.message_count == 1 else 's'}"
         return (
             f'<a class="subject" href="{url}" data-open><strong>{name}</strong></a>'
-            f'<span class="quiet small">{count}</span>{_write_severity(row.line)}'
+            f'<span class="quiet small">{count}</span>{_write_severity(row.line.severity)}'
         )
 
     def _write_ghost(self, row: WindowRow) -> str:
         ghost = self.contents.ghosts.get(row.place)
-        shown = f"<bdi>{write_text(shorten(ghost.name, 60))}</bdi>" if ghost and ghost.name else "A message"
+        shown = f"<bdi>{write_visible(shorten(ghost.name, 60))}</bdi>" if ghost and ghost.name else "A message"
         fate = say_fate(ghost.bearers if ghost else None)
         return f'<span class="missing">{draw_icon("ghost")}{shown} {fate}</span>{_write_hidden(row)}'
 
@@ -344,8 +344,8 @@ class Painter:
         title = f' title="{whole}"' if split_mark(shown)[0].endswith("…") else ""
         return (
             f"{deeper}{self._write_agents(said)}{write_act(said.performative, said.native_act)}"
-            f'<a class="subject" href="{url}"{title} data-open>{write_text(shown)}</a>'
-            f"{_write_hidden(row)}{self._write_findings(said) or _write_severity(row.line)}"
+            f'<a class="subject" href="{url}"{title} data-open>{write_visible(shown)}</a>'
+            f"{_write_hidden(row)}{self._write_findings(said) or _write_severity(row.line.severity)}"
             f"{draw_icon('lock', 'sealed') if said.is_sealed else ''}{self._write_link(row, said, above)}"
         )
 
@@ -379,7 +379,7 @@ class Painter:
             words += f'<span class="basis">circle{_write_aside("what it answers goes round, and is cut here")}</span>'
         elif answered is not None and said.parent_basis != ADJACENCY:
             url = self._link("message", said.parent)
-            name = write_text(shorten(answered.native_id, 40)) or "a message"
+            name = write_visible(shorten(answered.native_id, 40)) or "a message"
             words += f'<a class="basis" href="{url}">answers <bdi>{name}</bdi>, which is not here</a>'
         if said.id in self.contents.carrying:
             url = self._link("message", self.contents.carrying[said.id])
@@ -388,7 +388,7 @@ class Painter:
             conversation = self.contents.conversations.get(said.conversation_id)
             if conversation is not None:
                 url = self._link("conversation", conversation.pk)
-                name = write_text(shorten(name_conversation(conversation), 40))
+                name = write_visible(shorten(name_conversation(conversation), 40))
                 words += f'<a class="basis" href="{url}">in {name}</a>'
         return words
 
@@ -461,11 +461,6 @@ def _count_hidden(row: WindowRow) -> str:
     return f"{row.hidden:,}{'+' if row.is_more else ''}"
 
 
-def write_text(text: str) -> str:
-    """Text from a log; most of it holds nothing that is hidden."""
-    return write_visible(text) if HIDDEN.search(text) else escape_text(text)
-
-
 @cache
 def draw_icon(name: str, label: str = "") -> str:
     """An icon as markup; the same few are drawn again and again."""
@@ -473,20 +468,11 @@ def draw_icon(name: str, label: str = "") -> str:
 
 
 @cache
-def _write_severity_of(number: int) -> str:
+def _write_severity(number: int) -> str:
     return severity(number) if number > 1 else ""
-
-
-def _write_severity(line: Line) -> str:
-    return _write_severity_of(line.severity)
 
 
 @lru_cache(maxsize=2048)
 def write_act(performative: str | None, native_act: str) -> str:
     """A performative as markup; the same few are drawn again and again."""
     return act(performative, native_act)
-
-
-def write_token(row: WindowRow) -> str:
-    """What stands for a row in the address of a fold."""
-    return row.place.hex

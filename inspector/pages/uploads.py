@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +20,7 @@ from django.contrib import messages as flashes
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -44,10 +44,10 @@ from inspector.pages.deliveries import make_progress
 from inspector.threads.placing.keys import key_of_conversation
 from inspector.trail.acting import find_address
 
-from .shell import PLAIN, PageForm, list_dialects, render_page, within_workspace
-from .shown.agents import AgentMark, Cast
+from .shell import PLAIN, PageForm, list_dialects, render_page, render_part, within_workspace
+from .shown.agents import Cast
 from .shown.fields import cut_layers
-from .shown.told import Segments, list_all_notes, name_dialect
+from .shown.told import Line, list_all_notes, name_dialect
 
 # A longer one takes too long to tell while somebody waits for it.
 MAX_WIRE = 100_000
@@ -262,20 +262,6 @@ MAX_PARTS = 3
 TIME_WORDS = {"wire": "in the message", "envelope": "before the text"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Saying:
-    """One message of a previewed record: who says what to whom, and whether that was named by the uploader."""
-
-    sender: AgentMark | None
-    receivers: Sequence[AgentMark]
-    is_broadcast: bool
-    is_to_itself: bool
-    performative: str | None
-    native_act: str
-    segments: Segments
-    more_receivers: int = 0
-
-
 def make_card(delivery: Delivery, membership: Membership, form: ReadingForm | None = None) -> dict[str, Any]:
     """What `uploads/_staged.html` shows of a staged file.
 
@@ -330,18 +316,20 @@ def _make_row(line: Foretold, cast: Cast) -> dict[str, Any]:
     }
 
 
-def _make_saying(message: Message, cast: Cast) -> Saying:
+def _make_saying(message: Message, cast: Cast) -> dict[str, Any]:
+    """One message of a previewed record: who says what to whom, and its sentence."""
     receivers = [name for name in message.receivers if name]
     is_to_itself = bool(message.sender) and receivers == [message.sender]
-    return Saying(
+    line = Line(
+        at=None,
         sender=cast.find(message.sender) if message.sender else None,
         receivers=[] if is_to_itself else cast.find_all(receivers),
         is_broadcast=message.broadcast,
         is_to_itself=is_to_itself,
         performative=message.performative,
         native_act=message.native_act or "",
-        segments=[(segment.text, segment.spans, segment.basis) for segment in message.english],
     )
+    return {"line": line, "segments": [(each.text, each.spans, each.basis) for each in message.english]}
 
 
 # What the form around the files may add to the length of a request.
@@ -378,29 +366,25 @@ def _take(request: HttpRequest, membership: Membership) -> HttpResponse:
     staged: list[Delivery] = []
     for file in form.cleaned_data["logs"]:
         try:
-            staged += _stage(file, request, membership, form)
+            staged += staging.stage_file(
+                membership=membership,
+                channel=ensure_channel(workspace=membership.workspace, name=Channel.DEFAULT),
+                chunks=file.chunks(),
+                choices=form.read(),
+                remote_address=find_address(),
+                file_name=file.name or "",
+                content_type=file.content_type or "",
+            )
         except RefusedArchiveError as error:
             form.add_error("logs", f"{file.name}: {error}")
     if form.errors:
         return _answer(request, membership, form, status=400)
     if request.headers.get("HX-Request"):
         cards = [make_card(delivery, membership) for delivery in staged]
-        return _render(request, membership, "uploads/_staged_list.html", {"cards": cards}, status=201)
+        return render_part(request, membership, "uploads/_staged_list.html", {"cards": cards}, status=201)
     if len(staged) == 1:
         return redirect("pages:staged", membership.workspace.slug, staged[0].pk)
     return redirect("pages:upload", membership.workspace.slug)
-
-
-def _stage(file: UploadedFile[Any], request: HttpRequest, membership: Membership, form: UploadForm) -> list[Delivery]:
-    return staging.stage_file(
-        membership=membership,
-        channel=ensure_channel(workspace=membership.workspace, name=Channel.DEFAULT),
-        chunks=file.chunks(),
-        choices=form.read(),
-        remote_address=find_address(),
-        file_name=file.name or "",
-        content_type=file.content_type or "",
-    )
 
 
 def _answer(
@@ -425,18 +409,6 @@ def _answer(
     for name, value in wait.items():
         response[name] = value
     return response
-
-
-def _render(
-    request: HttpRequest, membership: Membership, template: str, context: dict[str, Any], *, status: int = 200
-) -> HttpResponse:
-    """A piece of page; never kept by a cache."""
-    frame = {
-        "workspace": membership.workspace,
-        "membership": membership,
-        "time_zone": membership.user.time_zone,
-    }
-    return render(request, template, {**frame, **context}, status=status)
 
 
 @within_workspace("GET", "HEAD", "POST", needs="auditor")
@@ -474,7 +446,7 @@ def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) ->
     if action == "discard":
         staging.discard(delivery=delivery)
         if is_piece:
-            gone = _render(request, membership, "uploads/_discarded.html", {"name": delivery.file_name})
+            gone = render_part(request, membership, "uploads/_discarded.html", {"name": delivery.file_name})
             return _replace_card(gone, delivery)
         flashes.success(request, f"{delivery.file_name} was discarded. Nothing of it is kept.")
         return redirect("pages:upload", slug)
@@ -492,7 +464,7 @@ def _decide(request: HttpRequest, membership: Membership, delivery: Delivery) ->
     delivery = staging.load(delivery=delivery)
     if is_piece:
         progress = {"delivery": make_progress(delivery)}
-        return _replace_card(_render(request, membership, "deliveries/_progress.html", progress), delivery)
+        return _replace_card(render_part(request, membership, "deliveries/_progress.html", progress), delivery)
     return redirect("pages:delivery", slug, delivery.pk)
 
 
@@ -506,7 +478,7 @@ def _show(
 ) -> HttpResponse:
     context = {"card": make_card(delivery, membership, form)}
     if request.headers.get("HX-Request"):
-        card = _render(request, membership, "uploads/_staged.html", context, status=status)
+        card = render_part(request, membership, "uploads/_staged.html", context, status=status)
         has_errors = (form is not None and bool(form.errors)) or "had_errors" in request.POST
         return _replace_card(card, delivery) if has_errors else card
     return render_page(request, membership, "uploads/staged.html", context, section="upload", status=status)

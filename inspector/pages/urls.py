@@ -11,7 +11,7 @@ from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as passkeys
 from django.db import transaction
 from django.http import HttpResponseBase
-from django.urls import URLPattern, include, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -34,7 +34,6 @@ from . import (
     palette,
     review_items,
     reviews,
-    samples,
     search,
     settings,
     shell,
@@ -75,9 +74,9 @@ workspace_urls = [
     path("conversations/<uuid:conversation_id>/queue/", reviews.enqueue, name="enqueue"),
     path("reviews/", reviews.show_reviews, name="reviews"),
     path("reviews/new/", reviews.make_queue, name="new-queue"),
-    path("reviews/samples/", samples.show_samples, name="samples"),
-    path("reviews/samples/new/", samples.draw, name="new-sample"),
-    path("reviews/samples/<uuid:sample_id>/", samples.show_sample, name="sample"),
+    path("reviews/samples/", reviews.show_samples, name="samples"),
+    path("reviews/samples/new/", reviews.draw, name="new-sample"),
+    path("reviews/samples/<uuid:sample_id>/", reviews.show_sample, name="sample"),
     path("reviews/queues/<uuid:queue_id>/", reviews.show_queue, name="queue"),
     path("reviews/queues/<uuid:queue_id>/act/", reviews.act_on_queue, name="act-on-queue"),
     path("reviews/items/<uuid:item_id>/", review_items.show_item, name="review-item"),
@@ -168,7 +167,7 @@ workspace_urls = [
     path("account/", sign_in.show_account, name="account"),
 ]
 
-public_urls = [
+public_urls: list[URLPattern | URLResolver] = [
     path("", sign_in.show_home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign-in"),
     path("sign-in-link/", sign_in.use_link, name="sign-in-link"),

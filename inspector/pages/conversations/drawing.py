@@ -151,41 +151,6 @@ MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 _CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows when they were received")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
-    """A message or a bucket of them.
-
-    `form` is direct, loop (to itself) or stub (to nobody that is named). `cast`, `basis` and `state` are what the
-    style sheet draws it by; `lines` and `heads` are (from, to) and (where, direction) across.
-    """
-
-    step: Step
-    count: int
-    y: int
-    height: int
-    form: str
-    clock: str
-    lines: Sequence[tuple[str, str]]
-    heads: Sequence[tuple[str, str]]
-    x: str
-    side: str
-    label_x: str
-    act: str
-    about: str
-    title: str
-    cast: str
-    basis: str
-    state: str
-    # Its open findings: the severity of each, its words line by line, and how far above the next arrow they begin.
-    alarms: Sequence[tuple[str, Sequence[str], int]] = ()
-    kind: str = "arrow"
-
-    @property
-    def number(self) -> int:
-        """The number of its first message, counted from 1."""
-        return self.step.position + 1
-
-
 def draw(
     arrows: Sequence[Arrow], lanes: Lanes, zone: ZoneInfo, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
 ) -> dict[str, Any]:
@@ -206,7 +171,7 @@ def draw(
         "arrow_count": len(arrows),
         "bucket_count": len(buckets),
         "hidden_count": sum(arrow.count - 1 for arrow in buckets),
-        "ghost_count": sum(not isinstance(shape, Shape) and shape["kind"] == "ghost" for shape in shapes),
+        "ghost_count": sum(shape["kind"] == "ghost" for shape in shapes),
     }
 
 
@@ -230,7 +195,7 @@ class _Pen:
         self._at_basis = ""
         self._known_ghosts: set[str] = set()
 
-    def draw(self, arrow: Arrow) -> Iterator[Shape | dict[str, Any]]:
+    def draw(self, arrow: Arrow) -> Iterator[dict[str, Any]]:
         """The gap before an arrow, the ghost that it cites, and the arrow itself."""
         said = list(self._say_before(arrow))
         if said:
@@ -271,7 +236,8 @@ class _Pen:
             f"{step.position + 1:,}, {say_fate(step.bearers)}",
         }
 
-    def _draw_arrow(self, arrow: Arrow) -> Shape:
+    def _draw_arrow(self, arrow: Arrow) -> dict[str, Any]:
+        """A message, or a bucket of them."""
         step = arrow.first
         source, targets = self._find_ends(step)
         form = "direct" if targets else "loop" if step.receivers else "stub"
@@ -288,30 +254,36 @@ class _Pen:
             alarms[MAX_ALARMS - 1 :] = [(alarms[MAX_ALARMS - 1][0], f"{len(rules) - MAX_ALARMS + 1} more findings")]
         lines = [wrap(words, ALARM_WIDTH) for _, words in alarms]
         height += ALARM_HEIGHT * sum(map(len, lines))
-        return Shape(
-            step=step,
-            count=arrow.count,
-            y=self._go(height),
-            height=height,
-            form=form,
-            clock=_write_clock(step.at, self._zone),
-            lines=[(self._lanes.place(source), self._lanes.place(end)) for end in _find_outer(source, targets)],
-            heads=[(self._lanes.place(end), "right" if end > source else "left") for end in targets],
-            x=self._lanes.place(source),
-            side="left" if source * 2 >= len(self._lanes.lanes) else "right",
+        return {
+            "kind": "arrow",
+            "number": step.position + 1,
+            "step": step,
+            "count": arrow.count,
+            "y": self._go(height),
+            "height": height,
+            # Direct, loop (to itself) or stub (to nobody that is named).
+            "form": form,
+            "clock": _write_clock(step.at, self._zone),
+            # Lines are (from, to) and heads (where, direction) across.
+            "lines": [(self._lanes.place(source), self._lanes.place(end)) for end in _find_outer(source, targets)],
+            "heads": [(self._lanes.place(end), "right" if end > source else "left") for end in targets],
+            "x": self._lanes.place(source),
+            "side": "left" if source * 2 >= len(self._lanes.lanes) else "right",
             # Beside the sender, where several are spoken to: the far end may lie beyond the window's edge.
-            label_x=self._lanes.place((source + targets[0]) / 2 if targets else source),
-            act=f"! {act}" if step.is_failed else act,
-            about=cut(spell_hidden(write_about(arrow, room)), room),
-            title=write_title(arrow, self._zone, self._lanes.cast, alarm),
-            cast="broadcast" if step.is_broadcast else "",
-            basis="inferred" if step.is_inferred else "",
-            state="failed" if step.is_failed else "",
-            alarms=[
+            "label_x": self._lanes.place((source + targets[0]) / 2 if targets else source),
+            "act": f"! {act}" if step.is_failed else act,
+            "about": cut(spell_hidden(write_about(arrow, room)), room),
+            "title": write_title(arrow, self._zone, self._lanes.cast, alarm),
+            # What the style sheet draws it by.
+            "cast": "broadcast" if step.is_broadcast else "",
+            "basis": "inferred" if step.is_inferred else "",
+            "state": "failed" if step.is_failed else "",
+            # Of each open finding its severity, its words line by line, and how far above the next arrow they begin.
+            "alarms": [
                 (severity, lines[at], ALARM_HEIGHT * (sum(map(len, lines[at:])) - 1) + 8)
                 for at, (severity, _) in enumerate(alarms)
             ],
-        )
+        }
 
     def _find_ends(self, step: Step) -> tuple[int, list[int]]:
         """The column of the sender, and the other columns that it speaks to, the farthest last."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.selectors import OpenCount, Telling, count_open_in, find_related, tell_findings
+from inspector.audit.findings.selectors import OpenCount, Telling, find_related, tell_findings
 from inspector.audit.models import Finding, Review
 from inspector.audit.reviews.bindings import Change, Standing, find_places, find_standings, list_reviews
 from inspector.audit.reviews.bindings import Place as Cited
@@ -24,17 +24,16 @@ from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.browsing.transcripts import mark_sentences
 from inspector.ledger.proofs import find_places as find_entered
 from inspector.ledger.selectors import find_changed, say_changed
-from inspector.lookups import or_404
 from inspector.search.cursors import read_key, write_key
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import Digest, find_conversation
+from inspector.threads.selectors import Digest, sum_up
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
-from ..shell import read_number
+from ..shell import read_number, render_page
 from ..shown.markup import shorten_name
-from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
+from ..shown.told import list_notes, name_conversations, name_dialect, name_dialects, shorten, write_elapsed
 from .transcript import make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
@@ -56,39 +55,37 @@ AFTER: Final[Mapping[str, str]] = {
 }
 
 
-def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
-    """The conversation of the reader's workspace. Http404 where there is none."""
-    return or_404(find_conversation(workspace=membership.workspace, conversation_id=conversation_id))
-
-
-def frame_conversation(
-    *,
+def render_view(
+    request: HttpRequest,
     membership: Membership,
     conversation: Conversation,
-    digest: Digest | None,
+    template: str,
+    context: dict[str, Any],
+    *,
     current: str,
+    digest: Digest | None = None,
     telling: Telling | None = None,
     stop: int | None = None,
-) -> dict[str, Any]:
-    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
+    status: int = 200,
+) -> HttpResponse:
+    """A view of the conversation within the frame of all of them.
 
     Args:
-        digest: it summed up; None where the five answers are not shown.
-        current: the address name of the view that is shown.
-        telling: what findings say of it, where the view has asked.
+        context: of the view; the frame's are `conversation`, `answers`, `views`, `hidden_count`, and the ways to what
+            is missing.
+        current: the address name of the view.
+        digest, telling: it summed up, and what findings say of it, where the view has asked.
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
     described = _describe(conversation)
-    answers = None
-    if digest:
-        telling = telling or tell_findings(conversation=conversation)
-        answers = _make_answers(conversation, digest, membership, telling.opened)
-        answers["gravest"] = _name_gravest(telling.findings)
-        described["reversal"] = _say_reversal(described["state"], telling.findings)
-    opened = telling.opened if telling else count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
+    telling = telling or tell_findings(conversation=conversation)
+    opened = telling.opened
+    answers = _make_answers(conversation, digest or sum_up(conversation=conversation), membership, opened)
+    answers["gravest"] = _name_gravest(telling.findings)
+    described["reversal"] = _say_reversal(described["state"], telling.findings)
     counts = {"conversation": conversation.message_count} | ({"conversation-findings": opened.count} if opened else {})
-    return {
+    frame = {
         "conversation": described,
         "answers": answers,
         "views": [
@@ -103,6 +100,7 @@ def frame_conversation(
         "hidden_count": count_hidden_in(conversation=conversation),
         **_find_ghosts(conversation, slug, current, stop),
     }
+    return render_page(request, membership, template, {**frame, **context}, section="conversations", status=status)
 
 
 def _find_ghosts(conversation: Conversation, slug: str, current: str, stop: int | None) -> dict[str, str]:
@@ -133,7 +131,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "native_id": shorten_name(conversation.native_id),
         "state": get_state(conversation),
         "reversal": "",
-        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "dialects": name_dialects(conversation.dialects),
     }
 
 

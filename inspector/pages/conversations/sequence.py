@@ -21,10 +21,11 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
 from inspector.hidden_characters import spell_hidden
-from inspector.threads.selectors import sum_up
+from inspector.threads.models import Conversation
+from inspector.threads.selectors import find_conversation
 from inspector.threads.timeline import Start
 
-from ..shell import read_number, render_page, within_workspace, write_query
+from ..shell import read_number, within_workspace, write_query
 from ..shown.agents import Cast, cast_conversation
 from ..shown.markup import shorten_name
 from ..shown.told import say_fate
@@ -40,7 +41,7 @@ from .drawing import (
     name_sender,
     write_about,
 )
-from .frame import frame_conversation, make_pager, open_conversation, read_jump, read_start
+from .frame import make_pager, read_jump, read_start, render_view
 
 # An arrow to more receivers than these is drawn to the first, and says how many there are.
 MAX_RECEIVERS = 4
@@ -150,10 +151,9 @@ MAX_MERMAID_LENGTH: Final = 50_000
 NOBODY: Final = uuid.UUID(int=0)
 
 
-@within_workspace("GET")
-def show_sequence(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_sequence(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """A window of the conversation as a sequence diagram; the address is the whole state."""
-    conversation = open_conversation(membership, conversation_id)
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None:
         return redirect(f"{_write_window(request, jump // WINDOW_STEPS * WINDOW_STEPS)}#s-{jump + 1}")
@@ -172,13 +172,6 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
     pager = make_pager(conversation, window, size=WINDOW_STEPS, **_keep(request))
     mermaid = write_mermaid(arrows, cast=cast, zone=zone, heading=pager.words.replace("–", " to "))
     context = {
-        **frame_conversation(
-            membership=membership,
-            conversation=conversation,
-            digest=sum_up(conversation=conversation),
-            current="sequence",
-            stop=window.last,
-        ),
         "drawing": drawing,
         "lanes": lanes.lanes,
         "drawn_lanes": [
@@ -192,20 +185,24 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation_id:
         "fold_url": write_query(request, open=None) if opened or is_all_opened else "",
         "open_base": _write_open_base(request, opened),
         "message_base": reverse("pages:message", args=[slug, NOBODY]).removesuffix(f"{NOBODY}/"),
-        "table": _make_table(arrows, cast, findings),
+        "table": [
+            _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, findings.get(step.id, ()))
+            for arrow in arrows
+            for step in arrow.steps
+        ],
         "mermaid": mermaid if len(mermaid) <= MAX_MERMAID_LENGTH else "",
         "max_exported": MAX_EXPORTED,
         "start": max(0, window.first - 1),
         "pager": pager,
         "shown": len(window.rows),
     }
-    return render_page(request, membership, "sequence/sequence.html", context, section="conversations")
+    template = "sequence/sequence.html"
+    return render_view(request, membership, conversation, template, context, current="sequence", stop=window.last)
 
 
-@within_workspace("GET")
-def download_mermaid(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def download_mermaid(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """The sequence as Mermaid, from `offset` on: a window, or with `all` up to `MAX_EXPORTED` messages."""
-    conversation = open_conversation(membership, conversation_id)
     size = MAX_EXPORTED if "all" in request.GET else WINDOW_STEPS
     offset = read_number(request, "offset")
     arrows, window = read_sequence(conversation=conversation, start=Start(offset=offset), size=size)
@@ -246,16 +243,6 @@ def _keep(request: HttpRequest) -> dict[str, str]:
 def _write_window(request: HttpRequest, start: int) -> str:
     parameters = "".join(f"&{name}={value}" for name, value in _keep(request).items())
     return f"{request.path}?offset={start}{parameters}"
-
-
-def _make_table(
-    arrows: Sequence[Arrow], cast: Cast, findings: Mapping[uuid.UUID, Sequence[OpenRule]]
-) -> list[dict[str, Any]]:
-    return [
-        _make_table_row(step, arrow.count if arrow.is_bucket else 0, cast, findings.get(step.id, ()))
-        for arrow in arrows
-        for step in arrow.steps
-    ]
 
 
 def _make_table_row(step: Step, alike_count: int, cast: Cast, findings: Sequence[OpenRule]) -> dict[str, Any]:

@@ -91,14 +91,7 @@ class Cast:
         key = (channel_id, dialects, name)
         if key not in self._marks:
             label = self._labels.find(channel_id, name, dialects) if self._labels and channel_id else None
-            text = label.text if label and label.text != name else ""
-            self._marks[key] = AgentMark(
-                name=name,
-                number=self._find_colour(self._find_principal(name, channel_id)),
-                monogram=make_monogram(text or name),
-                label=text,
-                why=say_basis(label) if label else "",
-            )
+            self._marks[key] = make_mark(name, label, self._find_colour(self._find_principal(name, channel_id)))
         return self._marks[key]
 
     def find_all(
@@ -162,11 +155,14 @@ def _cast(owner: Conversation | Trace, names: Iterable[str], labels: Labels) -> 
     return Cast(names, labels=labels, channel_id=owner.channel_id, dialects=owner.dialects)
 
 
-def say_basis(label: Label) -> str:
-    """Who says that an agent is called so."""
-    return BASES[label.basis]
+def make_mark(name: str, label: Label | None, number: int) -> AgentMark:
+    """The mark of an agent, by its name on the wire, what people call it, and the number of its colour."""
+    text = label.text if label and label.text != name else ""
+    why = BASES[label.basis] if label else ""
+    return AgentMark(name=name, number=number, monogram=make_monogram(text or name), label=text, why=why)
 
 
+# Who says that an agent is called so.
 BASES = {
     "given": "an auditor calls it so",
     "joined": "an auditor says that they are one agent",

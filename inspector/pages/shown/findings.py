@@ -15,7 +15,8 @@ from django.urls import reverse
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.examining import list_changes, list_suppressions
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
-from inspector.audit.models import Finding
+from inspector.audit.findings.services import list_acts
+from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import mark_sentences
@@ -186,3 +187,34 @@ def _list_suppressions(workspace_id: uuid.UUID, rule: Rule) -> list[dict[str, An
         }
         for each in found
     ]
+
+
+_VERBS: Final = {
+    Finding.State.OPEN.value: "opened it again",
+    Finding.State.ACCEPTED.value: "accepted it",
+    Finding.State.FIXED.value: "marked it as fixed",
+    Finding.State.FALSE_ALARM.value: "marked it as a false alarm",
+}
+
+
+def _tell(act: FindingAct) -> str:
+    if act.kind == FindingAct.Kind.ASSIGNED:
+        return f"assigned it to {act.assignee.get_username() if act.assignee else 'nobody'}"
+    if act.kind == FindingAct.Kind.SNOOZED:
+        return f"snoozed it until {act.until:%Y-%m-%d %H:%M} UTC"
+    return _VERBS[act.state]
+
+
+def tell_history(finding: Finding) -> list[dict[str, Any]]:
+    """What happened to it, in the order of time; examining is named by the decoders and rules it was done by."""
+    steps = [{"at": finding.found_at, "what": "found by its rule"}]
+    steps += [
+        {"at": act.at, "by": act.by.get_username(), "what": _tell(act), "reason": act.reason}
+        for act in list_acts(finding=finding)
+    ]
+    if finding.due_since is not None:
+        steps.append({"at": finding.due_since, "what": "became due: its time passed, and it still applied"})
+    if finding.ended_at is not None:
+        what = "closed: it no longer applies, or its rule is switched off"
+        steps.append({"at": finding.ended_at, "what": what})
+    return sorted(steps, key=lambda step: step["at"])

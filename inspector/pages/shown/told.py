@@ -69,7 +69,7 @@ class NoteLine:
 class Line:
     """Who says what to whom, and when: what every list of messages shows."""
 
-    at: datetime
+    at: datetime | None
     sender: AgentMark | None
     receivers: Sequence[AgentMark]
     is_broadcast: bool
@@ -136,6 +136,11 @@ def name_dialect(slug: str, version: str | None = None) -> str:
     """A dialect as people write it, with its version where one is known."""
     title = title_of(slug)
     return f"{title} {version}" if version else title
+
+
+def name_dialects(slugs: Iterable[str]) -> str:
+    """Dialects as people write them, one after the other."""
+    return ", ".join(map(name_dialect, slugs))
 
 
 def name_dialect_of(message: Message, record: Mapping[str, Any]) -> str:
@@ -251,19 +256,18 @@ MAX_PARTS: Final = 10
 def show_parts(reading: dialects.Reading) -> dict[str, Any]:
     """The first messages of a reading as `parts`, and how many more there are."""
     return {
-        "parts": [_make_part(message) for message in reading.messages[:MAX_PARTS]],
+        "parts": [
+            {
+                "performative": message.performative,
+                "native_act": message.native_act or "",
+                "english": read_segments(segment.to_dict() for segment in message.english),
+                "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
+                "gloss": read_segments(segment.to_dict() for segment in message.gloss),
+                "reference_line": message.reference_line or "",
+            }
+            for message in reading.messages[:MAX_PARTS]
+        ],
         "more_parts": max(0, len(reading.messages) - MAX_PARTS),
-    }
-
-
-def _make_part(message: dialects.Message) -> dict[str, Any]:
-    return {
-        "performative": message.performative,
-        "native_act": message.native_act or "",
-        "english": read_segments(segment.to_dict() for segment in message.english),
-        "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
-        "gloss": read_segments(segment.to_dict() for segment in message.gloss),
-        "reference_line": message.reference_line or "",
     }
 
 

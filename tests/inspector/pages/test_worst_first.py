@@ -15,7 +15,7 @@ from inspector.pages import findings as findings
 from inspector.pages.conversations import views as conversations
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import select_conversations
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 LOG = "\n".join(
@@ -33,8 +33,7 @@ LOG = "\n".join(
 
 @pytest.fixture
 def log(cast: Cast) -> Cast:
-    deliver(cast, LOG)
-    settle_all()
+    take_in(cast, LOG)
     return cast
 
 
