@@ -438,13 +438,7 @@ def name(request: HttpRequest, membership: Membership, agent: Agent) -> HttpResp
         lambda: name_agent(membership=membership, agent=agent, **form.cleaned_data), field="friendly_name"
     )
     if word is None:
-        return answer_agent(
-            request,
-            membership,
-            or_404(find_sum(workspace=membership.workspace, agent_id=agent.pk)),
-            name_form=form,
-            status=422,
-        )
+        return _refuse(request, membership, agent, name_form=form)
     flashes.success(request, f"It is called {word.friendly_name} from now on, and you can undo it.")
     return redirect("pages:agent", membership.workspace.slug, agent.pk)
 
@@ -456,15 +450,15 @@ def join(request: HttpRequest, membership: Membership, agent: Agent) -> HttpResp
     form = JoinForm(request.POST, channels=list(list_channels(workspace=membership.workspace)), own=agent.channel)
     word = form.hand_to(lambda: _join(membership, agent, form), field="same_as")
     if word is None:
-        return answer_agent(
-            request,
-            membership,
-            or_404(find_sum(workspace=membership.workspace, agent_id=agent.pk)),
-            join_form=form,
-            status=422,
-        )
+        return _refuse(request, membership, agent, join_form=form)
     flashes.success(request, "They are shown as one agent from now on, and you can undo it.")
     return redirect("pages:agent", membership.workspace.slug, word.same_as_id)
+
+
+def _refuse(request: HttpRequest, membership: Membership, agent: Agent, **form: Any) -> HttpResponse:
+    """The page again, with a form as it was filled in."""
+    summed = or_404(find_sum(workspace=membership.workspace, agent_id=agent.pk))
+    return answer_agent(request, membership, summed, **form, status=422)
 
 
 def _join(membership: Membership, agent: Agent, form: JoinForm) -> AgentWord:

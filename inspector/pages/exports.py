@@ -325,20 +325,20 @@ def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResp
     pieces: Iterator[bytes] = read_file(export)
     brought = BROUGHT[export.form].media_type if export.form in BROUGHT else "application/octet-stream"
     kind = "application/gzip" if export.is_packed else MEDIA_TYPES.get(export.form, brought)
-    response = StreamingHttpResponse(pieces, content_type=kind)
-    response["Content-Length"] = str(export.size_bytes)
-    response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'
-    response["Content-Security-Policy"] = POLICY
-    return response
+    headers = {
+        "Content-Length": str(export.size_bytes),
+        "Content-Disposition": f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"',
+        "Content-Security-Policy": POLICY,
+    }
+    return StreamingHttpResponse(pieces, content_type=kind, headers=headers)
 
 
 @within_workspace("GET", of=find_export)
 def download_manifest(request: HttpRequest, membership: Membership, export: Export) -> HttpResponse:
     """The manifest as JSON, beside the file."""
     text = json.dumps(make_manifest(export), indent=2, ensure_ascii=True) + "\n"
-    response = HttpResponse(text, content_type="application/json")
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}.manifest.json"'
-    return response
+    headers = {"Content-Disposition": f'attachment; filename="{export.file_name}.manifest.json"'}
+    return HttpResponse(text, content_type="application/json", headers=headers)
 
 
 @within_workspace("POST", of=find_export)

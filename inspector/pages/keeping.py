@@ -90,26 +90,19 @@ def download_checkpoint(request: HttpRequest, membership: Membership) -> HttpRes
     """A checkpoint as its signed note, the latest or the one of a size: what one keeps to compare with later."""
     checkpoint = _open_checkpoint(request, membership)
     name = f"checkpoint-{membership.workspace.slug}-{checkpoint.size}.txt"
-    return _seal(HttpResponse(write_note(checkpoint), content_type="text/plain; charset=utf-8"), name)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(write_note(checkpoint), content_type="text/plain; charset=utf-8", headers=headers)
 
 
 @within_workspace("GET")
 def show_code(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """A checkpoint, without its witnesses, as a QR code for the page of what it signs."""
-    return _seal(
-        HttpResponse(draw_note(_open_checkpoint(request, membership).note, is_alone=True), content_type="image/svg+xml")
-    )
+    code = draw_note(_open_checkpoint(request, membership).note, is_alone=True)
+    return HttpResponse(code, content_type="image/svg+xml")
 
 
 def _open_checkpoint(request: HttpRequest, membership: Membership) -> LedgerCheckpoint:
     return or_404(get_checkpoint(membership.workspace_id, read_number(request, "size") or None))
-
-
-def _seal(response: HttpResponseBase, name: str = "") -> HttpResponseBase:
-    """For one reader, as what it is; a download where it has a name."""
-    if name:
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
 
 
 @within_workspace("GET")
@@ -131,10 +124,12 @@ def download_bundle(
         )
     except NoCheckpointError as error:
         flashes.error(request, str(error))
-        return redirect("pages:conversation" if conversation else "pages:integrity", workspace.slug,
-                        *([conversation.pk] if conversation else []))  # fmt: skip
+        if conversation:
+            return redirect("pages:conversation", workspace.slug, conversation.pk)
+        return redirect("pages:integrity", workspace.slug)
     note_bundle(bundle)
-    return _seal(StreamingHttpResponse(write_bundle(bundle), content_type="application/zip"), bundle.file_name)
+    headers = {"Content-Disposition": f'attachment; filename="{bundle.file_name}"'}
+    return StreamingHttpResponse(write_bundle(bundle), content_type="application/zip", headers=headers)
 
 
 SHOWN: Final = 50

@@ -56,9 +56,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
     asked, wanted = _read_filters(request, membership)
     rows = list_deeds_for(membership=membership, wanted=wanted)
-    place = _read_place(request, membership)
+    place = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
     if place is not None:
-        rows = rows.filter(sequence__lt=place)
+        rows = rows.filter(sequence__lt=int(place[0]))
     deeds, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
     slug = membership.workspace.slug
     more = write_key([last.sequence], membership.workspace.pk, of="trail") if last else None
@@ -93,11 +93,6 @@ def download(request: HttpRequest, membership: Membership, form: str) -> Streami
     )
     rows = _list_rows(membership, wanted, before=taken.sequence)
     return answer_rows(rows, COLUMNS, form=form, name=f"trail-{membership.workspace.slug}")
-
-
-def _read_place(request: HttpRequest, membership: Membership) -> int | None:
-    key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
-    return None if key is None else int(key[0])
 
 
 def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[str, str], Wanted]:

@@ -139,6 +139,8 @@ def _make_answers(
     conversation: Conversation, digest: Digest, membership: Membership, findings: OpenCount | None
 ) -> dict[str, Any]:
     names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
+    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
     elapsed = None
     if conversation.first_at and conversation.last_at:
         elapsed = conversation.last_at - conversation.first_at
@@ -161,7 +163,7 @@ def _make_answers(
         "problems": [] if findings else [_name_problem(message) for message in digest.gravest],
         "failed_count": digest.tally.failed_count,
         "malformed_count": digest.tally.malformed_count,
-        "reviews": _list_verdicts(conversation, membership),
+        "reviews": describe_verdicts(reviews, standings, workspace=membership.workspace),
     }
 
 
@@ -196,12 +198,6 @@ def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
 def _name_problem(message: Message) -> dict[str, Any]:
     notes = list_notes(message, read_body(message))
     return {"id": message.pk, "text": shorten(notes[0].text) if notes else "see the message"}
-
-
-def _list_verdicts(conversation: Conversation, membership: Membership) -> list[dict[str, Any]]:
-    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
-    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
-    return describe_verdicts(reviews, standings, workspace=membership.workspace)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

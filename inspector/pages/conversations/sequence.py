@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest, HttpResponse
@@ -156,7 +157,8 @@ def show_sequence(request: HttpRequest, membership: Membership, conversation: Co
     """A window of the conversation as a sequence diagram; the address is the whole state."""
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None:
-        return redirect(f"{_write_window(request, jump // WINDOW_STEPS * WINDOW_STEPS)}#s-{jump + 1}")
+        kept = urlencode({"offset": jump // WINDOW_STEPS * WINDOW_STEPS, **_keep(request)})
+        return redirect(f"{request.path}?{kept}#s-{jump + 1}")
     opened, is_all_opened = _read_opened(request)
     start = read_start(request, conversation)
     arrows, window = read_sequence(
@@ -213,9 +215,8 @@ def download_mermaid(request: HttpRequest, membership: Membership, conversation:
         zone=ZoneInfo(membership.user.time_zone),
         heading=f"Messages {offset + 1:,} to {last} of {conversation.message_count:,}",
     )
-    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="sequence-{conversation.pk}-{offset + 1}.mmd"'
-    return response
+    headers = {"Content-Disposition": f'attachment; filename="sequence-{conversation.pk}-{offset + 1}.mmd"'}
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
 
 
 def _read_opened(request: HttpRequest) -> tuple[frozenset[int], bool]:
@@ -238,11 +239,6 @@ def _keep(request: HttpRequest) -> dict[str, str]:
     """What a link to another window takes along: which agents, and whether alike messages are drawn one by one."""
     kept = {"agents": "all"} if request.GET.get("agents") == "all" else {}
     return {**kept, "open": "all"} if request.GET.get("open") == "all" else kept
-
-
-def _write_window(request: HttpRequest, start: int) -> str:
-    parameters = "".join(f"&{name}={value}" for name, value in _keep(request).items())
-    return f"{request.path}?offset={start}{parameters}"
 
 
 def _make_table_row(step: Step, alike_count: int, cast: Cast, findings: Sequence[OpenRule]) -> dict[str, Any]:
