@@ -94,7 +94,7 @@ def watch(
 
 
 def write_events_path(slug: str) -> str:
-    """Where the stream of a workspace is: see `events`, which is served by a process of its own."""
+    """Where the stream of a workspace is: see `EventStream`, which a process of its own serves."""
     return f"/w/{slug}/events/"
 
 
