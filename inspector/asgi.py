@@ -7,6 +7,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 django.setup()
 
-from inspector.pages.events import EventStream  # noqa: E402  # it needs the settings
+from inspector.pages.live import EventStream  # noqa: E402  # it needs the settings
 
 application = EventStream()

@@ -15,7 +15,6 @@ urlpatterns = [
     path("v1/logs", LogsView.as_view(schema=None), name="logs"),
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
-    path("", include("inspector.pages.settings.identity_urls")),
 ]
 
 if settings.OPERATOR_ADMIN:

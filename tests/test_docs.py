@@ -298,7 +298,7 @@ def test_every_bench_that_the_pages_name_exists() -> None:
 
 
 def test_each_name_on_the_screen_in_the_tutorial_is_one_of_the_product() -> None:
-    sources = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "inspector" / "pages" / "reviews").glob("*.py")]
+    sources = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "inspector" / "pages").glob("*.py")]
     sources += [ROOT / "inspector" / "audit" / name for name in ("models/reviews.py", "rules/decoding.py")]
     shown = "".join(path.read_text() for path in sources)
     named = re.findall(r"\*\*([^*]+)\*\*", PAGES["tutorial.md"].partition("## 1.")[2])

@@ -6,17 +6,16 @@ The forms say what is to be exported, as an address names it, and how, as a pers
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django import forms
-from django.contrib import messages as flashes
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
@@ -50,9 +49,9 @@ from inspector.lookups import or_404
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.threads.selectors import find_conversation
 
-from .findings.views import read_filters, read_state
-from .forms import ConversationFilter, PageForm
-from .shell import cut_page, read_place, render_page, turn_pages, within_workspace
+from .findings import read_filters, read_state
+from .lists import ConversationFilter, list_page
+from .shell import PageForm, attempt, parse_id, render_page, render_part, within_workspace
 from .shown.told import name_conversation, shorten
 
 Forms = Sequence[tuple[str, str]]
@@ -99,12 +98,11 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
     if "findings" in said:
         return _read_findings(said, membership)
     if said.get("conversation"):
-        try:
-            conversation_id = uuid.UUID(said["conversation"])
-        except ValueError:
-            return None
-        conversation = find_conversation(workspace=membership.workspace, conversation_id=conversation_id)
-        if conversation is None:
+        conversation_id = parse_id(said["conversation"])
+        conversation = conversation_id and find_conversation(
+            workspace=membership.workspace, conversation_id=conversation_id
+        )
+        if not conversation:
             return None
         return Meant(
             given={"conversation_id": conversation_id},
@@ -135,11 +133,9 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
 
 
 def _read_sample(text: str, membership: Membership) -> Meant | None:
-    try:
-        sample = find_sample(workspace=membership.workspace, sample_id=uuid.UUID(text))
-    except ValueError:
-        return None
-    if sample is None:
+    sample_id = parse_id(text)
+    sample = sample_id and find_sample(workspace=membership.workspace, sample_id=sample_id)
+    if not sample:
         return None
     return Meant(
         given={"sample_id": sample.pk},
@@ -175,19 +171,16 @@ def _read_findings(said: Mapping[str, str], membership: Membership) -> Meant | N
 def _is_there(filters: Mapping[str, str], membership: Membership) -> bool:
     """Whether the rule, channel, delivery and conversation that are named are there."""
     workspace = membership.workspace
-    try:
-        ids = {name: uuid.UUID(filters[name]) for name in ("delivery", "conversation") if name in filters}
-    except ValueError:
+    if filters.get("rule", "") not in ("", *RULES):
         return False
-    return (
-        filters.get("rule", "") in ("", *RULES)
-        and ("channel" not in filters or find_channel(workspace=workspace, name=filters["channel"]) is not None)
-        and ("delivery" not in ids or find_delivery(workspace=workspace, delivery_id=ids["delivery"]) is not None)
-        and (
-            "conversation" not in ids
-            or find_conversation(workspace=workspace, conversation_id=ids["conversation"]) is not None
-        )
-    )
+    if "channel" in filters and find_channel(workspace=workspace, name=filters["channel"]) is None:
+        return False
+    for name, find in (("delivery", find_delivery), ("conversation", find_conversation)):
+        if name in filters:
+            named = parse_id(filters[name])
+            if named is None or find(workspace=workspace, **{f"{name}_id": named}) is None:
+                return False
+    return True
 
 
 class ExportForm(PageForm):
@@ -230,15 +223,14 @@ MEDIA_TYPES: dict[str, str] = {
 @within_workspace("GET")
 def show_exports(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The exports of the workspace, newest first, by keyset; above them those under way."""
-    workspace = membership.workspace
-    before = read_place(request, membership)
-    page, last = cut_page(list_exports(workspace=workspace, before=before, limit=PAGE_ROWS + 1), PAGE_ROWS)
+    exports = partial(list_exports, workspace=membership.workspace)
+    page, pages = list_page(request, membership, exports, PAGE_ROWS, "asked_at")
     progresses = find_progresses(exports=page)
     rows = [describe(export, progresses[export.pk], membership) for export in page]
     context = {
         "rows": rows,
         "under_way": [row for row in rows if row["is_under_way"]],
-        **turn_pages(request, membership, (last.asked_at, last.pk) if last else None),
+        **pages,
     }
     return render_page(request, membership, "exports/exports.html", context, section="exports")
 
@@ -300,21 +292,19 @@ def _answer(
     return render_page(request, membership, "exports/new.html", context, section="exports", status=status)
 
 
-@within_workspace("GET")
-def show_export(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_export)
+def show_export(request: HttpRequest, membership: Membership, export: Export) -> HttpResponse:
     """One export: how far it is, then its manifest and its file."""
-    export = get_export(membership, export_id)
     row = describe(export, find_progresses(exports=[export])[export.pk], membership)
     context = {"export": row, "manifest": make_manifest(export)}
     return render_page(request, membership, "exports/export.html", context, section="exports")
 
 
-@within_workspace("GET")
-def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_export)
+def show_progress(request: HttpRequest, membership: Membership, export: Export) -> HttpResponse:
     """How far it is: a piece of page that asks for itself again, and at the end for the report or the whole page."""
-    export = get_export(membership, export_id)
     row = describe(export, find_progresses(exports=[export])[export.pk], membership)
-    response = render(request, "exports/_progress.html", {"export": row, "workspace": membership.workspace})
+    response = render_part(request, membership, "exports/_progress.html", {"export": row})
     slug = membership.workspace.slug
     own = reverse("pages:export", args=[slug, export.pk])
     # Whoever waits for it on its own page reads it next; a list stays where it is.
@@ -325,10 +315,9 @@ def show_progress(request: HttpRequest, membership: Membership, export_id: uuid.
     return response
 
 
-@within_workspace("GET")
-def download(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponseBase:
+@within_workspace("GET", of=find_export)
+def download(request: HttpRequest, membership: Membership, export: Export) -> HttpResponseBase:
     """The file, for whoever may have it today; where there is none any more, the page that says so."""
-    export = get_export(membership, export_id)
     if not may_download(export, membership=membership):
         raise PermissionDenied
     if export.state != Export.State.DONE:
@@ -343,40 +332,32 @@ def answer_file(export: Export, *, is_opened: bool = False) -> StreamingHttpResp
     pieces: Iterator[bytes] = read_file(export)
     brought = BROUGHT[export.form].media_type if export.form in BROUGHT else "application/octet-stream"
     kind = "application/gzip" if export.is_packed else MEDIA_TYPES.get(export.form, brought)
-    response = StreamingHttpResponse(pieces, content_type=kind)
-    response["Content-Length"] = str(export.size_bytes)
-    response["Content-Disposition"] = f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"'
-    response["Content-Security-Policy"] = POLICY
-    return response
+    headers = {
+        "Content-Length": str(export.size_bytes),
+        "Content-Disposition": f'{"inline" if is_opened else "attachment"}; filename="{export.file_name}"',
+        "Content-Security-Policy": POLICY,
+    }
+    return StreamingHttpResponse(pieces, content_type=kind, headers=headers)
 
 
-@within_workspace("GET")
-def download_manifest(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_export)
+def download_manifest(request: HttpRequest, membership: Membership, export: Export) -> HttpResponse:
     """The manifest as JSON, beside the file."""
-    export = get_export(membership, export_id)
     text = json.dumps(make_manifest(export), indent=2, ensure_ascii=True) + "\n"
-    response = HttpResponse(text, content_type="application/json")
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}.manifest.json"'
-    return response
+    headers = {"Content-Disposition": f'attachment; filename="{export.file_name}.manifest.json"'}
+    return HttpResponse(text, content_type="application/json", headers=headers)
 
 
-@within_workspace("POST")
-def stop(request: HttpRequest, membership: Membership, export_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_export)
+def stop(request: HttpRequest, membership: Membership, export: Export) -> HttpResponse:
     """Cancel what is under way, or remove the file."""
-    export = get_export(membership, export_id)
-    try:
-        stopped = stop_export(export=export, membership=membership)
-    except ValidationError as error:
-        flashes.error(request, f"Nothing was changed: {'; '.join(error.messages)}.")
-    else:
-        is_removed = stopped.state == Export.State.REMOVED
-        flashes.success(request, "The file is removed." if is_removed else "The export is cancelled.")
+    attempt(
+        request,
+        lambda: stop_export(export=export, membership=membership),
+        lambda it: "The file is removed." if it.state == Export.State.REMOVED else "The export is cancelled.",
+        refusal="Nothing was changed: ",
+    )
     return redirect("pages:export", membership.workspace.slug, export.pk)
-
-
-def get_export(membership: Membership, export_id: uuid.UUID) -> Export:
-    """The export of that id in the reader's workspace. Http404 where there is none."""
-    return or_404(find_export(workspace=membership.workspace, export_id=export_id))
 
 
 def describe(export: Export, progress: Progress, membership: Membership) -> dict[str, Any]:

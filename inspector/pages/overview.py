@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
 from django.db.models.functions import Now, RowNumber
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
@@ -39,14 +39,22 @@ from inspector.threads.agents.names import load_labels
 from inspector.threads.models import Message
 from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
 
-from .agents.marks import Casts
-from .agents.rows import Gallery, write_term
-from .deliveries.views import name_delivery
-from .findings.views import link_rule, link_severities
+from .agents import Gallery
+from .findings import link_rule, link_severities
 from .lists import Scope, read_scope
 from .live import watch
-from .shell import render_page, within_workspace
-from .shown.told import make_line, name_conversation, name_dialect, shorten, write_elapsed
+from .shell import render_page, render_part, within_workspace
+from .shown.agents import Casts
+from .shown.told import (
+    link_search,
+    make_line,
+    name_conversation,
+    name_delivery,
+    name_dialect,
+    shorten,
+    write_elapsed,
+    write_term,
+)
 
 PERIODS: Final = {
     "1h": ("1 h", timedelta(hours=1)),
@@ -120,7 +128,7 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
         "unanswered_count": standing.unanswered,
         "unanswered": _list_unanswered(workspace, scope),
         "maybe_answered_count": standing.maybe_answered,
-        "maybe_answered_url": _search(
+        "maybe_answered_url": link_search(
             slug, f"{_MAYBE_ANSWERED} {write_term('channel', channel.name)}" if channel else _MAYBE_ANSWERED
         ),
         "unanswered_url": link_rule(slug, RULES[UNANSWERED], **scope.parameters),
@@ -143,10 +151,6 @@ def show_overview(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _read_period(request: HttpRequest) -> str:
     period = request.GET.get("period", "all")
     return period if period in PERIODS else "all"
-
-
-def _search(slug: str, query: str) -> str:
-    return f"{reverse('pages:search', args=[slug])}?{urlencode({'q': query})}"
 
 
 def _list(slug: str, **filters: str) -> str:
@@ -196,10 +200,8 @@ def show_activity(request: HttpRequest, membership: Membership) -> HttpResponse:
         "ticks": [span.start + span.width * (SLOTS * quarter // 4) for quarter in range(4)] if span else [],
         "slot": write_elapsed(span.width) if span else "",
         "form": _choose_form(span),
-        "time_zone": membership.user.time_zone,
-        "workspace": workspace,
     }
-    return render(request, "overview/_activity.html", context)
+    return render_part(request, membership, "overview/_activity.html", context)
 
 
 def _choose_form(span: Span | None) -> str:
@@ -216,7 +218,7 @@ def _draw(counted: list[tuple[str, int, int]], span: Span, slug: str, within: st
         {
             "dialect": name_dialect(dialect),
             "number": sum(numbers),
-            "url": _search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
+            "url": link_search(slug, f"{within}dialect:{dialect} {_within(span.start, span.end)}"),
             "most": max(numbers),
             "columns": [
                 _draw_column(at, number, max(numbers), span, slug, f"{within}dialect:{dialect}")
@@ -238,7 +240,7 @@ def _draw_column(at: int, number: int, most: int, span: Span, slug: str, query: 
         "height": f"{height:.1f}",
         "number": number,
         "start": start,
-        "url": _search(slug, f"{query} {_within(start, start + span.width)}"),
+        "url": link_search(slug, f"{query} {_within(start, start + span.width)}"),
     }
 
 

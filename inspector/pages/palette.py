@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
@@ -23,10 +22,9 @@ from inspector.search.saved import list_saved
 from inspector.search.suggestions import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
 from inspector.threads.models import Conversation
 
-from .deliveries.views import name_delivery
-from .findings.views import link_rule
+from .findings import link_rule
 from .shell import within_workspace
-from .shown.told import find_openings_of, name_conversation, shorten
+from .shown.told import find_openings_of, link_search, name_conversation, name_delivery, shorten
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20
@@ -72,15 +70,9 @@ def suggest_places(request: HttpRequest, membership: Membership) -> JsonResponse
     typed = request.GET.get("q", "").strip()[:MAX_CHARACTERS]
     items = [*_find_named(membership, typed), *rank_items(typed, _list_places(membership))][:MAX_ITEMS]
     if typed:
-        search = reverse("pages:search", args=[membership.workspace.slug])
-        items.append(Item(f"Search for {typed}", "search", f"{search}?{urlencode({'q': typed})}"))
-    return JsonResponse(
-        {
-            "items": [
-                {"title": spell_hidden(each.title), "kind": spell_hidden(each.kind), "url": each.url} for each in items
-            ]
-        }
-    )
+        items.append(Item(f"Search for {typed}", "search", link_search(membership.workspace.slug, typed)))
+    spelled = [{"title": spell_hidden(each.title), "kind": spell_hidden(each.kind), "url": each.url} for each in items]
+    return JsonResponse({"items": spelled})
 
 
 def _list_places(membership: Membership) -> Iterator[Item]:
@@ -91,8 +83,7 @@ def _list_places(membership: Membership) -> Iterator[Item]:
             yield Item(title, "page", reverse(f"pages:{name}", args=[slug]))
     yield Item(GLOSSARY, "page", reverse("pages:glossary", args=[slug, "clowl"]))
     for saved in list_saved(membership=membership):
-        query = urlencode({"q": saved.query})
-        yield Item(saved.name, "saved search", f"{reverse('pages:search', args=[slug])}?{query}")
+        yield Item(saved.name, "saved search", link_search(slug, saved.query))
     for pk, title in _title_conversations(list_recent(workspace=workspace)).items():
         yield Item(title, "conversation", reverse("pages:conversation", args=[slug, pk]))
     for agent_id, called, name, channel in list_busiest(workspace=workspace):

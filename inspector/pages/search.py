@@ -7,21 +7,18 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from django.contrib import messages as remarks
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
-from inspector.lookups import or_404
 from inspector.replica import on_replica
 from inspector.search.cursors import write_cursor
 from inspector.search.facets import Facet, count_facets
@@ -48,12 +45,13 @@ from inspector.threads.messages import find_message, list_around, load_records
 from inspector.threads.models import Message
 from inspector.threads.rendering.terms import fold
 
-from .agents.marks import AgentMark, Casts, cast_conversation
+from .lists import cut_page, read_place
 from .live import watch
-from .shell import address_each, cut_page, read_place, render_page, within_workspace, write_query
+from .shell import address_each, asking, render_page, render_part, within_workspace, write_query
+from .shown.agents import AgentMark, Casts, cast_conversation
 from .shown.fields import fit_wire, mask_wire, weigh_wire
 from .shown.markup import HIT_CHARACTERS, OPEN_CHARACTERS, Stretch, fit, join_ranges, mark_cut, share_out, weigh
-from .shown.told import Line, make_line, name_conversation, name_dialect, shorten
+from .shown.told import Line, link_search, make_line, name_conversation, name_dialect, shorten
 
 # Of so many who are only called by a name the facets say who they are.
 MAX_CALLED: Final = 3
@@ -66,29 +64,23 @@ MAX_AROUND: Final = 300
 def show_facets(request: HttpRequest, membership: Membership) -> HttpResponse:
     """How the newest matches are spread: a part of the search page that comes when it is counted."""
     query = request.GET.get("q", "").strip()
-    address = reverse("pages:search", args=[membership.workspace.slug])
+    slug = membership.workspace.slug
     try:
-        found = count_facets(
-            workspace=membership.workspace,
-            query=query,
-            zone=ZoneInfo(membership.user.time_zone),
-            may_see_secrets=membership.is_auditor,
-        )
+        found = count_facets(**asking(membership, query))
     except QueryError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     context = {
         "query": query,
-        "search_url": _write_url(address, query),
+        "search_url": link_search(slug, query),
         "found": found,
-        "facets": [_describe_facet(facet, query, address) for facet in found.facets] if found else [],
-        "workspace": membership.workspace,
+        "facets": [_describe_facet(facet, query, slug) for facet in found.facets] if found else [],
     }
     if request.headers.get("HX-Request") != "true":
         return render_page(request, membership, "search/narrow.html", context, section="search")
-    return render(request, "search/_facets.html", context)
+    return render_part(request, membership, "search/_facets.html", context)
 
 
-def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
+def _describe_facet(facet: Facet, query: str, slug: str) -> dict[str, Any]:
     most = max(count.count for count in facet.values) or 1
     return {
         "name": facet.name,
@@ -102,7 +94,7 @@ def _describe_facet(facet: Facet, query: str, address: str) -> dict[str, Any]:
                 "share": round(100 * count.count / most),
                 "is_chosen": count.is_chosen,
                 "is_added": facet.adds and not count.is_chosen,
-                "url": _write_url(address, (unchoose if count.is_chosen else choose)(query, facet.name, count.value))
+                "url": link_search(slug, (unchoose if count.is_chosen else choose)(query, facet.name, count.value))
                 if can_be_asked(count.value)
                 else "",
                 "called": [
@@ -124,34 +116,15 @@ def _name_value(name: str, value: str) -> str:
     return "everyone" if name == "to" and value == "*" else value
 
 
-def describe_parts(query: str, address: str) -> list[dict[str, Any]]:
-    """The parts of a query that can be understood, each with the address of the search without it."""
-    return [_describe_part(part, query, address) for part in cut_parts(query)]
-
-
-def describe_droppable(membership: Membership, query: str, address: str) -> list[dict[str, Any]]:
-    """The parts of a query that finds nothing, without which it finds something; as `describe_parts` has them."""
-    found = find_droppable(
-        workspace=membership.workspace,
-        query=query,
-        zone=ZoneInfo(membership.user.time_zone),
-        may_see_secrets=membership.is_auditor,
-    )
-    return [_describe_part(part, query, address) for part in found]
-
-
-def _describe_part(part: Part, query: str, address: str) -> dict[str, Any]:
+def _describe_part(part: Part, query: str, slug: str) -> dict[str, Any]:
+    """A part of a query that can be understood, with the address of the search without it."""
     return {
         "name": part.name,
         "value": part.value,
         "is_negated": part.is_negated,
         "written": query[part.start : part.end],
-        "url": _write_url(address, take_away(query, part)),
+        "url": link_search(slug, take_away(query, part)),
     }
-
-
-def _write_url(address: str, query: str) -> str:
-    return f"{address}?{urlencode({'q': query})}" if query else address
 
 
 @within_workspace("GET")
@@ -163,10 +136,9 @@ def suggest_terms(request: HttpRequest, membership: Membership) -> HttpResponse:
     return JsonResponse({"start": found.start, "items": items})
 
 
-@within_workspace("GET")
-def show_around(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_message)
+def show_around(request: HttpRequest, membership: Membership, message: Message) -> HttpResponse:
     """The messages before and after one in its conversation, as a part that opens below a hit."""
-    message = or_404(find_message(workspace=membership.workspace, message_id=message_id))
     cast = cast_conversation(message.conversation)
     around = list_around(message=message)
     told = load_sentences(around)
@@ -181,19 +153,16 @@ def show_around(request: HttpRequest, membership: Membership, message_id: uuid.U
             for each in around
         ],
         "message": message,
-        "workspace": membership.workspace,
-        "time_zone": membership.user.time_zone,
     }
-    return render(request, "search/_surroundings.html", context)
+    return render_part(request, membership, "search/_surroundings.html", context)
 
 
 def describe_saved(membership: Membership) -> list[dict[str, Any]]:
     """The saved searches of a page, each with its address."""
-    address = reverse("pages:search", args=[membership.workspace.slug])
     return [
         {
             "row": saved,
-            "url": f"{address}?{urlencode({'q': saved.query})}",
+            "url": link_search(membership.workspace.slug, saved.query),
             "by": "" if saved.saved_by_id == membership.user.pk else saved.saved_by.get_username(),
             "may_forget": saved.saved_by_id == membership.user.pk or membership.is_owner,
         }
@@ -215,8 +184,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
         remarks.success(request, f"Saved as “{saved.name}”{', shared with the workspace' if saved.is_shared else ''}.")
     except (SavedSearchError, QueryError) as error:
         remarks.error(request, f"Not saved: {error}")
-    address = reverse("pages:search", args=[membership.workspace.slug])
-    return redirect(f"{address}?{urlencode({'q': query})}" if query else address)
+    return redirect(link_search(membership.workspace.slug, query))
 
 
 @within_workspace("POST")
@@ -233,46 +201,14 @@ PAGE_ROWS = 25
 MAX_WIRE_BYTES = 8_000
 
 # What is asked by each name, for instance; a name whose values are of the reader's own making has none.
-EXAMPLES: Final = {
-    "dialect": "nslip,clowl",
-    "from": "oscar",
-    "to": "radar",
-    "performative": "request,query",
-    "conversation": "conv-001",
-    "trace": "t-1",
-    "task": "1",
-    "id": "m001",
-    "topic": "search",
-    "status": "queued",
-    "act": "REQ",
-    "version": "0.2",
-    "parent": "m001",
-    "target": "human",
-    "delegation": "fork",
-    "capability": "search",
-    "note": "nslip.unclosed",
-    "group": "security",
-    "after": "7d",
-    "before": "2026-11-21",
-    "has": "reply",
-    "is": "unanswered",
-    "severity": ">=warning",
-    "turn": ">5",
-    "part": ">1",
-    "broadcast": "true",
-    "run": ">1",
-    "progress": ">=50",
-    "score": "<0.5",
-    "priority": "<=2",
-    "channel": "main",
-    "en": "refactor",
-    "raw": '"|k1|"',
-    "state": "failed",
-    "reviewed": "no",
-    "review": "violation",
-    "finding": ">=warning",
-    "rule": "unanswered",
-}
+_EXAMPLES: Final = (
+    "dialect:nslip,clowl from:oscar to:radar performative:request,query conversation:conv-001 trace:t-1 task:1 "
+    "id:m001 topic:search status:queued act:REQ version:0.2 parent:m001 target:human delegation:fork "
+    "capability:search note:nslip.unclosed group:security after:7d before:2026-11-21 has:reply is:unanswered "
+    "severity:>=warning turn:>5 part:>1 broadcast:true run:>1 progress:>=50 score:<0.5 priority:<=2 channel:main "
+    'en:refactor raw:"|k1|" state:failed reviewed:no review:violation finding:>=warning rule:unanswered'
+)
+EXAMPLES: Final = dict(each.split(":", 1) for each in _EXAMPLES.split())
 SIDES: Final = ("from", "to")
 Asked = Mapping[str, frozenset[str]]
 
@@ -283,7 +219,8 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Messages that the query means, newest first, by keyset; an error that says what was meant."""
     workspace = membership.workspace
     query = request.GET.get("q", "").strip()
-    address = reverse("pages:search", args=[workspace.slug])
+    slug = workspace.slug
+    asked_by = asking(membership, query)
     context: dict[str, Any] = {"query": query, "error": None, "hits": [], "older_url": None, "newest_url": None}
     context |= {"parts": [], "literals": []}
     context |= {"hidden_count": 0, "searched_back_to": None, "saved": describe_saved(membership)}
@@ -294,23 +231,16 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
         context["live"] = watch(membership, of="search", load=before is None, q=query)
         try:
             terms = list(list_terms(read_query(query)))
-            answer = search_messages(
-                workspace=workspace,
-                query=query,
-                before=before,
-                limit=PAGE_ROWS + 1,
-                zone=ZoneInfo(membership.user.time_zone),
-                may_see_secrets=membership.is_auditor,
-            )
+            answer = search_messages(before=before, limit=PAGE_ROWS + 1, **asked_by)
             found = answer.rows
         except SlowQueryError as error:
             context |= {"live": None, "error": {"message": f"{error}.", "suggestion": ""}}
             status = 503
         except QueryError as error:
             context["live"] = None
-            context["error"], status = _describe_error(error, query, address), 400
+            context["error"], status = _describe_error(error, query, slug), 400
         else:
-            context["parts"] = describe_parts(query, address)
+            context["parts"] = [_describe_part(part, query, slug) for part in cut_parts(query)]
             page, last = cut_page(found, PAGE_ROWS)
             cursor = write_cursor((last.order_time, last.pk), workspace.pk) if last else None
             context["hidden_count"] = count_hidden(
@@ -322,8 +252,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                 hit["called"] = list_called(hit["line"], asked)
             if any(hit["called"] for hit in context["hits"]):
                 context["literals"] = [
-                    {**each, "url": f"{address}?{urlencode({'q': each['query']})}"}
-                    for each in describe_literal(query, asked)
+                    {**each, "url": link_search(slug, each["query"])} for each in describe_literal(query, asked)
                 ]
             context["older_url"] = write_query(request, before=cursor) if cursor else None
             if answer.searched_back_to is not None:
@@ -332,24 +261,25 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
                     request, before=write_cursor(answer.searched_back_to, workspace.pk)
                 )
             if not found:
-                context["droppable"] = describe_droppable(membership, query, address)
+                # The parts without which it finds something.
+                context["droppable"] = [_describe_part(part, query, slug) for part in find_droppable(**asked_by)]
                 mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
-                context |= {"mended": mended, "mended_url": f"{address}?{urlencode({'q': mended})}"}
+                context |= {"mended": mended, "mended_url": link_search(slug, mended)}
                 if '"' not in query and all(term.name is None for term in terms):
                     raw = f'raw:"{query}"'
-                    context |= {"raw": raw, "raw_url": f"{address}?{urlencode({'q': raw})}"}
+                    context |= {"raw": raw, "raw_url": link_search(slug, raw)}
             context["newest_url"] = write_query(request, before=None) if before else None
     if not context["hits"]:
-        context["fields"] = [_describe_name(name, about, address) for name, about in names().items()]
+        context["fields"] = [_describe_name(name, about, slug) for name, about in names().items()]
     return render_page(request, membership, "search/search.html", context, section="search", status=status)
 
 
-def _describe_name(name: str, about: str, address: str) -> dict[str, str]:
+def _describe_name(name: str, about: str, slug: str) -> dict[str, str]:
     value = EXAMPLES.get(name, "")
-    return {"name": name, "about": about, "value": value, "url": f"{address}?{urlencode({'q': f'{name}:{value}'})}"}
+    return {"name": name, "about": about, "value": value, "url": link_search(slug, f"{name}:{value}")}
 
 
-def _describe_error(error: QueryError, query: str, address: str) -> dict[str, str]:
+def _describe_error(error: QueryError, query: str, slug: str) -> dict[str, str]:
     better = query[: error.start] + error.instead + query[error.end :] if error.instead else ""
     # What stands in its place is offered as a link beside it, and said once.
     text = f"{error.problem}." if better else str(error)
@@ -357,17 +287,8 @@ def _describe_error(error: QueryError, query: str, address: str) -> dict[str, st
         # A name of the language stays as it is written.
         "message": text if re.match(r"[\w.-]+:", text) else text[:1].upper() + text[1:],
         "suggestion": better,
-        "suggestion_url": f"{address}?{urlencode({'q': better})}",
+        "suggestion_url": link_search(slug, better),
     }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Links:
-    """Where the things of a hit are: each gives the address to an id."""
-
-    message: Callable[[uuid.UUID], str]
-    conversation: Callable[[uuid.UUID], str]
-    around: Callable[[uuid.UUID], str]
 
 
 def _make_hits(
@@ -377,11 +298,8 @@ def _make_hits(
     casts = Casts(load_labels(workspace_id=workspace.pk))
     pattern = make_pattern(terms)
     alarms = list_open_about(messages=messages)
-    links = _Links(
-        message=address_each("pages:message", workspace.slug),
-        conversation=address_each("pages:conversation", workspace.slug),
-        around=address_each("pages:around", workspace.slug),
-    )
+    # Where the things of a hit are: each gives the address to an id.
+    links = {name: address_each(f"pages:{name}", workspace.slug) for name in ("message", "conversation", "around")}
     sought = urlencode({"q": query})
     told = load_sentences(messages)
     hits = [
@@ -405,7 +323,7 @@ def _make_hit(
     english: str,
     pattern: re.Pattern[str] | None,
     casts: Casts,
-    links: _Links,
+    links: Mapping[str, Callable[[uuid.UUID], str]],
     sought: str,
     alarms: Sequence[OpenRule],
 ) -> dict[str, Any]:
@@ -416,10 +334,10 @@ def _make_hit(
         "dialect": name_dialect(message.dialect),
         "conversation": {
             "title": shorten(name_conversation(message.conversation), 40),
-            "url": links.conversation(message.conversation_id),
+            "url": links["conversation"](message.conversation_id),
         },
-        "url": f"{links.message(message.pk)}?{sought}",
-        "around_url": links.around(message.pk),
+        "url": f"{links['message'](message.pk)}?{sought}",
+        "around_url": links["around"](message.pk),
         "english": english,
         "ranges": find_ranges(pattern, english),
         "wire": wire,

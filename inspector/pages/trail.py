@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -24,8 +23,9 @@ from inspector.trail.row_security import ask_guard
 from inspector.trail.services import Thing, Wanted, record_deed
 
 from .answers import answer_rows
-from .findings.rows import name_rule
-from .shell import cut_page, render_page, within_workspace, write_query
+from .lists import cut_page
+from .shell import parse_id, render_page, within_workspace, write_query
+from .shown.findings import name_rule
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200
@@ -54,9 +54,9 @@ def show_trail(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The deeds, newest first, by keyset; owners and auditors read it, and reading it is no deed."""
     asked, wanted = _read_filters(request, membership)
     rows = list_told_deeds(workspace_id=membership.workspace_id, wanted=wanted, reader=membership)
-    place = _read_place(request, membership)
+    place = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
     if place is not None:
-        rows = rows.filter(sequence__lt=place)
+        rows = rows.filter(sequence__lt=int(place[0]))
     deeds, last = cut_page(rows[: PAGE_ROWS + 1], PAGE_ROWS)
     slug = membership.workspace.slug
     more = write_key([last.sequence], membership.workspace.pk, of="trail") if last else None
@@ -93,11 +93,6 @@ def download(request: HttpRequest, membership: Membership, form: str) -> Streami
     return answer_rows(rows, COLUMNS, form=form, name=f"trail-{membership.workspace.slug}")
 
 
-def _read_place(request: HttpRequest, membership: Membership) -> int | None:
-    key = read_key(request.GET.get("before"), membership.workspace.pk, of="trail")
-    return None if key is None else int(key[0])
-
-
 def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[str, str], Wanted]:
     """The filters as they are shown, and what they mean; one that means nothing is left empty."""
     given = {name: make_storable(request.GET.get(name, "").strip())[:MAX_WORDS_LENGTH] for name in FILTERS}
@@ -106,9 +101,9 @@ def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[st
         given["who"] = ""
     if given["deed"] not in DEEDS:
         given["deed"] = ""
-    about = _read_id(given["about"]) or _read_id(given["q"])
+    about = parse_id(given["about"]) or parse_id(given["q"])
     given["about"] = str(about) if about else ""
-    if _read_id(given["q"]):
+    if parse_id(given["q"]):
         given["q"] = ""
     zone = ZoneInfo(membership.user.time_zone)
     since, until = _read_day(given["since"], zone), _read_day(given["until"], zone)
@@ -122,13 +117,6 @@ def _read_filters(request: HttpRequest, membership: Membership) -> tuple[dict[st
         # The last day belongs to it.
         until=until + timedelta(days=1) if until else None,
     )
-
-
-def _read_id(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None
 
 
 def _read_day(text: str, zone: ZoneInfo) -> datetime | None:
@@ -160,8 +148,8 @@ def _describe(deed: Deed, slug: str) -> dict[str, Any]:
         # The name stands before it, in a column of its own.
         "told": deed.told.removeprefix(deed.actor_name).strip(),
         "group": deed.kind.group if deed.kind else "",
-        "url": reverse(page, args=[slug, deed.object_id]) if page and _read_id(deed.object_id) else None,
-        "about_url": f"?{urlencode({'about': deed.object_id})}" if _read_id(deed.object_id) else None,
+        "url": reverse(page, args=[slug, deed.object_id]) if page and parse_id(deed.object_id) else None,
+        "about_url": f"?{urlencode({'about': deed.object_id})}" if parse_id(deed.object_id) else None,
         "details": [
             (_DETAILS.get(name, name.replace("_", " ")), _spell(_name_codes(name, value)))
             for name, value in deed.details.items()

@@ -4,21 +4,18 @@ dialect: every act, field, code and atom in plain words, from the tables that de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
 from django import forms
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.debug import sensitive_post_parameters
 
 import dialects
 from dialects import (
     PERFORMATIVES,
-    Candidate,
     Conversations,
     Dialect,
     LogOptions,
@@ -30,11 +27,11 @@ from dialects import (
     say_cautions,
 )
 from inspector.accounts.models import Membership
+from inspector.lookups import or_404
 from inspector.pages.shown.fields import show_layers
 from inspector.threads.messages import CAUTION_MARK
 
-from .forms import PageForm, list_dialects
-from .shell import render_page, within_workspace
+from .shell import PageForm, list_dialects, render_page, render_part, within_workspace
 from .shown.told import list_all_notes, name_dialect, shorten, show_parts, show_pieces
 
 MAX_TEXT_LENGTH: Final = 64_000
@@ -103,9 +100,8 @@ def translate(request: HttpRequest, membership: Membership) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "examples": EXAMPLES, "told": None, "light": ()}
     if form.is_bound and form.is_valid():
         context["told"] = tell_text(form.cleaned_data)
-    is_part = "HX-Request" in request.headers
-    if is_part:
-        return render(request, "translator/_told.html", {"workspace": membership.workspace, **context})
+    if "HX-Request" in request.headers:
+        return render_part(request, membership, "translator/_told.html", context)
     status = 400 if form.is_bound and not form.is_valid() else 200
     return render_page(request, membership, "translator/translator.html", context, section="translator", status=status)
 
@@ -117,15 +113,14 @@ def tell_text(given: dict[str, Any]) -> dict[str, Any]:
         given: the cleaned data of a `TranslatorForm`.
     """
     reader = LogReader(LogOptions(max_record_bytes=settings.LIMITS["record_bytes"]))
-    records = [*_records(reader.feed(given["text"].encode("utf-8", "surrogatepass"))), *_records(reader.close())]
+    items = (*reader.feed(given["text"].encode("utf-8", "surrogatepass")), *reader.close())
+    records = [item for item in items if isinstance(item, LogRecord)]
     conversations = Conversations()
     readings: list[Reading | None] = []
     for index, record in enumerate(records[:MAX_RECORDS]):
-        if record.wire is None:
-            readings.append(None)
-            continue
-        reading = dialects.read(record.wire, record.envelope, dialect=given["dialect"] or None)
-        readings.append(conversations.tell(reading, index))
+        if record.wire is not None:
+            reading = dialects.read(record.wire, record.envelope, dialect=given["dialect"] or None)
+        readings.append(None if record.wire is None else conversations.tell(reading, index))
     chosen = min(given["record"] or 0, max(0, len(readings) - 1))
     told = readings[chosen] if readings else None
     problem = records[chosen].problem if records else None
@@ -137,10 +132,6 @@ def tell_text(given: dict[str, Any]) -> dict[str, Any]:
         "problem": problem.reason if problem else "",
         **(_describe(told, given["into"]) if told else {"reading": None}),
     }
-
-
-def _records(items: Any) -> list[LogRecord]:
-    return [item for item in items if isinstance(item, LogRecord)]
 
 
 def _make_line(index: int, reading: Reading | None, chosen: int) -> dict[str, Any]:
@@ -163,7 +154,15 @@ def _describe(reading: Reading, into: str) -> dict[str, Any]:
         "reading": reading,
         "title": name_dialect(reading.dialect, reading.version),
         "vocabulary": reading.vocabulary if reading.vocabulary != reading.version else "",
-        "guesses": [_make_guess(candidate) for candidate in reading.candidates[:MAX_GUESSES]],
+        "guesses": [
+            {
+                "slug": each.dialect,
+                "title": name_dialect(each.dialect),
+                "percent": round(each.score * 100),
+                "why": each.why,
+            }
+            for each in reading.candidates[:MAX_GUESSES]
+        ],
         **show_parts(reading),
         **pieces,
         "layers": show_layers(pieces["layers"], "", ()),
@@ -175,37 +174,20 @@ def _describe(reading: Reading, into: str) -> dict[str, Any]:
     }
 
 
-def _make_guess(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "slug": candidate.dialect,
-        "title": name_dialect(candidate.dialect),
-        "percent": round(candidate.score * 100),
-        "why": candidate.why,
-    }
-
-
 def _find_others(reading: Reading) -> list[dialects.Dialect]:
     return [each for each in dialects.all_dialects() if each.slug not in (reading.dialect, "prose")]
 
 
 def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
     """The record written in a dialect, and read back: what its reader would be told then."""
+    named = {"title": dialect.title, "slug": dialect.slug}
     try:
         encoded = dialects.encode(reading, dialect.slug)
     except dialects.EncodeError as error:
-        return {
-            "title": dialect.title,
-            "slug": dialect.slug,
-            "wire": "",
-            "losses": (),
-            "lacks": (),
-            "refusal": error.reason,
-            "back": "",
-        }
+        return {**named, "wire": "", "losses": (), "lacks": (), "refusal": error.reason, "back": ""}
     back = dialects.decode(encoded.wire, dialect=dialect.slug)
     return {
-        "title": dialect.title,
-        "slug": dialect.slug,
+        **named,
         "wire": encoded.wire,
         "losses": encoded.losses,
         "lacks": [note.text for note in list_all_notes(back) if note.severity in ("error", "warning")],
@@ -217,25 +199,19 @@ def write_in(reading: Reading, dialect: dialects.Dialect) -> dict[str, Any]:
 MAX_QUERY_LENGTH = 100
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Kind:
-    """The terms of one kind."""
-
-    name: str
-    terms: tuple[Term, ...]
-
-
 @within_workspace("GET")
 def show_glossary(request: HttpRequest, membership: Membership, dialect: str) -> HttpResponse:
     """The terms of a dialect by kind: all of them, those that hold some words (`q`), or one code (`code`)."""
-    chosen = _find_dialect(dialect)
+    chosen = or_404(next((each for each in _dialects() if each.slug == dialect), None))
     query = request.GET.get("q", "").strip()[:MAX_QUERY_LENGTH]
     code = request.GET.get("code", "")[:MAX_QUERY_LENGTH]
     terms = [term for term in chosen.glossary if _is_meant(term, query, code)]
     context: dict[str, Any] = {
         "dialect": {"slug": chosen.slug, "title": chosen.title},
         "dialects": [{"slug": each.slug, "title": each.title} for each in _dialects()],
-        "kinds": [Kind(name=name, terms=tuple(same)) for name, same in groupby(_sorted(terms), lambda term: term.kind)],
+        "kinds": [
+            {"name": name, "terms": list(same)} for name, same in groupby(_sorted(terms), lambda term: term.kind)
+        ],
         "query": query,
         "code": code,
         "count": len(terms),
@@ -247,13 +223,6 @@ def show_glossary(request: HttpRequest, membership: Membership, dialect: str) ->
 
 def _dialects() -> list[Dialect]:
     return [dialect for dialect in all_dialects() if dialect.glossary]
-
-
-def _find_dialect(slug: str) -> Dialect:
-    for dialect in _dialects():
-        if dialect.slug == slug:
-            return dialect
-    raise Http404
 
 
 def _sorted(terms: list[Term]) -> list[Term]:

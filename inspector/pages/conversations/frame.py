@@ -10,29 +10,30 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from inspector.accounts.models import Membership
-from inspector.audit.findings.selectors import OpenCount, Telling, count_open_in, find_related, tell_findings
-from inspector.audit.models import Finding
-from inspector.audit.reviews.bindings import find_standings, list_reviews
+from inspector.accounts.models import Membership, Workspace
+from inspector.audit.findings.selectors import OpenCount, Telling, find_related, tell_findings
+from inspector.audit.models import Finding, Review
+from inspector.audit.reviews.bindings import Change, Standing, find_places, find_standings, list_reviews
+from inspector.audit.reviews.bindings import Place as Cited
 from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.browsing.transcripts import mark_sentences
-from inspector.lookups import or_404
+from inspector.ledger.proofs import find_changed, say_changed
+from inspector.ledger.proofs import find_places as find_entered
 from inspector.search.cursors import read_key, write_key
 from inspector.threads.messages import count_hidden_in, read_body
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import Digest, find_conversation
+from inspector.threads.selectors import Digest, sum_up
 from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
-from ..reviews.rows import describe_verdicts
-from ..shell import read_number
+from ..shell import read_number, render_page
 from ..shown.markup import shorten_name
-from ..shown.told import list_notes, name_conversations, name_dialect, shorten, write_elapsed
+from ..shown.told import list_notes, name_conversations, name_dialect, name_dialects, shorten, write_elapsed
 from .transcript import make_ghost_anchor
 
 # The sentence of the first request, as the summary has it.
@@ -54,39 +55,37 @@ AFTER: Final[Mapping[str, str]] = {
 }
 
 
-def open_conversation(membership: Membership, conversation_id: uuid.UUID) -> Conversation:
-    """The conversation of the reader's workspace. Http404 where there is none."""
-    return or_404(find_conversation(workspace=membership.workspace, conversation_id=conversation_id))
-
-
-def frame_conversation(
-    *,
+def render_view(
+    request: HttpRequest,
     membership: Membership,
     conversation: Conversation,
-    digest: Digest | None,
+    template: str,
+    context: dict[str, Any],
+    *,
     current: str,
+    digest: Digest | None = None,
     telling: Telling | None = None,
     stop: int | None = None,
-) -> dict[str, Any]:
-    """The context of the frame: `conversation`, `answers`, `views`, `hidden_count`, and the ways to what is missing.
+    status: int = 200,
+) -> HttpResponse:
+    """A view of the conversation within the frame of all of them.
 
     Args:
-        digest: it summed up; None where the five answers are not shown.
-        current: the address name of the view that is shown.
-        telling: what findings say of it, where the view has asked.
+        context: of the view; the frame's are `conversation`, `answers`, `views`, `hidden_count`, and the ways to what
+            is missing.
+        current: the address name of the view.
+        digest, telling: it summed up, and what findings say of it, where the view has asked.
         stop: the position after the window that is shown, where it is one of the timeline.
     """
     slug = membership.workspace.slug
     described = _describe(conversation)
-    answers = None
-    if digest:
-        telling = telling or tell_findings(conversation=conversation)
-        answers = _make_answers(conversation, digest, membership, telling.opened)
-        answers["gravest"] = _name_gravest(telling.findings)
-        described["reversal"] = _say_reversal(described["state"], telling.findings)
-    opened = telling.opened if telling else count_open_in(conversation_ids=[conversation.pk]).get(conversation.pk)
+    telling = telling or tell_findings(conversation=conversation)
+    opened = telling.opened
+    answers = _make_answers(conversation, digest or sum_up(conversation=conversation), membership, opened)
+    answers["gravest"] = _name_gravest(telling.findings)
+    described["reversal"] = _say_reversal(described["state"], telling.findings)
     counts = {"conversation": conversation.message_count} | ({"conversation-findings": opened.count} if opened else {})
-    return {
+    frame = {
         "conversation": described,
         "answers": answers,
         "views": [
@@ -101,6 +100,7 @@ def frame_conversation(
         "hidden_count": count_hidden_in(conversation=conversation),
         **_find_ghosts(conversation, slug, current, stop),
     }
+    return render_page(request, membership, template, {**frame, **context}, section="conversations", status=status)
 
 
 def _find_ghosts(conversation: Conversation, slug: str, current: str, stop: int | None) -> dict[str, str]:
@@ -131,7 +131,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "native_id": shorten_name(conversation.native_id),
         "state": get_state(conversation),
         "reversal": "",
-        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "dialects": name_dialects(conversation.dialects),
     }
 
 
@@ -139,6 +139,8 @@ def _make_answers(
     conversation: Conversation, digest: Digest, membership: Membership, findings: OpenCount | None
 ) -> dict[str, Any]:
     names = {number: Message.Severity(number).label for number in digest.tally.severities if number}
+    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
+    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
     elapsed = None
     if conversation.first_at and conversation.last_at:
         elapsed = conversation.last_at - conversation.first_at
@@ -161,7 +163,7 @@ def _make_answers(
         "problems": [] if findings else [_name_problem(message) for message in digest.gravest],
         "failed_count": digest.tally.failed_count,
         "malformed_count": digest.tally.malformed_count,
-        "reviews": _list_verdicts(conversation, membership),
+        "reviews": describe_verdicts(reviews, standings, workspace=membership.workspace),
     }
 
 
@@ -196,12 +198,6 @@ def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
 def _name_problem(message: Message) -> dict[str, Any]:
     notes = list_notes(message, read_body(message))
     return {"id": message.pk, "text": shorten(notes[0].text) if notes else "see the message"}
-
-
-def _list_verdicts(conversation: Conversation, membership: Membership) -> list[dict[str, Any]]:
-    reviews = list_reviews(conversation=conversation, reader_id=membership.user_id)
-    standings = find_standings(reviews=reviews, conversation=conversation, is_compared=True)
-    return describe_verdicts(reviews, standings, workspace=membership.workspace)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -265,3 +261,113 @@ def read_jump(request: HttpRequest, *, total: int) -> int | None:
     """The position of the message whose number (`at`, counted from 1) the address asks for; None where it does not."""
     number = read_number(request, "at")
     return min(number, max(total, 1)) - 1 if number else None
+
+
+# How many messages of a kind are linked to.
+MAX_LINKED: Final = 5
+_WORDS: Final = {
+    "bytes": ("{} has different raw bytes", "{} have different raw bytes"),
+    "decoder": ("{} was decoded by another decoder", "{} were decoded by another decoder"),
+    "english": ("{} has different English", "{} have different English"),
+    "beside": (
+        "the details of {} have changed",
+        "the details of {} have changed",
+    ),
+    "came": ("{} arrived since", "{} arrived since"),
+    "gone": ("{} is withdrawn or gone", "{} are withdrawn or gone"),
+}
+_UNKNOWN: Final = "The conversation was processed again; the comparison follows in a moment."
+_INEXACT: Final = "Verdicts of that time do not record which messages were seen, so the difference is unknown."
+HOLDS, STALE, UNKNOWN = "holds", "stale", "unknown"
+
+
+def say_standing(standing: Standing, found: Mapping[Cited, Message], workspace: Workspace) -> dict[str, Any]:
+    """How a verdict stands, for a page.
+
+    Args:
+        standing: of the verdict.
+        found: the messages that its changes name, as far as they are shown.
+    """
+    if not standing.is_exact:
+        return {"lines": (), "state": STALE, "hint": _INEXACT}
+    if not standing.changes:
+        return (
+            {"lines": (), "hint": "", "state": HOLDS}
+            if standing.is_known
+            else {"lines": (), "state": UNKNOWN, "hint": _UNKNOWN}
+        )
+    lines = []
+    for kind, change in standing.changes.items():
+        messages = [found[place] for place in change.places if place in found][:MAX_LINKED]
+        urls = tuple(reverse("pages:message", args=[workspace.slug, message.pk]) for message in messages)
+        lines.append((write_change(kind, change), urls, max(0, change.count - len(urls)) if urls else 0))
+    return {"state": STALE, "lines": tuple(lines), "hint": "" if standing.is_known else _UNKNOWN}
+
+
+def write_change(kind: str, change: Change) -> str:
+    """A change in words: `2 messages came since`."""
+    if kind not in _WORDS:
+        return "the messages are in another order"
+    one, many = _WORDS[kind]
+    words = one.format("1 message") if change.count == 1 else many.format(f"{change.count:,} messages")
+    return f"{words}: {_name_decoders(change.decoders)}" if change.decoders else words
+
+
+def _name_decoders(decoders: Sequence[tuple[str, str]]) -> str:
+    """Which decoders it was then, and which it is now."""
+    named = [f"{_name_decoder(then)} then, {_name_decoder(now)} now" for then, now in decoders[:MAX_LINKED]]
+    return "; ".join([*named, *(["and others"] if len(decoders) > MAX_LINKED else [])])
+
+
+def _name_decoder(decoder: str) -> str:
+    """A decoder in words, from `dialect version`."""
+    dialect, _, version = decoder.partition(" ")
+    return f"{name_dialect(dialect)} by decoder {version}"
+
+
+def list_reasons(standing: Standing) -> Sequence[str]:
+    """In which ways what was signed differs by now, in words; of a verdict that does not say it, that it does."""
+    if not standing.is_exact:
+        return ("changed since it was signed",)
+    return [write_change(kind, change) for kind, change in standing.changes.items()]
+
+
+def name_standing(standing: Standing) -> str:
+    """A standing in one word: `holds`, `stale` or `unknown`."""
+    if standing.is_stale:
+        return STALE
+    return HOLDS if standing.is_known else UNKNOWN
+
+
+def describe_verdicts(
+    reviews: Sequence[Review],
+    standings: Mapping[uuid.UUID, Standing],
+    *,
+    workspace: Workspace,
+    known: Sequence[Message] = (),
+) -> list[dict[str, Any]]:
+    """Verdicts on a conversation as a page shows them, each with how it stands.
+
+    Args:
+        reviews: with their reviewers, items, queues and rubrics.
+        standings: by review id.
+        known: messages that are shown and loaded already, so that these are not asked for again.
+    """
+    places = {place for each in standings.values() for change in each.changes.values() for place in change.places}
+    found = {(message.record_id, message.part): message for message in known}
+    found.update(find_places(places=places - found.keys(), workspace=workspace))
+    changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
+    entered = find_entered("verdict", [review.pk for review in reviews]) if reviews else {}
+    return [
+        {
+            "row": review,
+            "changed": say_changed("verdict", changed[review.pk]) if review.pk in changed else "",
+            "answers": list(zip(review.rubric.criteria, review.answers, strict=True)) if review.rubric else [],
+            "rubric": review.rubric.number if review.rubric else None,
+            "digest": bytes(review.binding.digest).hex() if review.binding else "",
+            "place": entered.get(review.pk),
+            "standing": say_standing(standings[review.pk], found, workspace),
+            "queue": "" if review.item.queue.is_standing else review.item.queue.name,
+        }
+        for review in reviews
+    ]

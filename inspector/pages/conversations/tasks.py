@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -17,9 +17,10 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.browsing.transcripts import mark_sentences
+from inspector.lookups import or_404
 from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.selectors import sum_up
+from inspector.threads.selectors import find_conversation
 from inspector.threads.tasks.events import EVENTS, LINKS
 from inspector.threads.tasks.measures import (
     EVERY,
@@ -34,11 +35,11 @@ from inspector.threads.tasks.measures import (
 from inspector.threads.tasks.rows import read_steps
 from inspector.threads.tasks.states import STANDING, Step
 
-from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..lists import read_walk
-from ..shell import cut_page, render_page, within_workspace, write_query
+from ..shell import parse_id, within_workspace, write_query
+from ..shown.agents import AgentMark, Cast, cast_conversation
 from ..shown.told import shorten, write_elapsed
-from .frame import AFTER, frame_conversation, list_reversed, open_conversation
+from .frame import AFTER, list_reversed, render_view
 
 PAGE_TASKS: Final = 25
 # A task without a topic is called by its request: of a longer sentence the beginning.
@@ -61,10 +62,9 @@ TURNED_DOWN: Final = "turned-down"
 MAX_STEPS: Final = 10
 
 
-@within_workspace("GET")
-def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_tasks(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """A page of the conversation's tasks in the order in which they begin, and its measures, as of a moment."""
-    conversation = open_conversation(membership, conversation_id)
     latest = find_moment(conversation=conversation)
     moment = _read_moment(request) or latest
     state = request.GET.get("state", "")
@@ -82,21 +82,11 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         is_by_id=walk.is_rest,
         within=walk.written if walk.is_rest else EVERY,
     )
-    page, last = cut_page(found, PAGE_TASKS)
-    rest_url = walk.find_rest(Task.objects.filter(conversation=conversation), has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = walk.cut(found, PAGE_TASKS, Task.objects.filter(conversation=conversation))
     measures = measure_conversation(conversation=conversation, moment=moment)
     telling = tell_findings(conversation=conversation)
     reversals = {end: before for _, before, end in list_reversed(telling.findings)}
     context = {
-        **frame_conversation(
-            membership=membership,
-            conversation=conversation,
-            digest=sum_up(conversation=conversation),
-            current="conversation-tasks",
-            telling=telling,
-        ),
         "tasks": _make_lines(page, moment, membership, conversation),
         "measures": measures,
         "times": {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)},
@@ -118,10 +108,12 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation_id: uu
         "all_url": write_query(request, state=None, after=None),
         "stalled_after": write_elapsed(STALLED_AFTER),
         "later_url": walk.write_on([str(last.pk)], after=str(last.pk)) if last else None,
-        "rest_url": rest_url,
         "walk": walk,
     }
-    return render_page(request, membership, "conversation/tasks.html", context, section="conversations")
+    template = "conversation/tasks.html"
+    return render_view(
+        request, membership, conversation, template, context, current="conversation-tasks", telling=telling
+    )
 
 
 def _read_moment(request: HttpRequest) -> datetime | None:
@@ -140,12 +132,7 @@ def _read_place(request: HttpRequest, conversation: Conversation) -> tuple[bytes
     text = request.GET.get("after", "")
     if not text:
         return None
-    try:
-        task = find_task(conversation=conversation, task_id=uuid.UUID(text))
-    except ValueError:
-        task = None
-    if task is None:
-        raise Http404
+    task = or_404(find_task(conversation=conversation, task_id=or_404(parse_id(text))))
     return bytes(task.place), task.pk
 
 
@@ -183,21 +170,16 @@ def _choose_steps(steps: Sequence[Step]) -> tuple[Sequence[Step], Sequence[Step]
     return (steps, ()) if len(steps) <= 2 * MAX_STEPS else (steps[:MAX_STEPS], steps[-MAX_STEPS:])
 
 
+@dataclass
 class _Maker:
-    def __init__(
-        self,
-        messages: Mapping[uuid.UUID, Message],
-        wholes: Mapping[bytes, Task],
-        moment: datetime | None,
-        slug: str,
-        cast: Cast,
-    ) -> None:
-        self._messages = messages
-        self._said = mark_sentences(messages.values())
-        self._wholes = wholes
-        self._moment = moment
-        self._slug = slug
-        self._cast = cast
+    _messages: Mapping[uuid.UUID, Message]
+    _wholes: Mapping[bytes, Task]
+    _moment: datetime | None
+    _slug: str
+    _cast: Cast
+
+    def __post_init__(self) -> None:
+        self._said = mark_sentences(self._messages.values())
 
     def make(self, task: Task, first: Sequence[Step], last: Sequence[Step]) -> dict[str, Any]:
         asked = self._messages.get(task.request) if task.request else None

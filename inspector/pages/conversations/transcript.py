@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -29,15 +28,15 @@ from inspector.threads.placing.links import name_cited
 from inspector.threads.selectors import TreeRow
 from inspector.threads.trees.traces import find_carrying
 
-from ..agents.marks import Cast
-from ..agents.rows import write_term
-from ..findings.rows import describe_findings
+from ..shown.agents import Cast
 from ..shown.fields import MAX_DEPTH, MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire
+from ..shown.findings import describe_findings
 from ..shown.markup import SENTENCE_CHARACTERS, fit, join_texts, share_out, shorten_name, weigh
 from ..shown.told import (
     NoteLine,
     Segments,
     link_rekeyed,
+    link_search,
     list_notes,
     make_line,
     name_dialect_of,
@@ -45,6 +44,7 @@ from ..shown.told import (
     say_fate,
     shorten,
     write_elapsed,
+    write_term,
 )
 
 
@@ -105,7 +105,7 @@ def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast
         "name": shorten_name(name or "A message"),
         "fate": say_fate(bearers),
         "cited_by": f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
-        "search_url": f"{reverse('pages:search', args=[slug])}?{urlencode({'q': term})}" if term else "",
+        "search_url": link_search(slug, term) if term else "",
         "is_missing": is_missing,
         "depth": depth,
         "likely": line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
@@ -132,6 +132,7 @@ _QUOTED: Final = re.compile("“[^”]*”")
 _NUMBERED: Final = re.compile(r"\b[Mm]essage (\d{1,9})\b")
 MAX_OTHERS: Final = 5
 _CAUTION: Final = "Caution: "
+_NOT_TOLD: Final[Segments] = (("Not shown yet: the conversation is being processed.", (), "exact"),)
 # Of a whole conversation, at the first message of a window; each message has them on its own page.
 TOLD_ONCE = {"envelope.times-differ", "envelope.times-disagree"}
 # So is a remark that would stand beside nearly every message of its dialect.
@@ -169,17 +170,7 @@ def make_rows(
         trace: the id of the one trace that the page names above; empty where it names none or several.
     """
     rows = [disclosed.lay_over(row) for row in rows]
-    builder = _Builder(
-        rows,
-        workspace,
-        conversation,
-        cast,
-        is_tree=is_tree,
-        disclosed=disclosed,
-        findings=findings or {},
-        comments=comments or {},
-        trace=trace,
-    )
+    builder = _Builder(rows, workspace, conversation, cast, is_tree, disclosed, findings or {}, comments or {}, trace)
     made: list[Row] = []
     run = rows[0].message.run if rows and rows[0].message else 1
     known_ghosts: set[str] = set()
@@ -218,44 +209,33 @@ def _fit_rows(rows: Sequence[Row]) -> list[Row]:
     return fitted
 
 
+@dataclass
 class _Builder:
-    def __init__(
-        self,
-        rows: Sequence[TreeRow],
-        workspace: Workspace,
-        conversation: Conversation,
-        cast: Cast,
-        *,
-        is_tree: bool,
-        disclosed: Disclosed,
-        findings: Mapping[uuid.UUID, Sequence[Finding]],
-        comments: Mapping[tuple[uuid.UUID, int], int],
-        trace: str,
-    ) -> None:
-        self._rows = rows
-        self._disclosed = disclosed
-        self._findings = findings
-        self._comments = comments
-        self._trace = trace
-        self._workspace = workspace
-        self._conversation = conversation
-        self._cast = cast
-        self._has_several_dialects = len(conversation.dialects) > 1
-        self._here = {row.message.pk: row.message for row in rows if row.message}
-        self._carrying = find_carrying(self._here.values())
-        parents = {message.parent for message in self._here.values() if message.parent} | {*self._carrying.values()}
-        parents -= self._here.keys()
-        self._parents = {**self._here, **find_messages_by_ids(workspace=workspace, message_ids=list(parents))}
-        self._left_out = load_records(
-            messages=list(self._here.values()), max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES
-        )
-        self._is_tree = is_tree
-        ordered = sorted(self._here.values(), key=lambda message: message.number)
+    _rows: Sequence[TreeRow]
+    _workspace: Workspace
+    _conversation: Conversation
+    _cast: Cast
+    _is_tree: bool
+    _disclosed: Disclosed
+    _findings: Mapping[uuid.UUID, Sequence[Finding]]
+    _comments: Mapping[tuple[uuid.UUID, int], int]
+    _trace: str
+
+    def __post_init__(self) -> None:
+        self._here = {row.message.pk: row.message for row in self._rows if row.message}
+        here = list(self._here.values())
+        self._carrying = find_carrying(here)
+        parents = {message.parent for message in here if message.parent} | {*self._carrying.values()}
+        beside = find_messages_by_ids(workspace=self._workspace, message_ids=list(parents - self._here.keys()))
+        self._parents = {**self._here, **beside}
+        self._left_out = load_records(messages=here, max_bytes=MAX_SHOWN_RECORD_BYTES, max_in_all=MAX_RECORD_BYTES)
+        ordered = sorted(here, key=lambda message: message.number)
         # What was opened for this reader is in no transcript.
-        bodies = {row.message.pk: row.body for row in rows if row.message and row.message.pk not in disclosed.openings}
+        opened = self._disclosed.openings
+        bodies = {row.message.pk: row.body for row in self._rows if row.message and row.message.pk not in opened}
         self._rekeyed = find_rekeyed(ordered)
         self._lines = tell_lines(
-            workspace=workspace, messages=ordered, known=self._parents, bodies=bodies, rekeyed=self._rekeyed
+            workspace=self._workspace, messages=ordered, known=self._parents, bodies=bodies, rekeyed=self._rekeyed
         )
         self._numbers = {message.number: message for message in ordered}
         self._previous: Message | None = None
@@ -307,14 +287,14 @@ class _Builder:
             "since": _write_since(self._find_earlier(message, previous), message),
             "is_new_day": previous is None or previous.order_time.date() != message.order_time.date(),
             "is_received_order": message.order_basis == "receipt",
-            "dialect": name_dialect_of(message, row.body["record"]) if self._has_several_dialects else "",
+            "dialect": name_dialect_of(message, row.body["record"]) if len(self._conversation.dialects) > 1 else "",
             "native_id": shorten_name(message.native_id),
             "is_sealed": message.is_sealed and message.pk not in self._disclosed.openings,
             "is_withheld": message.pk in self._disclosed.withheld,
             "opened_with": self._disclosed.name_keys(message),
             "reply": reply,
             "within": self._find_within(message),
-            "segments": read_segments(english) or _not_told(message),
+            "segments": read_segments(english) or _NOT_TOLD,
             "also": read_segments(also, are_apart=True),
             "also_count": len(also),
             # Its open findings, the gravest first.
@@ -377,25 +357,14 @@ class _Builder:
         if missing := find_ghost(message):
             cited = name_cited(body["message"]) or "a message"
             bearers = count_bearers(message.parent_why)
-            return {
-                "basis": "explicit",
-                "verb": "answers",
-                "anchor": f"#{make_ghost_anchor(missing)}",
-                "name": shorten_name(cited),
-                "why": f"{write_bearers(bearers)} {SEVERAL}" if bearers else "",
-                "is_missing": not bearers,
-            }
+            why = f"{write_bearers(bearers)} {SEVERAL}" if bearers else ""
+            anchor, name = f"#{make_ghost_anchor(missing)}", shorten_name(cited)
+            return describe_reply("answers", anchor, name, why, is_missing=not bearers)
         parent = self._parents.get(message.parent) if message.parent else None
         if parent is None:
             return None
-        return {
-            "basis": "inferred" if is_inferred else "explicit",
-            "verb": find_verb(message, parent),
-            "anchor": self._find_anchor(parent),
-            "name": name_message(parent),
-            "why": _write_why(message, parent),
-            "is_missing": False,
-        }
+        anchor, name, why = self._find_anchor(parent), name_message(parent), _write_why(message, parent)
+        return describe_reply(find_verb(message, parent), anchor, name, why, is_inferred=is_inferred)
 
     def _find_within(self, message: Message) -> dict[str, Any] | None:
         carrying = self._carrying.get(message.pk)
@@ -423,8 +392,15 @@ def describe_carrying(carrying: Message | None, slug: str) -> dict[str, Any] | N
     if carrying is None:
         return None
     url = reverse("pages:message", args=[slug, carrying.pk])
-    name, why = name_message(carrying), "it is in another conversation"
-    return {"basis": "explicit", "verb": "within", "anchor": url, "name": name, "why": why, "is_missing": False}
+    return describe_reply("within", url, name_message(carrying), "it is in another conversation")
+
+
+def describe_reply(
+    verb: str, anchor: str, name: str, why: str, *, is_inferred: bool = False, is_missing: bool = False
+) -> dict[str, Any]:
+    """How a message hangs on another: where that is, what it is called, and how the link is known."""
+    basis = "inferred" if is_inferred else "explicit"
+    return {"basis": basis, "verb": verb, "anchor": anchor, "name": name, "why": why, "is_missing": is_missing}
 
 
 def _fold_notes(notes: Sequence[NoteLine]) -> dict[str, Any] | None:
@@ -469,7 +445,3 @@ def _write_since(previous: Message | None, message: Message) -> str:
         return ""
     elapsed = message.order_time - previous.order_time
     return f"−{write_elapsed(-elapsed)}" if elapsed.total_seconds() < 0 else f"+{write_elapsed(elapsed)}"
-
-
-def _not_told(message: Message) -> Segments:
-    return (("Not shown yet: the conversation is being processed.", (), "exact"),)

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib import messages as flashes
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -17,6 +18,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.comments import count_comments
 from inspector.audit.findings.selectors import OpenCount, survey_conversations, tell_findings
+from inspector.audit.models import Review
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
@@ -34,6 +36,7 @@ from inspector.threads.selectors import (
     TreeRow,
     filter_conversations,
     find_at,
+    find_conversation,
     read_tree,
     select_conversations,
     sum_up,
@@ -42,19 +45,37 @@ from inspector.threads.tasks.measures import get_state
 from inspector.threads.timeline import read_timeline
 from inspector.threads.trees.windows import read_place as read_tree_place
 
-from ..agents.marks import Cast, Casts, cast_conversation, list_first
-from ..deliveries.views import name_delivery
-from ..forms import ConversationFilter, VerdictForm
-from ..lists import read_scope, read_walk
+from ..lists import ConversationFilter, read_place, read_scope, read_walk
 from ..live import watch
-from ..reviews.rows import name_standing
-from ..shell import cut_page, read_number, read_place, render_page, require_auditor, within_workspace
+from ..shell import PageForm, read_number, render_page, require_auditor, within_workspace
+from ..shown.agents import Cast, Casts, cast_conversation, list_first
 from ..shown.fields import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, has_secret, weigh_wire
 from ..shown.markup import share_out, shorten_name
-from ..shown.told import make_line, name_conversations, name_dialect, shorten
-from ..traces.views import link_traces
-from .frame import AFTER, Pager, frame_conversation, make_pager, open_conversation, read_jump, read_start
+from ..shown.told import make_line, name_conversations, name_delivery, name_dialect, name_dialects, shorten
+from ..traces import link_traces
+from .frame import AFTER, Pager, make_pager, name_standing, read_jump, read_start, render_view
 from .transcript import make_anchor, make_rows, open_for
+
+
+class VerdictForm(PageForm):
+    """A verdict on a conversation as it was shown: `seen` is the digest of what the auditor saw."""
+
+    verdict = forms.ChoiceField(
+        choices=Review.Verdict.choices, widget=forms.RadioSelect, error_messages={"required": "Choose a verdict."}
+    )
+    # Whoever has new messages loaded into the page signs what it shows then.
+    seen = forms.RegexField(r"\A[0-9a-f]{64}\Z", widget=forms.HiddenInput(attrs={"data-live-part": "seen"}))
+    comment = forms.CharField(
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What you saw, for the next reader.",
+    )
+
+    def read(self) -> dict[str, Any]:
+        """What `give_verdict` takes, of a valid form."""
+        return {**self.cleaned_data, "seen": bytes.fromhex(self.cleaned_data["seen"])}
+
 
 PAGE_ROWS = 50
 PATIENCE_MS = 2500
@@ -83,15 +104,12 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
     grade = read_number(request, "grade", default=Message.Severity.ERROR) if order else None
     every = filter_conversations(workspace=workspace, **filters).order_by("-pk")
     if walk.is_rest:
-        rows = every.filter(walk.written, **({"pk__lt": walk.after[0]} if walk.after else {}))
+        rows = walk.narrow(every, "pk__lt")
     else:
         rows = select_conversations(workspace=workspace, before=before, order=order, grade=grade, **filters)
     # Those of a delivery may all be old: everything newer would have to be gone through for them.
     listed = fetch(rows[: PAGE_ROWS + 1], PATIENCE_MS) if delivery else list(rows[: PAGE_ROWS + 1])
-    page, last = cut_page(listed or [], PAGE_ROWS)
-    rest_url = walk.find_rest(every, has_more=last is not None)
-    if rest_url and not page:
-        return redirect(rest_url)
+    page, last = walk.cut(listed or [], PAGE_ROWS, every)
     sign_offs = find_sign_offs(conversations=page)
     names = name_conversations(page)
     open_findings, reversals = survey_conversations(conversation_ids=[one.pk for one in page])
@@ -125,7 +143,6 @@ def show_conversations(request: HttpRequest, membership: Membership) -> HttpResp
             grade=str(last.open_severity) if last and order else None,
             since=live["after"] if live else None,
         ),
-        "rest_url": rest_url,
         "walk": walk,
     }
     return render_page(request, membership, "conversations/conversations.html", context, section="conversations")
@@ -154,7 +171,7 @@ def _make_row(
         "conversation": conversation,
         "agents": casts.find(conversation).find_all(agents),
         "more_agents": len(conversation.agents) - len(agents),
-        "dialects": ", ".join(name_dialect(dialect) for dialect in conversation.dialects),
+        "dialects": name_dialects(conversation.dialects),
         "state": state,
         "reversal": f"{state}, after {AFTER[reversed_end]}" if reversed_end else "",
         "findings": findings,
@@ -164,20 +181,18 @@ def _make_row(
     }
 
 
-@within_workspace("GET")
-def show_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_conversation(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """One conversation: its answers and a window of its transcript."""
-    conversation = open_conversation(membership, conversation_id)
     # Everything else is read after this, so that nothing falls between.
     live = watch(membership, of="conversation", id=str(conversation.pk), snapshot=getattr(conversation, "snapshot", ""))
     form = _make_verdict_form(membership, conversation)
     return _answer(request, membership, conversation, form, live=live)
 
 
-@within_workspace("POST")
-def review_conversation(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("POST", of=find_conversation)
+def review_conversation(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """An auditor's verdict on the conversation as it was shown."""
-    conversation = open_conversation(membership, conversation_id)
     require_auditor(membership)
     form = VerdictForm(request.POST)
     form.hand_to(lambda: give_verdict(membership=membership, conversation=conversation, **form.read()))
@@ -226,14 +241,6 @@ def _answer(
     named = list_first(conversation.agents)
     context = {
         "live": live,
-        **frame_conversation(
-            membership=membership,
-            conversation=conversation,
-            digest=digest,
-            current="conversation",
-            telling=telling,
-            stop=stop,
-        ),
         "orders": [
             {"name": "Threaded", "url": request.path, "is_current": is_tree},
             {"name": "Chronological", "url": f"{request.path}?order=time", "is_current": not is_tree},
@@ -260,8 +267,17 @@ def _answer(
         "fillable": fillable if membership.is_auditor else [],
         "verdict_errors": errors,
     }
-    return render_page(
-        request, membership, "conversation/conversation.html", context, section="conversations", status=status
+    return render_view(
+        request,
+        membership,
+        conversation,
+        "conversation/conversation.html",
+        context,
+        current="conversation",
+        digest=digest,
+        telling=telling,
+        stop=stop,
+        status=status,
     )
 
 
@@ -297,10 +313,9 @@ def _go_to(conversation: Conversation, workspace: Workspace, position: int) -> H
     return redirect(f"{address}?order=time&offset={position // WINDOW_ROWS * WINDOW_ROWS}{anchor}")
 
 
-@within_workspace("GET")
-def show_text(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_text(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """The conversation from `offset` on, as far as one text goes; its end says which message is next."""
-    conversation = open_conversation(membership, conversation_id)
     text = write_text(conversation=conversation, offset=read_number(request, "offset"))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
@@ -308,26 +323,21 @@ def show_text(request: HttpRequest, membership: Membership, conversation_id: uui
 RAW_ROWS: Final = 50
 
 
-@within_workspace("GET")
-def show_raw(request: HttpRequest, membership: Membership, conversation_id: uuid.UUID) -> HttpResponse:
+@within_workspace("GET", of=find_conversation)
+def show_raw(request: HttpRequest, membership: Membership, conversation: Conversation) -> HttpResponse:
     """A window of the conversation's records as they were received, in the order of time, secrets masked."""
-    conversation = open_conversation(membership, conversation_id)
     jump = read_jump(request, total=conversation.message_count)
     if jump is not None:
         return redirect(f"{request.path}?offset={jump // RAW_ROWS * RAW_ROWS}#r-{jump + 1}")
     window = read_timeline(conversation=conversation, start=read_start(request, conversation), size=RAW_ROWS)
     context = {
-        **frame_conversation(
-            membership=membership,
-            conversation=conversation,
-            digest=sum_up(conversation=conversation),
-            current="conversation-raw",
-            stop=window.last,
-        ),
         "rows": _make_rows(window.rows, cast_conversation(conversation)),
         "pager": make_pager(conversation, window, size=RAW_ROWS),
     }
-    return render_page(request, membership, "conversation/raw.html", context, section="conversations")
+    template = "conversation/raw.html"
+    return render_view(
+        request, membership, conversation, template, context, current="conversation-raw", stop=window.last
+    )
 
 
 def _make_rows(messages: Sequence[Message], cast: Cast) -> list[dict[str, Any]]:

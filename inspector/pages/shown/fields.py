@@ -340,3 +340,23 @@ def show_layers(layers: Sequence[dict[str, Any]], view: str, light: Sequence[Spa
             markup = write_wire(text, stretches, is_linked=True, light=light, layer=None if view else layer["id"])
         found.append({**layer, "spans": layer["of"], "markup": markup, "shown": shown})
     return found
+
+
+MAX_MAPPED: Final = 40
+
+
+def find_on_wire(reading: Reading, spans: Sequence[Span]) -> tuple[int, int] | None:
+    """The stretch of the wire from the first to the last of these spans; what was unpacked stands for its packing."""
+    outer = {layer.id: layer.of for layer in reading.layers}
+    length = len(reading.wire)
+    found = []
+    for span in spans[:MAX_MAPPED]:
+        layer, start, end = span
+        for _ in reading.layers:
+            above = outer.get(layer)
+            if above is None:
+                break
+            layer, start, end = above
+        if layer == 0 and start < end <= length:
+            found.append((start, end))
+    return (min(start for start, _ in found), max(end for _, end in found)) if found else None

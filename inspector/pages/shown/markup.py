@@ -15,8 +15,9 @@ markup and whole numbers. A page of messages asks for it a thousand times; whate
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -194,16 +195,16 @@ def write_wire(
     rows = list(_fill_gaps(len(text), stretches, shown))
     here = [(start, end) for of, start, end in light if of == layer]
     exact = find_exact(((row.start, row.end) for row in rows if row.spans), here) if here else []
+    write = partial(_write_rows, text, rows, is_linked=is_linked, light=light, exact=exact)
+    return _fold(write, shown, open_characters, len(text))
+
+
+def _fold(write: Callable[[int, int], SafeString], shown: int, open_characters: int, length: int) -> SafeString:
+    """What is unfolded, what is folded behind its size, and how much is not on the page at all."""
     # A fold that hides a few words costs more than it saves.
     is_folded = shown > open_characters + open_characters // 4
     border = open_characters if is_folded else shown
-    head = _write_rows(text, rows, 0, border, is_linked=is_linked, light=light, exact=exact)
-    tail = _write_rows(text, rows, border, shown, is_linked=is_linked, light=light, exact=exact)
-    return _fold(head, tail, border=border, shown=shown, length=len(text), is_folded=is_folded)
-
-
-def _fold(head: SafeString, tail: SafeString, *, border: int, shown: int, length: int, is_folded: bool) -> SafeString:
-    """What is unfolded, what is folded behind its size, and how much is not on the page at all."""
+    head, tail = write(0, border), write(border, shown)
     rest = (
         fill('<span class="left-out">{} more characters are not on this page.</span>', f"{length - shown:,}")
         if shown < length
@@ -323,12 +324,12 @@ def write_english(
     """
     rows = list(segments)
     length = sum(len(text) for text, _, _ in rows)
-    shown = min(length, page_characters)
-    is_folded = shown > open_characters + open_characters // 4
-    border = open_characters if is_folded else shown
-    head = _write_segments(cut_segments(rows, 0, border), is_linked=is_linked, light=light)
-    tail = _write_segments(cut_segments(rows, border, shown), is_linked=is_linked, light=light)
-    return _fold(head, tail, border=border, shown=shown, length=length, is_folded=is_folded)
+
+    def write(start: int, end: int) -> SafeString:
+        cut = cut_segments(rows, start, end)
+        return join(_write_segment(*segment, is_linked=is_linked, light=light) for segment in cut)
+
+    return _fold(write, min(length, page_characters), open_characters, length)
 
 
 def cut_segments(segments: Iterable[Segment], start: int, end: int) -> Iterator[Segment]:
@@ -341,10 +342,6 @@ def cut_segments(segments: Iterable[Segment], start: int, end: int) -> Iterator[
             yield piece, spans, basis
         if at >= end:
             return
-
-
-def _write_segments(segments: Iterable[Segment], *, is_linked: bool, light: Sequence[Span]) -> SafeString:
-    return join(_write_segment(*segment, is_linked=is_linked, light=light) for segment in segments)
 
 
 def _write_segment(

@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
 import dialects
 from dialects import say_name, title_of
 from inspector.browsing.directory import ChangedKey
+from inspector.intake.models import Delivery
+from inspector.search import parts
 from inspector.threads.messages import split_mark
 from inspector.threads.models import Conversation, Message
 from inspector.threads.placing.citations import write_bearers
 from inspector.threads.selectors import find_openings
 
-from ..agents.marks import AgentMark, Cast
+from .agents import AgentMark, Cast
 from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax, write_offsets
 from .markup import Segment, Span, shorten_name
 
@@ -66,7 +69,7 @@ class NoteLine:
 class Line:
     """Who says what to whom, and when: what every list of messages shows."""
 
-    at: datetime
+    at: datetime | None
     sender: AgentMark | None
     receivers: Sequence[AgentMark]
     is_broadcast: bool
@@ -133,6 +136,11 @@ def name_dialect(slug: str, version: str | None = None) -> str:
     """A dialect as people write it, with its version where one is known."""
     title = title_of(slug)
     return f"{title} {version}" if version else title
+
+
+def name_dialects(slugs: Iterable[str]) -> str:
+    """Dialects as people write them, one after the other."""
+    return ", ".join(map(name_dialect, slugs))
 
 
 def name_dialect_of(message: Message, record: Mapping[str, Any]) -> str:
@@ -248,19 +256,18 @@ MAX_PARTS: Final = 10
 def show_parts(reading: dialects.Reading) -> dict[str, Any]:
     """The first messages of a reading as `parts`, and how many more there are."""
     return {
-        "parts": [_make_part(message) for message in reading.messages[:MAX_PARTS]],
+        "parts": [
+            {
+                "performative": message.performative,
+                "native_act": message.native_act or "",
+                "english": read_segments(segment.to_dict() for segment in message.english),
+                "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
+                "gloss": read_segments(segment.to_dict() for segment in message.gloss),
+                "reference_line": message.reference_line or "",
+            }
+            for message in reading.messages[:MAX_PARTS]
+        ],
         "more_parts": max(0, len(reading.messages) - MAX_PARTS),
-    }
-
-
-def _make_part(message: dialects.Message) -> dict[str, Any]:
-    return {
-        "performative": message.performative,
-        "native_act": message.native_act or "",
-        "english": read_segments(segment.to_dict() for segment in message.english),
-        "also": read_segments((segment.to_dict() for segment in message.also), are_apart=True),
-        "gloss": read_segments(segment.to_dict() for segment in message.gloss),
-        "reference_line": message.reference_line or "",
     }
 
 
@@ -283,3 +290,20 @@ def list_all_notes(reading: dialects.Reading) -> list[NoteLine]:
     """The notes of a record and of all its messages, the gravest first."""
     notes = (*reading.notes, *(note for message in reading.messages for note in message.notes))
     return read_notes([note.to_dict() for note in notes])
+
+
+def name_delivery(delivery: Delivery) -> str:
+    """The file's name, else the door it came through."""
+    records = f"{delivery.received:,} record{'' if delivery.received == 1 else 's'}"
+    return delivery.file_name or f"{records} via {delivery.get_door_display()}"
+
+
+def write_term(name: str, value: str) -> str:
+    """A term of the search language; empty where the value is too long to be asked for."""
+    return parts.write_term(name, (value,)) if len(value) <= 300 else ""
+
+
+def link_search(slug: str, query: str) -> str:
+    """The address of a search; of no query that of the page."""
+    address = reverse("pages:search", args=[slug])
+    return f"{address}?{urlencode({'q': query})}" if query else address

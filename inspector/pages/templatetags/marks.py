@@ -5,10 +5,9 @@ numbers), and text from outside as markup, which passes through one of these.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import template
@@ -17,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from inspector.effort import check_effort
 from inspector.hidden_characters import spell_hidden
-from inspector.pages.agents.marks import AgentMark
+from inspector.pages.shown.agents import AgentMark
 from inspector.pages.shown.markup import (
     HIT_CHARACTERS,
     NOTHING,
@@ -35,6 +34,7 @@ from inspector.pages.shown.markup import (
     write_visible,
     write_wire,
 )
+from inspector.pages.shown.told import Line
 
 register = template.Library()
 
@@ -47,58 +47,27 @@ FAMILIES = {
     **dict.fromkeys(("handshake", "control", "unknown"), "meta"),
 }
 
+# How a state is coloured and drawn: which states, each with its word where that is another.
+_SHAPES = {
+    "open": "open, empty, n/a: not applicable",
+    "running": "acknowledged, in progress, in-progress: in progress, delegated, receiving, reading: decoding, writing,"
+    "framing: splitting into records, examining: checking by rules, sealing: hashing,"
+    "weighing: updating visibility, second: needs a second reviewer",
+    "waiting": "waiting, stalled, queued, expired, maker deactivated, workspace archived: archived, concern, snoozed",
+    "done": "done, ready, active, fine: no issues, pass, accepted, fixed, resolved",
+    "failed": "failed, timed out, timed-out: timed out, broken: broken off, stuck: failed, quarantined, violation,"
+    "refused: failed, disputed, fail",
+    "cancelled": "cancelled, removed, withdrawn, revoked, suppressed, false-alarm: false alarm,"
+    "closed: no longer applies",
+}
 # A state: (how it is coloured and drawn, its word).
 STATES = {
-    "open": ("open", "open"),
-    "acknowledged": ("running", "acknowledged"),
-    "in progress": ("running", "in progress"),
-    "in-progress": ("running", "in progress"),
-    "waiting": ("waiting", "waiting"),
-    "delegated": ("running", "delegated"),
-    "stalled": ("waiting", "stalled"),
-    "done": ("done", "done"),
-    "failed": ("failed", "failed"),
-    "cancelled": ("cancelled", "cancelled"),
-    "timed out": ("failed", "timed out"),
-    "timed-out": ("failed", "timed out"),
-    "receiving": ("running", "receiving"),
-    "framing": ("running", "splitting into records"),
-    "reading": ("running", "decoding"),
-    "examining": ("running", "checking by rules"),
     "settling": ("running", "processing"),
-    "broken": ("failed", "broken off"),
-    "stuck": ("failed", "failed"),
-    "quarantined": ("failed", "quarantined"),
-    "empty": ("open", "empty"),
-    "weighing": ("running", "updating visibility"),
-    "queued": ("waiting", "queued"),
-    "writing": ("running", "writing"),
-    "sealing": ("running", "hashing"),
-    "ready": ("done", "ready"),
-    "refused": ("failed", "failed"),
-    "removed": ("cancelled", "removed"),
-    "withdrawn": ("cancelled", "withdrawn"),
-    "active": ("done", "active"),
-    "expired": ("waiting", "expired"),
-    "revoked": ("cancelled", "revoked"),
-    "maker deactivated": ("waiting", "maker deactivated"),
-    "workspace archived": ("waiting", "archived"),
-    "fine": ("done", "no issues"),
-    "concern": ("waiting", "concern"),
-    "violation": ("failed", "violation"),
-    "second": ("running", "needs a second reviewer"),
-    "disputed": ("failed", "disputed"),
     "settled": ("done", "signed off"),
-    "pass": ("done", "pass"),
-    "fail": ("failed", "fail"),
-    "n/a": ("open", "not applicable"),
-    "accepted": ("done", "accepted"),
-    "fixed": ("done", "fixed"),
-    "false-alarm": ("cancelled", "false alarm"),
-    "snoozed": ("waiting", "snoozed"),
-    "suppressed": ("cancelled", "suppressed"),
-    "closed": ("cancelled", "no longer applies"),
-    "resolved": ("done", "resolved"),
+} | {
+    name.strip(): (shape, (word or name).strip())
+    for shape, states in _SHAPES.items()
+    for name, _, word in (each.partition(":") for each in states.split(","))
 }
 
 # A longer name is cut with its length beside it; the pointer shows more of it, and the wire the whole.
@@ -188,23 +157,8 @@ def agent(mark: AgentMark | None) -> SafeString:
     )
 
 
-class Pair(Protocol):
-    """Who says something to whom; `more_receivers` of them are not named."""
-
-    @property
-    def sender(self) -> AgentMark | None: ...
-    @property
-    def receivers(self) -> Sequence[AgentMark]: ...
-    @property
-    def more_receivers(self) -> int: ...
-    @property
-    def is_broadcast(self) -> bool: ...
-    @property
-    def is_to_itself(self) -> bool: ...
-
-
 @register.simple_tag
-def pair(line: Pair) -> SafeString:
+def pair(line: Line) -> SafeString:
     """Who to whom, as every list of messages shows it; a space on either side."""
     if line.is_to_itself:
         others = SafeString('<span class="self">to itself</span>')

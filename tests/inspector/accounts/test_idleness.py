@@ -13,7 +13,7 @@ from django.test import Client
 
 from inspector.accounts import sessions
 from inspector.accounts.models import Session
-from inspector.pages import events
+from inspector.pages import live
 
 from ..conftest import Cast
 
@@ -71,7 +71,7 @@ def test_a_session_in_use_ends_too(cast: Cast, sign_in: SignIn, settings: LazySe
 def test_the_event_stream_hears_no_more_either(cast: Cast, sign_in: SignIn, settings: LazySettings, wait: Wait) -> None:
     settings.SESSION_IDLE_MINUTES = 30
     key = sign_in(cast.auditor).cookies[settings.SESSION_COOKIE_NAME].value
-    ear = events.Ear(session_key=key, slug="acme", given=QueryDict())
-    assert events._find_reader(ear) == cast.auditor
+    ear = live.Ear(session_key=key, slug="acme", given=QueryDict())
+    assert live._find_reader(ear) == cast.auditor
     wait(31)
-    assert events._find_reader(ear) is None
+    assert live._find_reader(ear) is None

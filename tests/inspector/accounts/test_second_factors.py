@@ -24,7 +24,7 @@ from inspector.accounts.models import Membership, SignInPace, User
 from inspector.accounts.services import create_sign_in_link
 from inspector.accounts.sessions import BACKEND
 from inspector.accounts.workspaces import set_second_factor
-from inspector.pages.events import Ear, _find_reader
+from inspector.pages.live import Ear, _find_reader
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, use_link

@@ -16,7 +16,7 @@ from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.models import Chunk, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import find_delivery, list_deliveries
 from inspector.intake.staging import Choices, NotStagedError
-from inspector.pages.deliveries.uploads import Foretold, foretell
+from inspector.pages.uploads import Foretold, foretell
 from inspector.threads.models import Conversation, Message
 
 from ..conftest import Cast, deliver, settle_all

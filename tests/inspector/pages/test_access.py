@@ -31,8 +31,10 @@ from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import workspace_urls
 from inspector.search.saved import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
-from tests.inspector.conftest import Cast, deliver, settle_all, use_link
+from tests.inspector.conftest import Cast, take_in, use_link
 from tests.inspector.exports.conftest import ask, make
+
+from .conftest import page_of, shows
 
 SLUG = "acme"
 POSTED = {
@@ -129,8 +131,8 @@ def test_what_is_of_another_workspace_is_not_found_through_ones_own(
     assert len(found) > 30
 
 
-def test_members_are_let_in(cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client]) -> None:
-    found = ask_for(sign_in(cast.owner), workspace_urls, SLUG, ids)
+def test_members_are_let_in(cast: Cast, ids: dict[str, Any], owner: Client) -> None:
+    found = ask_for(owner, workspace_urls, SLUG, ids)
     assert {name: status for name, status in found.items() if status not in (200, 201, 204, 302, 422)} == {}
 
 
@@ -145,17 +147,17 @@ def test_the_signed_out_are_asked_to_sign_in(client: Client) -> None:
 
 
 def test_a_viewer_neither_uploads_nor_judges_nor_makes_keys(viewer: Client, cast: Cast, ids: dict[str, Any]) -> None:
-    upload = reverse("pages:upload", args=[SLUG])
+    upload = page_of("upload")
     assert viewer.get(upload).status_code == 403
     assert viewer.post(upload, {"logs": SimpleUploadedFile("a.log", b"x"), "channel": "main"}).status_code == 403
-    review = reverse("pages:review", args=[SLUG, ids["conversation_id"]])
+    review = page_of("review", ids["conversation_id"])
     assert viewer.post(review, {"verdict": "fine"}).status_code == 403
-    assert viewer.post(reverse("pages:settings", args=[SLUG]), {"name": "x", "scopes": "read"}).status_code == 403
-    assert viewer.post(reverse("pages:revoke-key", args=[SLUG, ids["key_id"]])).status_code == 403
+    assert viewer.post(page_of("settings"), {"name": "x", "scopes": "read"}).status_code == 403
+    assert viewer.post(page_of("revoke-key", ids["key_id"])).status_code == 403
     for name in ("withdraw", "take-back"):
-        act = reverse(f"pages:{name}", args=[SLUG, ids["delivery_id"]])
+        act = page_of(f"{name}", ids["delivery_id"])
         assert viewer.post(act, {"reason": "because"}).status_code == 403
-    assert viewer.post(reverse("pages:decide-waiting", args=[SLUG]), {"action": "load"}).status_code == 403
+    assert viewer.post(page_of("decide-waiting"), {"action": "load"}).status_code == 403
     assert not Withdrawal.objects.exists()
     assert not Review.objects.exists()
     assert ApiKey.objects.get().revoked_at is None
@@ -164,15 +166,13 @@ def test_a_viewer_neither_uploads_nor_judges_nor_makes_keys(viewer: Client, cast
 
 def test_a_viewer_sees_no_button_that_is_refused(viewer: Client, ids: dict[str, Any]) -> None:
     for name, args in (("conversations", []), ("settings", []), ("conversation", [ids["conversation_id"]])):
-        page = viewer.get(reverse(f"pages:{name}", args=[SLUG, *args])).content.decode()
-        assert reverse("pages:upload", args=[SLUG]) not in page
-        assert "Sign off" not in page
-        assert "Create key" not in page
-    assert "Withdraw" not in viewer.get(reverse("pages:delivery", args=[SLUG, ids["delivery_id"]])).content.decode()
+        page = viewer.get(page_of(f"{name}", *args)).content.decode()
+        shows(page, never=[page_of("upload"), "Sign off", "Create key"])
+    assert "Withdraw" not in viewer.get(page_of("delivery", ids["delivery_id"])).content.decode()
 
 
 def test_the_exact_bytes_come_as_an_inert_download(viewer: Client, ids: dict[str, Any]) -> None:
-    response = viewer.get(reverse("pages:raw", args=[SLUG, ids["record_id"]]))
+    response = viewer.get(page_of("raw", ids["record_id"]))
     assert response.status_code == 200
     assert b"".join(response).startswith(b'{"clowl":"0.2","mid":"m1"')
     assert response["Content-Type"] == "application/octet-stream"
@@ -181,10 +181,9 @@ def test_the_exact_bytes_come_as_an_inert_download(viewer: Client, ids: dict[str
 
 
 def test_what_could_not_be_read_is_for_auditors(viewer: Client, auditor: Client, cast: Cast) -> None:
-    deliver(cast, b"\xff\xfe\x00broken\n", name="binary.log")
-    settle_all()
+    take_in(cast, b"\xff\xfe\x00broken\n", name="binary.log")
     record = Record.objects.get(is_quarantined=True)
-    address = reverse("pages:raw", args=[SLUG, record.pk])
+    address = page_of("raw", record.pk)
     assert viewer.get(address).status_code == 403
     assert b"".join(auditor.get(address)) != b""
 
@@ -197,13 +196,13 @@ def test_someone_in_no_workspace_is_told_so(client: Client, db: None) -> None:
 
 
 def test_home_leads_to_the_first_workspace(owner: Client) -> None:
-    assert owner.get("/")["Location"] == reverse("pages:overview", args=[SLUG])
+    assert owner.get("/")["Location"] == page_of("overview")
 
 
 def test_other_workspaces_of_the_reader_are_offered(owner: Client, cast: Cast) -> None:
     second = create_workspace(slug="second", name="Second one")
     add_member(workspace=second, user=cast.owner.user, role="viewer")
-    page = owner.get(reverse("pages:conversations", args=[SLUG])).content.decode()
+    page = owner.get(page_of("conversations")).content.decode()
     assert reverse("pages:conversations", args=["second"]) in page
 
 
@@ -219,7 +218,7 @@ def test_a_sign_in_link_works_once(client: Client, cast: Cast) -> None:
             "a path bears no code"
         )
     assert use_link(client, link, confirm="")["Location"] == "/"
-    assert client.get(reverse("pages:conversations", args=[SLUG])).status_code == 200
+    assert client.get(page_of("conversations")).status_code == 200
     again = use_link(Client(), link)
     assert use_link(Client(), link, confirm="").status_code == 410
     assert again.status_code == 410
@@ -229,7 +228,7 @@ def test_a_sign_in_link_works_once(client: Client, cast: Cast) -> None:
 def test_name_and_password_sign_in_and_the_wanted_page_follows(client: Client, cast: Cast) -> None:
     cast.owner.user.set_password("correct horse battery")
     cast.owner.user.save()
-    wanted = reverse("pages:search", args=[SLUG])
+    wanted = page_of("search")
     said = {"username": "olivia", "password": "wrong", "next": wanted}
     refused = client.post(reverse("pages:sign-in"), said)
     assert refused.status_code == 422
@@ -249,14 +248,14 @@ def test_signing_out_is_a_post(owner: Client) -> None:
     address = reverse("pages:sign-out")
     assert owner.get(address).status_code == 405
     assert owner.post(address).status_code == 302
-    assert owner.get(reverse("pages:conversations", args=[SLUG])).status_code == 302
+    assert owner.get(page_of("conversations")).status_code == 302
 
 
 def test_forms_need_their_token(cast: Cast, ids: dict[str, Any]) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(cast.owner.user, backend="django.contrib.auth.backends.ModelBackend")
     for name, args in (("upload", []), ("settings", []), ("review", [ids["conversation_id"]])):
-        response = client.post(reverse(f"pages:{name}", args=[SLUG, *args]))
+        response = client.post(page_of(f"{name}", *args))
         assert response.status_code == 403
         assert b"This form was open too long" in response.content
 

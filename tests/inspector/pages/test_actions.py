@@ -7,22 +7,21 @@ import re
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.urls import reverse
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.selectors import find_api_key
 from inspector.audit.models import Review
 from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
-SLUG = "acme"
+from .conftest import page_of, shows
 
 
 def seen_on(client: Client, conversation: Conversation) -> str:
     """The digest that the form of the page carries."""
-    page = client.get(reverse("pages:conversation", args=[SLUG, conversation.pk])).content.decode()
+    page = client.get(page_of("conversation", conversation.pk)).content.decode()
     found = re.search(r'name="seen" value="([0-9a-f]{64})"', page)
     assert found is not None
     return found[1]
@@ -30,23 +29,20 @@ def seen_on(client: Client, conversation: Conversation) -> str:
 
 def test_a_verdict_is_kept_and_shown(auditor: Client, conversation: Conversation) -> None:
     said = {"verdict": "concern", "comment": "m3 must be found.", "seen": seen_on(auditor, conversation)}
-    response = auditor.post(reverse("pages:review", args=[SLUG, conversation.pk]), said, follow=True)
+    response = auditor.post(page_of("review", conversation.pk), said, follow=True)
     page = response.content.decode()
-    assert "Your verdict is kept" in page
-    assert "m3 must be found." in page
+    shows(page, "Your verdict is kept", "m3 must be found.")
     review = Review.objects.get()
     assert (review.verdict, review.reviewer.get_username(), review.seen_messages) == ("concern", "amir", 3)
 
 
 def test_nobody_signs_what_has_changed_meanwhile(auditor: Client, cast: Cast, conversation: Conversation) -> None:
     said = {"verdict": "fine", "comment": "kept words", "seen": seen_on(auditor, conversation)}
-    deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
-    settle_all()
-    response = auditor.post(reverse("pages:review", args=[SLUG, conversation.pk]), said)
+    take_in(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
+    response = auditor.post(page_of("review", conversation.pk), said)
     page = response.content.decode()
     assert response.status_code == 422
-    assert "has changed since you opened it" in page
-    assert "kept words" in page
+    shows(page, "has changed since you opened it", "kept words")
     assert not Review.objects.exists()
     again = re.search(r'name="seen" value="([0-9a-f]{64})"', page)
     assert again is not None
@@ -55,16 +51,15 @@ def test_nobody_signs_what_has_changed_meanwhile(auditor: Client, cast: Cast, co
 
 def test_a_verdict_says_when_the_conversation_moved_on(auditor: Client, cast: Cast, conversation: Conversation) -> None:
     said = {"verdict": "fine", "seen": seen_on(auditor, conversation)}
-    auditor.post(reverse("pages:review", args=[SLUG, conversation.pk]), said)
-    deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
-    settle_all()
-    page = auditor.get(reverse("pages:conversation", args=[SLUG, conversation.pk])).content.decode()
+    auditor.post(page_of("review", conversation.pk), said)
+    take_in(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
+    page = auditor.get(page_of("conversation", conversation.pk)).content.decode()
     assert "the content has changed since the sign-off" in page
 
 
 def test_a_verdict_needs_choosing(auditor: Client, conversation: Conversation) -> None:
     said = {"comment": "hm", "seen": seen_on(auditor, conversation)}
-    assert auditor.post(reverse("pages:review", args=[SLUG, conversation.pk]), said).status_code == 422
+    assert auditor.post(page_of("review", conversation.pk), said).status_code == 422
     assert not Review.objects.exists()
 
 
@@ -72,8 +67,8 @@ def post_files(client: Client, *files: tuple[str, bytes], **said: str) -> object
     """Send files up and load them as they are read by themselves; the answer to sending them."""
     uploads = [SimpleUploadedFile(name, data) for name, data in files]
     data = {"logs": uploads, "channel": "main", "has_prefixes": "on", **said}
-    answer = client.post(reverse("pages:upload", args=[SLUG]), data, headers={"HX-Request": "true"})
-    client.post(reverse("pages:decide-waiting", args=[SLUG]), {"action": "load"})
+    answer = client.post(page_of("upload"), data, headers={"HX-Request": "true"})
+    client.post(page_of("decide-waiting"), {"action": "load"})
     return answer
 
 
@@ -90,9 +85,8 @@ def test_the_same_file_again_adds_nothing_and_says_so(auditor: Client, cast: Cas
         post_files(auditor, ("a.log", STORY))
         settle_all()
     latest = Delivery.objects.order_by("-received_at")[0]
-    page = auditor.get(reverse("pages:delivery", args=[SLUG, latest.pk])).content.decode()
-    assert "0 stored, 5 duplicate, 0 quarantined (kept)" in page
-    assert "Nothing in it was new." in page
+    page = auditor.get(page_of("delivery", latest.pk)).content.decode()
+    shows(page, "0 stored, 5 duplicate, 0 quarantined (kept)", "Nothing in it was new.")
 
 
 @pytest.mark.parametrize(
@@ -109,12 +103,12 @@ def test_an_odd_file_gets_a_clear_receipt(auditor: Client, cast: Cast, data: byt
     settle_all()
     delivery = Delivery.objects.get()
     assert delivery.size_bytes == len(data)
-    page = auditor.get(reverse("pages:delivery", args=[SLUG, delivery.pk])).content.decode()
+    page = auditor.get(page_of("delivery", delivery.pk)).content.decode()
     assert words in page
 
 
 def test_an_upload_without_a_file_or_with_an_odd_channel_is_explained(auditor: Client, cast: Cast) -> None:
-    address = reverse("pages:upload", args=[SLUG])
+    address = page_of("upload")
     none = auditor.post(address, {"channel": "main"})
     assert (none.status_code, b"Choose at least one file." in none.content) == (422, True)
     odd = auditor.post(address, {"logs": SimpleUploadedFile("a.log", b"x"), "channel": "a\u202eb"})
@@ -131,7 +125,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(auditor: Client, cast: C
     settings.LIMITS = {**settings.LIMITS, "delivery_bytes": 10}  # type: ignore[attr-defined]
     response = auditor.generic(
         "POST",
-        reverse("pages:upload", args=[SLUG]),
+        page_of("upload"),
         b"",
         content_type="multipart/form-data; boundary=x",
         CONTENT_LENGTH=str(2 * 1024 * 1024),
@@ -141,7 +135,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(auditor: Client, cast: C
 
 
 def test_a_key_is_shown_once_works_and_can_be_revoked(owner: Client, cast: Cast) -> None:
-    address = reverse("pages:settings", args=[SLUG])
+    address = page_of("settings")
     made = owner.post(address, {"name": "build <agents>", "scopes": ["ingest", "read"], "expires_in": "30"})
     assert made.status_code == 201
     assert made["Cache-Control"] == "no-store, private"
@@ -151,13 +145,12 @@ def test_a_key_is_shown_once_works_and_can_be_revoked(owner: Client, cast: Cast)
     assert key is not None
     assert key.expires_at is not None
     page = owner.get(address).content.decode()
-    assert found[0] not in page
-    assert "build &lt;agents&gt;" in page
-    owner.post(reverse("pages:revoke-key", args=[SLUG, key.pk]))
+    shows(page, "build &lt;agents&gt;", never=[found[0]])
+    owner.post(page_of("revoke-key", key.pk))
     assert find_api_key(token=found[0]) is None
 
 
 @pytest.mark.parametrize("said", [{"name": "", "scopes": "read"}, {"name": "x"}, {"name": "x", "scopes": "all"}])
 def test_a_key_without_name_or_scope_is_refused(owner: Client, cast: Cast, said: dict[str, str]) -> None:
-    assert owner.post(reverse("pages:settings", args=[SLUG]), said).status_code == 422
+    assert owner.post(page_of("settings"), said).status_code == 422
     assert not ApiKey.objects.exists()

@@ -10,20 +10,19 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.audit.agents import name_agent
 from inspector.audit.models import Finding
 from inspector.browsing.directory import list_pairs
 from inspector.intake.models import Delivery
-from inspector.pages.agents.graph import HEIGHT, draw
-from inspector.pages.agents.marks import find_colour
-from inspector.pages.agents.rows import Gallery
+from inspector.pages.agents import Gallery
+from inspector.pages.graph import HEIGHT, draw
+from inspector.pages.shown.agents import find_colour
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, make_agent_id
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, take_in
 
-SLUG = "acme"
+from .conftest import page_of, shows
 
 
 def text_of(response: object) -> str:
@@ -57,13 +56,12 @@ def make_log(agents: int) -> bytes:
 
 @pytest.mark.parametrize("name", ["agents", "agents-graph"])
 def test_an_empty_workspace_says_what_to_do_next(name: str, viewer: Client, cast: Cast) -> None:
-    page = text_of(viewer.get(reverse(f"pages:{name}", args=[SLUG])))
-    assert "No agents yet" in page
-    assert "Agents appear here by themselves" in page
+    page = text_of(viewer.get(page_of(f"{name}")))
+    shows(page, "No agents yet", "Agents appear here by themselves")
 
 
 def test_the_directory_tells_who_speaks_and_what_came_of_it(viewer: Client, story: Delivery) -> None:
-    response = viewer.get(reverse("pages:agents", args=[SLUG]))
+    response = viewer.get(page_of("agents"))
     page = text_of(response)
     assert "4 agents on this page" in page
     for words in ("oscar", "radar", "coordinator raw name 0", "planner raw name 1", "CLowl", "nSLIP"):
@@ -74,12 +72,11 @@ def test_the_directory_tells_who_speaks_and_what_came_of_it(viewer: Client, stor
 
 
 def test_names_that_can_be_confused_are_flagged_with_the_reason(viewer: Client, cast: Cast) -> None:
-    deliver(cast, make_log(4))
-    settle_all()
-    page = text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
+    take_in(cast, make_log(4))
+    page = text_of(viewer.get(page_of("agents")))
     assert page.count("looks alike, and") == 2
     assert "mixes Latin and Cyrillic letters" in page
-    agent = text_of(viewer.get(reverse("pages:agent", args=[SLUG, find(cast, "radar").pk])))
+    agent = text_of(viewer.get(page_of("agent", find(cast, "radar").pk)))
     assert "This name looks like another agent's" in agent
 
 
@@ -88,21 +85,18 @@ def test_an_agents_page_says_whom_it_talks_with_and_what_it_can(viewer: Client, 
         b'{"clowl":"0.2","mid":"k","ts":1795251700,"p":"CAPS","from":"hub","to":"*","cid":"x",'
         b'"body":{"t":"capabilities","d":{"supports":["search"]}}}\n'
     )
-    deliver(cast, make_log(5), b"\n", caps)
-    settle_all()
-    response = viewer.get(reverse("pages:agent", args=[SLUG, find(cast, "hub").pk]))
+    take_in(cast, make_log(5), b"\n", caps)
+    response = viewer.get(page_of("agent", find(cast, "hub").pk))
     page = text_of(response)
-    assert "11 pairs, 11 messages" in page
-    assert "5 of them report failures" in page
+    shows(page, "11 pairs, 11 messages", "5 of them report failures")
     message = Message.objects.get(native_id="k")
-    assert reverse("pages:message", args=[SLUG, message.pk]) in response.content.decode()
+    assert page_of("message", message.pk) in response.content.decode()
     assert "from%3Ahub" in response.content.decode() or "from:hub" in html.unescape(response.content.decode())
 
 
 def test_what_is_not_drawn_is_said_and_follows_on_the_next_page(viewer: Client, cast: Cast) -> None:
-    deliver(cast, make_log(60))
-    settle_all()
-    address = reverse("pages:agents-graph", args=[SLUG])
+    take_in(cast, make_log(60))
+    address = page_of("agents-graph")
     first = viewer.get(address)
     assert "40 pairs of 120" in text_of(first)
     assert "Not drawn here: 80 pairs with 80 messages." in text_of(first)
@@ -117,8 +111,7 @@ def test_what_is_not_drawn_is_said_and_follows_on_the_next_page(viewer: Client, 
 
 
 def test_the_drawing_is_the_same_each_time_and_stays_within_its_frame(cast: Cast) -> None:
-    deliver(cast, make_log(20))
-    settle_all()
+    take_in(cast, make_log(20))
 
     def make() -> dict[str, Any]:
         pairs = list_pairs(workspace=cast.workspace)
@@ -135,18 +128,17 @@ def test_the_drawing_is_the_same_each_time_and_stays_within_its_frame(cast: Cast
 
 
 def test_who_waits_for_whom_is_told_before_who_talks(viewer: Client, cast: Cast) -> None:
-    deliver(
+    take_in(
         cast, make_log(4), OPEN, OPEN.replace(b"open", b"more"), OPEN.replace(b"open", b"else").replace(b"hub", b"x")
     )
-    settle_all()
-    address = reverse("pages:agents-graph", args=[SLUG])
+    address = page_of("agents-graph")
     page = viewer.get(address).content.decode()
     waits = page.partition("Who waits for whom")[2].partition("</section>")[0]
     hub, radar = find(cast, "hub"), find(cast, "radar")
     rows = waits.split("<li data-item>")[1:]
     assert len(rows) == 2
     for agent in (hub, radar):
-        assert reverse("pages:agent", args=[SLUG, agent.pk]) in rows[0]
+        assert page_of("agent", agent.pk) in rows[0]
     assert "2 open requests" in rows[0]
     assert "from%3Ahub+to%3Aradar" in rows[0]
     assert "1 open request<" in rows[1]
@@ -161,13 +153,10 @@ def test_the_number_of_statements_does_not_grow_with_the_rows(name: str, viewer:
     counts = []
     deliver(cast, OPEN, name="open.log")
     for agents in (3, 45):
-        deliver(cast, make_log(agents), name=f"{agents}.log")
-        settle_all()
-        viewer.get(reverse(f"pages:{name}", args=[SLUG]))
-        with CaptureQueriesContext(
-            connection,
-        ) as asked:
-            viewer.get(reverse(f"pages:{name}", args=[SLUG]))
+        take_in(cast, make_log(agents), name=f"{agents}.log")
+        viewer.get(page_of(f"{name}"))
+        with CaptureQueriesContext(connection) as asked:
+            viewer.get(page_of(f"{name}"))
         counts.append(len(asked))
     assert counts[0] == counts[1]
     assert counts[0] < 20
@@ -178,10 +167,10 @@ def test_a_name_is_given_shown_everywhere_and_undone(
     auditor: Client, viewer: Client, cast: Cast, story: Delivery
 ) -> None:
     radar = find(cast, "radar")
-    page = reverse("pages:agent", args=[SLUG, radar.pk])
+    page = page_of("agent", radar.pk)
     assert "Add a friendly name" in text_of(auditor.get(page))
     assert "Add a friendly name" not in text_of(viewer.get(page))
-    act = reverse("pages:name-agent", args=[SLUG, radar.pk])
+    act = page_of("name-agent", radar.pk)
     assert viewer.post(act, {"friendly_name": "Listener"}).status_code == 403
     refused = auditor.post(act, {"friendly_name": "oscar"})
     assert refused.status_code == 422
@@ -190,25 +179,25 @@ def test_a_name_is_given_shown_everywhere_and_undone(
     message = Message.objects.get(native_id="m2")
     for address in (
         page,
-        reverse("pages:agents", args=[SLUG]),
-        reverse("pages:agents-graph", args=[SLUG]),
-        reverse("pages:message", args=[SLUG, message.pk]),
-        reverse("pages:conversation", args=[SLUG, message.conversation_id]),
-        reverse("pages:search", args=[SLUG]) + "?q=from:listener",
+        page_of("agents"),
+        page_of("agents-graph"),
+        page_of("message", message.pk),
+        page_of("conversation", message.conversation_id),
+        page_of("search") + "?q=from:listener",
     ):
         assert "Listener raw name radar" in text_of(viewer.get(address)), address
     word = AgentWord.objects.get()
     assert "amir" in text_of(viewer.get(page))
-    undo = reverse("pages:undo-agent-word", args=[SLUG, word.pk])
+    undo = page_of("undo-agent-word", word.pk)
     assert viewer.post(undo).status_code == 403
     assert auditor.post(undo).status_code == 302
     assert "undone by amir" in text_of(viewer.get(page))
-    assert "Listener raw name" not in text_of(viewer.get(reverse("pages:agents", args=[SLUG])))
+    assert "Listener raw name" not in text_of(viewer.get(page_of("agents")))
 
 
 def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Delivery) -> None:
     radar, oscar = find(cast, "radar"), find(cast, "oscar")
-    act = reverse("pages:join-agent", args=[SLUG, radar.pk])
+    act = page_of("join-agent", radar.pk)
     for wrong, why in (
         ({"same_as": "nobody", "reason": "x"}, "no agent of the channel main has this name"),
         ({"same_as": "oscar", "reason": ""}, "Give the reason"),
@@ -218,37 +207,33 @@ def test_two_are_one_by_an_auditors_word(auditor: Client, cast: Cast, story: Del
         assert refused.status_code == 422
         assert why in text_of(refused)
     response = auditor.post(act, {"same_as": "oscar", "reason": "one key"}, follow=True)
-    assert response.redirect_chain[-1][0] == reverse("pages:agent", args=[SLUG, oscar.pk])
+    assert response.redirect_chain[-1][0] == page_of("agent", oscar.pk)
     assert "also radar" in text_of(response)
-    again = auditor.get(reverse("pages:agent", args=[SLUG, radar.pk]))
-    assert again["Location"] == reverse("pages:agent", args=[SLUG, oscar.pk])
-    assert "oscar raw name radar" in text_of(
-        auditor.get(reverse("pages:message", args=[SLUG, Message.objects.get(native_id="m2").pk]))
-    )
+    again = auditor.get(page_of("agent", radar.pk))
+    assert again["Location"] == page_of("agent", oscar.pk)
+    assert "oscar raw name radar" in text_of(auditor.get(page_of("message", Message.objects.get(native_id="m2").pk)))
 
 
 def test_agents_of_equal_names_in_two_channels_are_two(auditor: Client, cast: Cast, story: Delivery) -> None:
     second = Channel.objects.create(workspace=cast.workspace, name="second")
-    deliver(cast, b'{"raw": "Hello.", "from": "radar", "to": ["oscar"]}\n', channel=second, name="b.log")
-    settle_all()
+    take_in(cast, b'{"raw": "Hello.", "from": "radar", "to": ["oscar"]}\n', channel=second, name="b.log")
     name_agent(membership=cast.auditor, agent=find(cast, "radar", second), friendly_name="Other one")
-    page = text_of(auditor.get(reverse("pages:agents", args=[SLUG])))
+    page = text_of(auditor.get(page_of("agents")))
     assert "6 agents on this page" in page
     assert page.count("Other one raw name radar") == 1
-    narrow = text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?channel=second"))
+    narrow = text_of(auditor.get(page_of("agents") + "?channel=second"))
     assert "2 agents on this page" in narrow
-    assert "No agent matches" in text_of(auditor.get(reverse("pages:agents", args=[SLUG]) + "?name=zebra"))
+    assert "No agent matches" in text_of(auditor.get(page_of("agents") + "?name=zebra"))
 
 
 def test_a_cursor_from_elsewhere_finds_nothing(viewer: Client, story: Delivery) -> None:
     for name in ("agents", "agents-graph"):
-        assert viewer.get(reverse(f"pages:{name}", args=[SLUG]) + "?after=forged").status_code == 404
+        assert viewer.get(page_of(f"{name}") + "?after=forged").status_code == 404
 
 
 @pytest.mark.long(seconds=3)
 def test_an_agent_has_one_colour_on_every_page(auditor: Client, story: Delivery, cast: Cast) -> None:
-    deliver(cast, b'{"raw":"Before all others.","from":"zoe","to":["radar","oscar"],"conversation":"z"}')
-    settle_all()
+    take_in(cast, b'{"raw":"Before all others.","from":"zoe","to":["radar","oscar"],"conversation":"z"}')
     conversation = Message.objects.filter(sender="oscar").latest("order_time").conversation
     pages = ("agents/", "search/?q=from:oscar", "overview/", "conversations/", f"conversations/{conversation.pk}/")
     more = ("sequence/", "tree/", "tasks/")
@@ -268,8 +253,7 @@ def test_a_list_colours_agents_as_their_transcript_does(auditor: Client, cast: C
     for mid, asking, asked in (("a", "ada", "bob"), ("b", "bob", "ada")):
         line = f'{{"clowl":"0.2","mid":"{mid}","ts":1795251600,"p":"REQ","cid":"of-{asking}","from":"{asking}",'
         deliver(cast, f'{line}"to":"{asked}","body":{{"t":"scan"}}}}\n'.encode())
-    deliver(cast, b'{"clowl":"0.2","mid":"z","ts":1795351600,"p":"INFO","cid":"z","from":"zoe","body":{"t":"scan"}}\n')
-    settle_all()
+    take_in(cast, b'{"clowl":"0.2","mid":"z","ts":1795351600,"p":"INFO","cid":"z","from":"zoe","body":{"t":"scan"}}\n')
     for asking in ("ada", "bob"):
         conversation = Conversation.objects.get(native_id=f"of-{asking}")
         message = conversation.messages.get()

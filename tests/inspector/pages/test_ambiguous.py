@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from inspector.audit.models import Finding
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.placing.citations import MAX_BEARERS, count_bearers, say_several, write_bearers
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
+
+from .conftest import page_of, shows
 
 pytestmark = pytest.mark.django_db
 TRACE = "3f2c8a52-5e0e-4c7e-9b56-2f9a8f6c1d11"
@@ -28,26 +29,25 @@ def say(native_id: str, conversation: str, parent: str | None = None, **said: An
 @pytest.fixture
 def citing(cast: Cast) -> Message:
     """In one conversation an answer to an id that two bear elsewhere, and one to an id that nobody bears."""
-    deliver(
+    take_in(
         cast,
         say("twice", "one"),
         say("twice", "two"),
         say("answer", "side", "twice", trace=TRACE),
         say("other", "side", "never", trace=TRACE, at="2026-11-21T09:01:00Z"),
     )
-    settle_all()
     return Message.objects.get(native_id="answer")
 
 
 def open_page(client: Client, name: str, pk: Any, **query: str) -> str:
-    response = client.get(reverse(f"pages:{name}", args=["acme", pk]), query)
+    response = client.get(page_of(f"{name}", pk), query)
     assert response.status_code == 200
     return html.unescape(re.sub(r"<[^>]+>", "", response.content.decode()))
 
 
 @pytest.mark.parametrize("order", ["tree", "time"])
 def test_the_transcript_says_how_many_bear_it_and_leads_to_them(auditor: Client, citing: Message, order: str) -> None:
-    address = reverse("pages:conversation", args=["acme", citing.conversation_id])
+    address = page_of("conversation", citing.conversation_id)
     page = auditor.get(address, {"order": order}).content.decode()
     ghosts = re.findall(r'<div class="ghost".*?</div>', page)
     (several,) = [ghost for ghost in ghosts if "twice" in ghost]
@@ -61,13 +61,16 @@ def test_the_transcript_says_how_many_bear_it_and_leads_to_them(auditor: Client,
     found = auditor.get(html.unescape(link[1])).content.decode()
     assert len(set(re.findall(r"/messages/([0-9a-f-]{36})/", found))) == 2
     said = open_page(auditor, "conversation", citing.conversation_id, order=order)
-    assert "answers twice 2 messages bear that id" in said
-    assert "answers never not received" in said
-    assert "May be incomplete: 1 missing parent" in said
+    shows(
+        said,
+        "answers twice 2 messages bear that id",
+        "answers never not received",
+        "May be incomplete: 1 missing parent",
+    )
 
 
 def test_the_way_to_what_is_missing_passes_it_over(auditor: Client, citing: Message) -> None:
-    address = reverse("pages:conversation", args=["acme", citing.conversation_id])
+    address = page_of("conversation", citing.conversation_id)
     page = auditor.get(address, {"order": "time"}).content.decode()
     chip = re.search(r'<a class="chip" data-severity="warning" href="[^"]+#(ghost-[0-9a-f]+)"', page)
     assert chip is not None
@@ -76,23 +79,28 @@ def test_the_way_to_what_is_missing_passes_it_over(auditor: Client, citing: Mess
 
 def test_the_sequence_says_it_in_drawing_table_and_mermaid(auditor: Client, citing: Message) -> None:
     page = open_page(auditor, "sequence", citing.conversation_id)
-    assert "twice: 2 bear it" in page
-    assert "twice, cited by message 1, is one of 2 messages elsewhere that bear this id" in page
-    assert "twice is one of 2 messages elsewhere that bear this id; the next one cites it." in page
-    assert "never was not received; the next one cites it." in page
+    shows(
+        page,
+        "twice: 2 bear it",
+        "twice, cited by message 1, is one of 2 messages elsewhere that bear this id",
+        "twice is one of 2 messages elsewhere that bear this id; the next one cites it.",
+        "never was not received; the next one cites it.",
+    )
     mermaid = open_page(auditor, "sequence-mermaid", citing.conversation_id)
-    assert "twice is one of 2 messages elsewhere that bear this id" in mermaid
-    assert "never was not received" in mermaid
+    shows(mermaid, "twice is one of 2 messages elsewhere that bear this id", "never was not received")
 
 
 @pytest.mark.parametrize("of", ["trace", "conversation-tree"])
 def test_a_tree_says_it_in_row_and_bar(auditor: Client, citing: Message, of: str) -> None:
     pk = Trace.objects.get(native_id=TRACE).pk if of == "trace" else citing.conversation_id
-    address = reverse(f"pages:{of}", args=["acme", pk])
+    address = page_of(f"{of}", pk)
     page = auditor.get(address).content.decode()
-    assert "<bdi>twice</bdi> is one of 2 messages elsewhere that bear this id" in page
-    assert "2 bear this id" in page
-    assert "<bdi>never</bdi> was not received" in page
+    shows(
+        page,
+        "<bdi>twice</bdi> is one of 2 messages elsewhere that bear this id",
+        "2 bear this id",
+        "<bdi>never</bdi> was not received",
+    )
 
 
 def test_counts_of_what_is_missing_leave_it_out(auditor: Client, citing: Message) -> None:
@@ -102,8 +110,7 @@ def test_counts_of_what_is_missing_leave_it_out(auditor: Client, citing: Message
 
 def test_the_message_and_its_finding_say_it(auditor: Client, citing: Message) -> None:
     page = open_page(auditor, "message", citing.pk)
-    assert "it names its parent; 2 messages bear that id" in page
-    assert "twice not received" not in page
+    shows(page, "it names its parent; 2 messages bear that id", never=["twice not received"])
     found = {each.rule: each for each in Finding.objects.filter(conversation=citing.conversation_id)}
     assert found["ambiguous-parent"].text == (
         "It answers the message 'twice', but which one is unknown: in other conversations 2 messages bear that id."
@@ -124,12 +131,10 @@ def test_the_api_says_it(client: Client, token: str, citing: Message) -> None:
 
 
 def test_it_is_missing_again_once_nobody_bears_it(cast: Cast, auditor: Client) -> None:
-    deliver(cast, say("answer", "side", "twice"))
-    settle_all()
+    take_in(cast, say("answer", "side", "twice"))
     conversation = Conversation.objects.get()
     assert "twice was not received." in open_page(auditor, "conversation", conversation.pk)
-    deliver(cast, say("twice", "one"), say("twice", "two"), say("twice", "three"))
-    settle_all()
+    take_in(cast, say("twice", "one"), say("twice", "two"), say("twice", "three"))
     conversation.refresh_from_db()
     assert conversation.missing_count == 0
     assert "twice is one of 3 messages elsewhere" in open_page(auditor, "conversation", conversation.pk)

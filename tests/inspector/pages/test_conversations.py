@@ -12,7 +12,7 @@ from inspector.audit.findings.selectors import count_open_in, survey_conversatio
 from inspector.exports.models import Export
 from inspector.pages.conversations import views
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db
 LIST = "/w/acme/conversations/"
@@ -22,8 +22,7 @@ ASKED = (
 
 
 def send(cast: Cast, *ids: str) -> None:
-    deliver(cast, "\n".join(ASKED.format(name, 1795248000 + at) for at, name in enumerate(ids)).encode())
-    settle_all()
+    take_in(cast, "\n".join(ASKED.format(name, 1795248000 + at) for at, name in enumerate(ids)).encode())
 
 
 def test_a_conversation_whose_id_is_a_number_is_called_by_its_first_sentence(cast: Cast, viewer: Client) -> None:
@@ -84,8 +83,7 @@ def test_each_severity_of_the_open_findings_is_counted(cast: Cast, viewer: Clien
         json.dumps(said | {"mid": mid, "pid": parent, "body": {"t": "note", "d": {"text": text}}})
         for mid, (text, parent) in named.items()
     )
-    deliver(cast, "\n".join(lines).encode())
-    settle_all()
+    take_in(cast, "\n".join(lines).encode())
     conversation = Conversation.objects.get(native_id="mixed")
     pks = [conversation.pk]
     expected = {4: 1, 2: 2}

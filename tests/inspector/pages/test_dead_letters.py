@@ -13,10 +13,12 @@ from inspector import pipeline, steps
 from inspector.intake import facts
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 
-ADDRESS = reverse("pages:dead-letters", args=["acme"])
-RETRY = reverse("pages:retry-dead-letters", args=["acme"])
+from .conftest import page_of, shows
+
+ADDRESS = page_of("dead-letters")
+RETRY = page_of("retry-dead-letters")
 FAILURE = 'ValueError: <b>cannot</b> read "it"'
 
 
@@ -31,8 +33,7 @@ def poisoned(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Delivery:
         return read(wire, *words, **names)
 
     monkeypatch.setattr(facts, "read", fall_over)
-    delivery = deliver(cast, b"one\npoison two\nthree\npoison four\nfive\n", name="week.log")
-    settle_all()
+    delivery = take_in(cast, b"one\npoison two\nthree\npoison four\nfive\n", name="week.log")
     delivery.refresh_from_db()
     return delivery
 
@@ -40,25 +41,27 @@ def poisoned(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Delivery:
 def test_it_says_what_failed_why_and_where(poisoned: Delivery, auditor: Client) -> None:
     page = auditor.get(ADDRESS).content.decode()
     assert page.count("&lt;b&gt;cannot&lt;/b&gt;") == 2
-    assert "<b>cannot" not in page
-    assert "record 2, line 2" in page
-    assert "record 4, line 4" in page
-    assert "3 attempts" in page
-    assert reverse("pages:delivery", args=["acme", poisoned.pk]) in page
+    shows(
+        page,
+        "record 2, line 2",
+        "record 4, line 4",
+        "3 attempts",
+        page_of("delivery", poisoned.pk),
+        never=["<b>cannot"],
+    )
     for letter in DeadLetter.objects.all():
-        assert reverse("pages:raw", args=["acme", letter.record_id]) in page
+        assert page_of("raw", letter.record_id) in page
 
 
 def test_the_bytes_of_a_dead_letter_are_those_that_came(poisoned: Delivery, auditor: Client) -> None:
     letter = DeadLetter.objects.get(sighting__index=1)
-    response = auditor.get(reverse("pages:raw", args=["acme", letter.record_id]))
+    response = auditor.get(page_of("raw", letter.record_id))
     assert b"".join(response) == b"poison two"
 
 
 def test_a_viewer_sees_it_and_has_no_button(poisoned: Delivery, viewer: Client) -> None:
     page = viewer.get(ADDRESS).content.decode()
-    assert "cannot" in page
-    assert RETRY not in page
+    shows(page, "cannot", never=[RETRY])
     assert viewer.post(RETRY).status_code == 403
     assert not DeadLetter.objects.exclude(state=DeadLetter.State.DEAD).exists()
 
@@ -70,9 +73,7 @@ def test_one_is_tried_again_and_then_the_rest(
     letter = DeadLetter.objects.get(sighting__index=3)
     response = auditor.post(RETRY, {"id": str(letter.pk)}, follow=True)
     page = response.content.decode()
-    assert "1 is tried again" in page
-    assert "will be tried" in page
-    assert "asked for by amir" in page
+    shows(page, "1 is tried again", "will be tried", "asked for by amir")
     settle_all()
     assert Message.objects.count() == 4
     assert auditor.get(ADDRESS).content.decode().count("record 4") == 0
@@ -91,13 +92,11 @@ def test_an_id_that_is_none_is_not_found(poisoned: Delivery, auditor: Client, te
 
 
 def test_a_delivery_links_to_its_own_letters(poisoned: Delivery, auditor: Client, cast: Cast) -> None:
-    page = auditor.get(reverse("pages:delivery", args=["acme", poisoned.pk])).content.decode()
-    assert "2 records of it could not be read and were put aside" in page
-    assert f"{ADDRESS}?delivery={poisoned.pk}" in page
+    page = auditor.get(page_of("delivery", poisoned.pk)).content.decode()
+    shows(page, "2 records of it could not be read and were put aside", f"{ADDRESS}?delivery={poisoned.pk}")
     # The receipt counts them as what they are: stored.
     assert "5 received = 5 + 0 + 0" in page
-    other = deliver(cast, b"poison elsewhere\nfine\n", name="other.log")
-    settle_all()
+    other = take_in(cast, b"poison elsewhere\nfine\n", name="other.log")
     limited = auditor.get(ADDRESS, {"delivery": str(poisoned.pk)}).content.decode()
     assert limited.count("cannot") == 2
     assert auditor.get(ADDRESS).content.decode().count("cannot") == 3
@@ -107,7 +106,7 @@ def test_a_delivery_links_to_its_own_letters(poisoned: Delivery, auditor: Client
 def test_the_list_of_deliveries_says_that_there_are_some(
     cast: Cast, auditor: Client, request: pytest.FixtureRequest
 ) -> None:
-    address = reverse("pages:deliveries", args=["acme"])
+    address = page_of("deliveries")
     assert ADDRESS not in auditor.get(address).content.decode()
     request.getfixturevalue("poisoned")
     page = auditor.get(address).content.decode()
@@ -128,11 +127,9 @@ def test_a_delivery_whose_reading_never_began_says_so(
         Job.objects.update(due_at="2020-01-01T00:00:00Z")
         pipeline.run_due(seconds=5)
     page = auditor.get(ADDRESS).content.decode()
-    assert "Reading the records of" in page
-    assert "RuntimeError: no luck" in page
-    receipt = auditor.get(reverse("pages:delivery", args=["acme", delivery.pk])).content.decode()
-    assert "could not be finished" in receipt
-    assert ADDRESS in receipt
+    shows(page, "Reading the records of", "RuntimeError: no luck")
+    receipt = auditor.get(page_of("delivery", delivery.pk)).content.decode()
+    shows(receipt, "could not be finished", ADDRESS)
     monkeypatch.undo()
     auditor.post(RETRY, {"id": str(Job.objects.get(kind=Job.Kind.INGEST).pk)})
     settle_all()
@@ -160,8 +157,7 @@ def test_its_queries_do_not_grow(
         raise ValueError("a bug")
 
     monkeypatch.setattr(facts, "read", fall_over)
-    deliver(cast, *(b"line %d\n" % number for number in range(count)))
-    settle_all()
+    take_in(cast, *(b"line %d\n" % number for number in range(count)))
     with django_assert_max_num_queries(7):
         page = auditor.get(ADDRESS).content.decode()
     assert page.count("ValueError: a bug") == min(count, 50)
@@ -169,10 +165,10 @@ def test_its_queries_do_not_grow(
 
 
 @pytest.mark.parametrize("kind", Job.Kind.values)
-def test_every_kind_of_work_that_was_given_up_is_named(cast: Cast, sign_in: Callable[..., Client], kind: str) -> None:
+def test_every_kind_of_work_that_was_given_up_is_named(cast: Cast, owner: Client, kind: str) -> None:
     Job.objects.create(
         workspace=cast.workspace, kind=kind, subject=cast.channel.pk, state=Job.State.DEAD, failure="why"
     )
-    page = sign_in(cast.owner).get(ADDRESS)
+    page = owner.get(ADDRESS)
     assert page.status_code == 200
     assert [work["job"].failure for work in page.context["work"]] == ["why"]

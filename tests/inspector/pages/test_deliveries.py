@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from inspector.accounts.services import ensure_channel
 from inspector.exports.forms import make_safe
@@ -22,18 +21,10 @@ from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from tests.each import for_each
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
-SLUG = "acme"
-
-
-def page_of(name: str, *ids: Any) -> str:
-    return reverse(f"pages:{name}", args=[SLUG, *ids])
-
-
-def text(response: Any) -> str:
-    return " ".join(response.content.decode().split())
+from .conftest import page_of, shows, text
 
 
 def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client, cast: Cast) -> None:
@@ -66,9 +57,8 @@ def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client
 
 
 def test_the_problems_come_as_two_lists(viewer: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.pages.deliveries.views._PAGE", 2)
-    delivery = deliver(cast, b"fine\n" + b"\xff broken\n" * 5)
-    settle_all()
+    monkeypatch.setattr("inspector.pages.deliveries._PAGE", 2)
+    delivery = take_in(cast, b"fine\n" + b"\xff broken\n" * 5)
     response = viewer.get(page_of("problems-csv", delivery.pk))
     assert response["Content-Disposition"].startswith("attachment")
     rows = list(csv.DictReader(io.StringIO(b"".join(response).decode())))
@@ -93,34 +83,32 @@ def withdraw(client: Client, delivery: Delivery, reason: str = "the wrong file")
 def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
     auditor: Client, viewer: Client, cast: Cast, story: Delivery
 ) -> None:
-    deliver(cast, b'{"clowl":"0.2","mid":"m9","ts":1795251999,"p":"INF","from":"muse","to":"radar","cid":"story"}\n')
-    settle_all()
+    take_in(cast, b'{"clowl":"0.2","mid":"m9","ts":1795251999,"p":"INF","from":"muse","to":"radar","cid":"story"}\n')
     conversation = Conversation.objects.get(native_id="story")
     message = Message.objects.get(native_id="m1")
     assert withdraw(auditor, story)["Location"] == page_of("delivery", story.pk)
     settle_all()
     receipt = text(viewer.get(page_of("delivery", story.pk)))
-    assert "Withdrawn by amir" in receipt
-    assert "“the wrong file” 5 of its records are hidden" in receipt
-    assert "5 received = 5 stored + 0 duplicate + 0 quarantined" in receipt
-    assert "Show its records again" not in receipt
+    shows(
+        receipt,
+        "Withdrawn by amir",
+        "“the wrong file” 5 of its records are hidden",
+        "5 received = 5 stored + 0 duplicate + 0 quarantined",
+        never=["Show its records again"],
+    )
     assert ">withdrawn</span>" in text(viewer.get(page_of("deliveries")))
     talk = text(viewer.get(page_of("conversation", conversation.pk)))
-    assert "3 messages hidden: withdrawn" in talk
-    assert "m9" in talk
-    assert ">m1<" not in talk
+    shows(talk, "3 messages hidden: withdrawn", "m9", never=[">m1<"])
     assert "5 messages are hidden" in text(viewer.get(page_of("conversations")))
     assert "2 matches are hidden" in text(viewer.get(page_of("search") + "?q=search"))
     assert "No message matches" in text(viewer.get(page_of("search") + "?q=search"))
     shown = text(viewer.get(page_of("message", message.pk)))
-    assert "conversations and search do not show this message" in shown
-    assert "amir withdrew" in shown
+    shows(shown, "conversations and search do not show this message", "amir withdrew")
     answer = auditor.post(page_of("take-back", story.pk), {"reason": "right after all"})
     assert answer.status_code == 302
     settle_all()
     receipt = text(auditor.get(page_of("delivery", story.pk)))
-    assert "Withdrawal undone by amir" in receipt
-    assert "Withdrawn by amir" in receipt
+    shows(receipt, "Withdrawal undone by amir", "Withdrawn by amir")
     assert "hidden: withdrawn" not in text(viewer.get(page_of("conversation", conversation.pk)))
     assert ">m1<" in text(viewer.get(page_of("conversation", conversation.pk)))
     assert "do not show this message" not in text(viewer.get(page_of("message", message.pk)))
@@ -131,15 +119,13 @@ def test_a_conversation_of_which_nothing_is_left_says_why(auditor: Client, cast:
     withdraw(auditor, story)
     settle_all()
     page = text(auditor.get(page_of("conversation", conversation.pk)))
-    assert "Nothing of this conversation is shown" in page
-    assert "are being read" not in page
+    shows(page, "Nothing of this conversation is shown", never=["are being read"])
 
 
 def test_a_message_seen_twice_says_which_sighting_is_withdrawn(auditor: Client, cast: Cast, story: Delivery) -> None:
     from .conftest import STORY
 
-    deliver(cast, STORY, name="again.log")
-    settle_all()
+    take_in(cast, STORY, name="again.log")
     withdraw(auditor, story)
     settle_all()
     page = text(auditor.get(page_of("message", Message.objects.get(native_id="m1").pk)))
@@ -164,10 +150,9 @@ def test_until_its_records_are_hidden_the_receipt_says_so(auditor: Client, story
 
 
 def test_what_a_delivery_reached_is_a_list_of_its_own(viewer: Client, cast: Cast, story: Delivery) -> None:
-    other = deliver(
+    other = take_in(
         cast, b'{"clowl":"0.2","mid":"n1","p":"REQ","from":"muse","to":"ink","cid":"other"}\n', name="o.log"
     )
-    settle_all()
     progress = viewer.get(page_of("progress", other.pk)).content.decode()
     (address,) = re.findall(r'href="([^"]+)">See the conversations', progress)
     assert address == f"{page_of('conversations')}?delivery={other.pk}"
@@ -184,19 +169,16 @@ def test_a_delivery_that_is_not_there_lists_nothing(viewer: Client, cast: Cast, 
     withdraw_delivery(delivery=story, membership=cast.auditor, reason="the wrong night")
     settle_all()
     page = text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}"))
-    assert "No conversation matches" in page
-    assert page_of("delivery", story.pk) in page
+    shows(page, "No conversation matches", page_of("delivery", story.pk))
 
 
 def test_the_receipt_leads_to_the_messages_it_brought(viewer: Client, cast: Cast, story: Delivery) -> None:
-    deliver(cast, b"all is well\n", name="other.log")
-    settle_all()
+    take_in(cast, b"all is well\n", name="other.log")
     receipt = viewer.get(page_of("delivery", story.pk)).content.decode()
     (address,) = re.findall(r'href="([^"]+)">Its messages', receipt)
     assert text(viewer.get(address)).count('<li class="hit"') == 5
     # A duplicate was brought as well.
-    again = deliver(cast, STORY.splitlines(keepends=True)[0], name="again.log")
-    settle_all()
+    again = take_in(cast, STORY.splitlines(keepends=True)[0], name="again.log")
     assert [found.native_id for found in find_messages(workspace=cast.workspace, query=f"delivery:{again.pk}")] == [
         "m1"
     ]
@@ -210,8 +192,7 @@ def test_conversations_that_take_too_long_to_find_are_said_so(
     asked = []
     monkeypatch.setattr(views, "fetch", lambda rows, patience_ms: asked.append(patience_ms))
     page = text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}"))
-    assert "take too long to find" in page
-    assert f'href="{page_of("search")}?q=delivery%3A{story.pk}"' in page
+    shows(page, "take too long to find", f'href="{page_of("search")}?q=delivery%3A{story.pk}"')
     assert "take too long" not in text(viewer.get(page_of("conversations")))
     # Of what could not be found in time nothing is counted either; the list without a delivery is counted.
     assert asked == [2500, 300]
@@ -220,9 +201,7 @@ def test_conversations_that_take_too_long_to_find_are_said_so(
 def test_the_warnings_stand_on_the_receipt_with_what_to_change(viewer: Client, cast: Cast) -> None:
     delivery = deliver(cast, b'{"raw": "a", "at": "soon"}\n' + b'{"text": "<b>hi</b>"}\n' * 120)
     page = text(viewer.get(page_of("delivery", delivery.pk)))
-    assert "121 warnings" in page
-    assert "<code>no-raw</code> 120" in page
-    assert "<code>time-not-read</code> 1" in page
+    shows(page, "121 warnings", "<code>no-raw</code> 120", "<code>time-not-read</code> 1")
     assert page.count("Write `raw` instead of `text`") == 99
     assert "Write it as 2026-11-21T09:00:00Z" in page
     clean = deliver(cast, b'{"raw": "b"}\n', name="clean.log")

@@ -26,7 +26,7 @@ from psycopg.conninfo import make_conninfo
 from inspector.accounts.models import Membership
 from inspector.search.news import begin, write_since
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,8 +34,8 @@ PROJECT = Path(__file__).parents[3]
 LISTENERS = 3
 IMPATIENT = """
 def post_worker_init(worker):
-    from inspector.pages import events
-    events.LOOK_SECONDS, events.BEAT_SECONDS = 0.1, 0.5
+    from inspector.pages import live
+    live.LOOK_SECONDS, live.BEAT_SECONDS = 0.1, 0.5
 """
 WRITE = (
     "INSERT INTO threads_announcement (workspace_id, transaction, at, messages)"
@@ -165,8 +165,7 @@ def listen(port: int) -> Iterator[Listen]:
 
 
 def say(cast: Cast, text: str, conversation: str = "talk") -> None:
-    deliver(cast, json.dumps({"raw": text, "conversation": conversation, "id": uuid.uuid4().hex}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps({"raw": text, "conversation": conversation, "id": uuid.uuid4().hex}).encode() + b"\n")
 
 
 def test_what_comes_is_told_and_a_cut_line_goes_on_where_it_was(cast: Cast, listen: Listen) -> None:

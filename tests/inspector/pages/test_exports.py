@@ -6,13 +6,11 @@ import hashlib
 import html
 import json
 import re
-from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 
 from inspector.audit.findings.services import judge
@@ -24,14 +22,10 @@ from inspector.intake.models import Delivery, Job
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.exports.conftest import ask, make, read
 
-SLUG = "acme"
-
-
-def page_of(name: str, *args: Any) -> str:
-    return reverse(f"pages:{name}", args=[SLUG, *args])
+from .conftest import page_of, shows
 
 
 def follow(client: Client, page: str, words: str) -> tuple[str, dict[str, str]]:
@@ -61,8 +55,7 @@ def test_what_stands_on_a_page_is_exported_from_there(
         assert answer["Location"] == page_of("export", export.pk)
         assert (export.messages, export.is_masked) == (count, True), page
         shown = auditor.get(answer["Location"]).content.decode()
-        assert bytes(export.sha256 or b"").hex() in shown
-        assert f"{count} listed = {count} messages + 0 withdrawn + 0 gone" in shown
+        shows(shown, bytes(export.sha256 or b"").hex(), f"{count} listed = {count} messages + 0 withdrawn + 0 gone")
 
 
 def test_the_findings_of_each_list_are_exported_from_there(
@@ -139,8 +132,7 @@ def test_how_far_it_is_is_asked_again_until_it_is_done(auditor: Client, cast: Ca
         assert f'hx-get="{address}"' in auditor.get(page).content.decode()
     Job.objects.filter(kind=Job.Kind.EXPORT).update(state=Job.State.DEAD, failure="MemoryError")
     shown = auditor.get(page_of("export", export.pk)).content.decode()
-    assert "It could not be finished" in shown
-    assert "MemoryError" in shown
+    shows(shown, "It could not be finished", "MemoryError")
     letters = auditor.get(page_of("dead-letters")).content.decode()
     assert page_of("export", export.pk) in letters
     auditor.post(page_of("retry-dead-letters"))
@@ -168,9 +160,7 @@ def test_a_report_opens_when_it_is_ready_where_somebody_waits_for_it(
 
 def test_the_list_costs_the_same_whatever_is_in_it(auditor: Client, cast: Cast, story: Delivery) -> None:
     def count() -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as caught:
+        with CaptureQueriesContext(connection) as caught:
             assert auditor.get(page_of("exports")).status_code == 200
         return len(caught)
 
@@ -205,14 +195,12 @@ def test_it_is_stopped_by_a_button(auditor: Client, cast: Cast, story: Delivery,
 def test_a_report_masks_secrets_unless_they_are_asked_for(auditor: Client, viewer: Client, cast: Cast) -> None:
     token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
     said = {"clowl": "0.2", "mid": "m1", "ts": 1795118400, "p": "INF", "from": "oscar", "to": "radar", "cid": "leak"}
-    deliver(cast, json.dumps({**said, "body": {"t": "note", "d": {"text": token}}}).encode() + b"\n")
-    settle_all()
+    take_in(cast, json.dumps({**said, "body": {"t": "note", "d": {"text": token}}}).encode() + b"\n")
     conversation = Conversation.objects.get(native_id="leak")
     new, asked = page_of("new-export"), {"conversation": str(conversation.pk), "form": "html"}
 
     shown = auditor.get(new, asked).content.decode()
-    assert "Include secrets: found in 1 message" in shown
-    assert 'name="include_secrets"' in shown
+    shows(shown, "Include secrets: found in 1 message", 'name="include_secrets"')
     assert "checked" not in re.findall(r'<input[^>]*name="include_secrets"[^>]*>', shown)[0]
     assert 'name="include_secrets"' not in viewer.get(new, asked).content.decode()
 
@@ -241,8 +229,7 @@ def test_every_export_says_how_many_secrets_it_may_include(
     token = "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7d"
     deliver(cast, say("a1", "a", f"{token}a"), say("a2", "a", f"{token}b, {token}c"), say("b1", "b", f"{token}d"))
     deliver(cast, say("c1", "c", "tea"), name="calm.log")
-    gone = deliver(cast, say("d1", "d", f"{token}e"), name="gone.log")
-    settle_all()
+    gone = take_in(cast, say("d1", "d", f"{token}e"), name="gone.log")
     withdraw_delivery(delivery=gone, membership=cast.owner, reason="wrong file")
     settle_all()
     leaks = Finding.objects.filter(rule="token-in-clear")

@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
-from inspector.accounts.models import Membership
 from inspector.audit.findings.services import judge, suppress
 from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.reviews.queues import create_queue
 from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.intake.services import withdraw_delivery
-from inspector.pages.findings.rows import begin_sentence
+from inspector.pages.shown.findings import begin_sentence
 from inspector.pages.shown.markup import write_visible
 from inspector.threads.messages import CAUTION_MARK
 from inspector.threads.models import Conversation, Message
 from tests.inspector.audit.rule_logs.writing import clowl, say
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+
+from .conftest import page_of, read, shows
 
 pytestmark = pytest.mark.django_db
 
 TWICE = clowl("m1", "REQ", "oscar", "radar").replace('"p": "REQ"', '"p": "REQ", "p": "DONE"')
 HOSTILE = say(("<b>evil\u202e</b>", '{def:ok="<script>alert(1)</script>"}'))
-FINDINGS = reverse("pages:findings", args=["acme"])
-
-
-def read(client: Client, address: str) -> str:
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return " ".join(answer.content.decode().split())
+FINDINGS = page_of("findings")
 
 
 def rows_of(page: str) -> int:
@@ -43,13 +36,12 @@ def rows_of(page: str) -> int:
 
 @pytest.fixture
 def found(cast: Cast) -> Finding:
-    deliver(cast, TWICE.encode())
-    settle_all()
+    take_in(cast, TWICE.encode())
     return Finding.objects.get(rule="said-twice")
 
 
 def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> None:
-    overview = read(viewer, reverse("pages:overview", args=["acme"]))
+    overview = read(viewer, page_of("overview"))
     assert f"{FINDINGS}?severity=warning" in overview
     page = read(viewer, f"{FINDINGS}?severity=warning")
     assert "?rule=said-twice&amp;state=open" in page
@@ -61,30 +53,28 @@ def test_from_the_overview_to_the_characters(viewer: Client, found: Finding) -> 
     assert 'aria-label="to"' in listed.split('<span class="pair">')[1].split("</p>")[0]
     span = re.search(r'href="([^"]+[?]span=0:\d+-\d+)"', listed)
     assert span is not None
-    assert span[1].startswith(reverse("pages:message", args=["acme", message.pk]))
-    assert reverse("pages:finding", args=["acme", found.pk]) in listed
+    assert span[1].startswith(page_of("message", message.pk))
+    assert page_of("finding", found.pk) in listed
     # What the message said stands below what is the matter with it.
     for page in (listed, read(viewer, FINDINGS)):
         assert f'<p class="said quiet">{write_visible(message.english + CAUTION_MARK)}</p>' in page
-    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
-    assert span[1] in one
-    assert "Found by its rule" in one
-    assert found.cites.split(";")[0] in one
-    of_message = read(viewer, reverse("pages:message", args=["acme", message.pk]))
+    one = read(viewer, page_of("finding", found.pk))
+    shows(one, span[1], "Found by its rule", found.cites.split(";")[0])
+    of_message = read(viewer, page_of("message", message.pk))
     assert of_message.index('id="findings"') < of_message.index('id="notes"')
-    conversation = reverse("pages:conversation-findings", args=["acme", found.conversation_id])
+    conversation = page_of("conversation-findings", found.conversation_id)
     assert rows_of(read(viewer, conversation)) == 1
-    transcript = read(viewer, reverse("pages:conversation", args=["acme", found.conversation_id]))
+    transcript = read(viewer, page_of("conversation", found.conversation_id))
     row = transcript.partition(f'id="m-{message.pk.hex}"')[2].partition("</article>")[0]
-    assert reverse("pages:finding", args=["acme", found.pk]) in row.partition("data-finding")[2]
-    assert conversation in read(viewer, reverse("pages:conversations", args=["acme"]))
+    assert page_of("finding", found.pk) in row.partition("data-finding")[2]
+    assert conversation in read(viewer, page_of("conversations"))
 
 
 def test_a_finding_leads_to_the_reviews_of_its_conversation(
     cast: Cast, auditor: Client, viewer: Client, found: Finding
 ) -> None:
-    address = reverse("pages:finding", args=["acme", found.pk])
-    message = reverse("pages:message", args=["acme", Message.objects.get().pk])
+    address = page_of("finding", found.pk)
+    message = page_of("message", Message.objects.get().pk)
     assert re.search(rf'<a href="{message}[^"]*">message 1</a>', read(viewer, address))
     assert "in no queue" in read(viewer, address)
     assert "Add to queue" not in read(auditor, address)
@@ -96,14 +86,13 @@ def test_a_finding_leads_to_the_reviews_of_its_conversation(
     assert auditor.post(form[1], {"queue": queue.pk, "next": "https://elsewhere.example/"})["Location"] == FINDINGS
     item = ReviewItem.objects.get()
     page = read(viewer, address)
-    assert f'<a href="{reverse("pages:review-item", args=["acme", item.pk])}">Look &lt;b&gt;</a>' in page
+    assert f'<a href="{page_of("review-item", item.pk)}">Look &lt;b&gt;</a>' in page
     # What is signed off there is led to as well, with what it came to.
     claim(membership=cast.auditor, item=item)
     seen = bytes(Conversation.objects.get().settled_digest or b"")
     judge_item(membership=cast.auditor, item=item, verdict="concern", comment="", seen=seen, answers=[])
     page = read(viewer, address)
-    assert reverse("pages:review-item", args=["acme", item.pk]) in page
-    assert "concern" in page
+    shows(page, page_of("review-item", item.pk), "concern")
     # What was said of the acts above is shown once, and goes from the session then.
     read(auditor, address)
     with CaptureQueriesContext(connection) as caught:
@@ -112,7 +101,7 @@ def test_a_finding_leads_to_the_reviews_of_its_conversation(
 
 
 def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Client, found: Finding) -> None:
-    address, back = reverse("pages:judge-findings", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    address, back = page_of("judge-findings"), f"{FINDINGS}?rule=said-twice"
     form = {"finding": [str(found.pk)], "state": "false-alarm", "reason": " ", "next": back}
     assert viewer.post(address, form).status_code == 403
     refused = auditor.post(address, form)
@@ -121,7 +110,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
     assert "Give a reason in a few words" in refused.content.decode()
     assert auditor.post(address, form | {"reason": "a <i>test</i>"})["Location"] == back
     assert auditor.post(address, form | {"reason": "x", "next": "https://evil.example/"})["Location"] == FINDINGS
-    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
+    one = read(viewer, page_of("finding", found.pk))
     assert "<strong>amir</strong> marked it as a false alarm: “a &lt;i&gt;test&lt;/i&gt;”" in one
     assert rows_of(read(viewer, back)) == 0
     assert rows_of(read(viewer, f"{back}&state=false-alarm")) == 1
@@ -132,7 +121,7 @@ def test_judging_is_kept_and_shown_with_its_reason(auditor: Client, viewer: Clie
 def test_findings_are_snoozed_and_assigned_on_pages(
     cast: Cast, auditor: Client, viewer: Client, found: Finding
 ) -> None:
-    address, back = reverse("pages:judge-findings", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    address, back = page_of("judge-findings"), f"{FINDINGS}?rule=said-twice"
     form = {"finding": [str(found.pk)], "next": back}
     later = form | {"state": "snooze-7", "reason": "mended on Monday"}
     assert viewer.post(address, later).status_code == 403
@@ -141,9 +130,8 @@ def test_findings_are_snoozed_and_assigned_on_pages(
     assert rows_of(read(viewer, back)) == 0
     assert rows_of(read(viewer, f"{back}&state=snoozed")) == 1
     assert "1 snoozed</a>" in read(viewer, FINDINGS)
-    one = read(auditor, reverse("pages:finding", args=["acme", found.pk]))
-    assert "Snoozed until" in one
-    assert "<strong>amir</strong> snoozed it until" in one
+    one = read(auditor, page_of("finding", found.pk))
+    shows(one, "Snoozed until", "<strong>amir</strong> snoozed it until")
     auditor.post(address, form | {"state": "open"})
     assert rows_of(read(viewer, back)) == 1
     assert "snoozed</a>" not in read(viewer, FINDINGS)
@@ -152,9 +140,8 @@ def test_findings_are_snoozed_and_assigned_on_pages(
     for wrong in ("", "nonsense", str(cast.viewer.user.pk)):
         assert auditor.post(address, mine | {"assignee": wrong}).status_code == 422
     assert auditor.post(address, mine).status_code == 302
-    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
-    assert "assigned to <bdi>amir</bdi>" in one
-    assert "assigned it to amir" in one
+    one = read(viewer, page_of("finding", found.pk))
+    shows(one, "assigned to <bdi>amir</bdi>", "assigned it to amir")
     assert rows_of(read(auditor, f"{back}&assignee=me")) == rows_of(
         read(viewer, f"{back}&assignee={cast.auditor.user.pk}")
     )
@@ -165,14 +152,14 @@ def test_findings_are_snoozed_and_assigned_on_pages(
 
 
 def test_owners_set_rules_and_auditors_suppress(owner: Client, auditor: Client, viewer: Client, found: Finding) -> None:
-    set_rule, page = reverse("pages:set-rule", args=["acme"]), f"{FINDINGS}?rule=said-twice"
+    set_rule, page = page_of("set-rule"), f"{FINDINGS}?rule=said-twice"
     form = {"rule": "said-twice", "is_on": "yes", "severity": "error", "reason": "we parse strictly"}
     assert auditor.post(set_rule, form).status_code == 403
     assert owner.post(set_rule, form | {"severity": "dire"}).status_code == 422
     assert owner.post(set_rule, form).status_code == 302
     assert RuleChange.objects.get().severity == Message.Severity.ERROR
     assert "“we parse strictly”" in read(viewer, page)
-    hide = reverse("pages:suppress-findings", args=["acme"])
+    hide = page_of("suppress-findings")
     said = {"rule": "said-twice", "finding": str(found.pk), "in_conversation": "yes", "reason": "known"}
     assert viewer.post(hide, said).status_code == 403
     assert auditor.post(hide, said | {"reason": ""}).status_code == 422
@@ -181,7 +168,7 @@ def test_owners_set_rules_and_auditors_suppress(owner: Client, auditor: Client, 
     assert auditor.post(hide, said).status_code == 302
     assert rows_of(read(viewer, page)) == 0
     assert rows_of(read(viewer, f"{page}&state=suppressed")) == 1
-    lift = reverse("pages:lift-suppression", args=["acme", Suppression.objects.get().pk])
+    lift = page_of("lift-suppression", Suppression.objects.get().pk)
     assert viewer.post(lift).status_code == 403
     assert auditor.post(lift).status_code == 302
     assert rows_of(read(viewer, page)) == 1
@@ -194,23 +181,17 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
     settle_all()
     page = read(viewer, f"{FINDINGS}?rule=said-twice&state=closed")
     assert rows_of(page) == 1
-    assert "hidden with its message" in page
-    assert 'class="said' not in page
-    one = read(viewer, reverse("pages:finding", args=["acme", found.pk]))
-    assert found.text not in one
-    assert "accepted it: “so it is”" in one
-    assert "no longer applies" in one
+    shows(page, "hidden with its message", never=['class="said'])
+    one = read(viewer, page_of("finding", found.pk))
+    shows(one, "accepted it: “so it is”", "no longer applies", never=[found.text])
 
 
 @pytest.mark.long(seconds=4)
-def test_a_page_costs_the_same_statements_whatever_it_holds(
-    cast: Cast, sign_in: Callable[[Membership], Client], unhurried: None
-) -> None:
-    client = sign_in(cast.owner)
+def test_a_page_costs_the_same_statements_whatever_it_holds(cast: Cast, owner: Client, unhurried: None) -> None:
 
     def count(address: str) -> int:
         with CaptureQueriesContext(connection) as caught:
-            read(client, address)
+            read(owner, address)
         return len(caught)
 
     def count_all() -> list[int]:
@@ -219,14 +200,13 @@ def test_a_page_costs_the_same_statements_whatever_it_holds(
         return [
             count(FINDINGS),
             count(f"{FINDINGS}?rule=word-redefined&q=e"),
-            count(reverse("pages:finding", args=["acme", finding.pk])),
-            count(reverse("pages:conversation-findings", args=["acme", conversation])),
-            count(reverse("pages:conversation", args=["acme", conversation])),
-            count(reverse("pages:conversations", args=["acme"])),
+            count(page_of("finding", finding.pk)),
+            count(page_of("conversation-findings", conversation)),
+            count(page_of("conversation", conversation)),
+            count(page_of("conversations")),
         ]
 
-    deliver(cast, HOSTILE.encode())
-    settle_all()
+    take_in(cast, HOSTILE.encode())
     suppress(membership=cast.auditor, rule="circle", conversation=Conversation.objects.get(), sender="", reason="r")
     few = count_all()
     for number in range(12):
@@ -237,16 +217,15 @@ def test_a_page_costs_the_same_statements_whatever_it_holds(
 
 
 def test_hostile_words_are_shown_and_never_run(cast: Cast, owner: Client) -> None:
-    deliver(cast, HOSTILE.encode())
-    settle_all()
+    take_in(cast, HOSTILE.encode())
     finding = Finding.objects.get(rule="word-redefined")
     judge(membership=cast.owner, findings=[finding.pk], state="accepted", reason="<img src=x>")
     for address in (
         f"{FINDINGS}?rule=word-redefined&state=all&q=%00",
         f"{FINDINGS}?rule=word-redefined&state=all",
         f"{FINDINGS}?state=all&q=%3Cscript%3E",
-        reverse("pages:finding", args=["acme", finding.pk]),
-        reverse("pages:conversation-findings", args=["acme", finding.conversation_id]) + "?state=all",
+        page_of("finding", finding.pk),
+        page_of("conversation-findings", finding.conversation_id) + "?state=all",
     ):
         page = read(owner, address)
         for words in ("<b>evil", "<script>alert", "<img", "\u202e"):
@@ -255,8 +234,7 @@ def test_hostile_words_are_shown_and_never_run(cast: Cast, owner: Client) -> Non
 
 def test_a_list_goes_on_by_keyset(cast: Cast, viewer: Client) -> None:
     log = say(*[("ada", f'{{def:ok="not {each}"}}!st/ok') for each in range(60)])
-    deliver(cast, log.encode())
-    settle_all()
+    take_in(cast, log.encode())
     first = read(viewer, f"{FINDINGS}?rule=word-redefined")
     older = re.search(r'href="(\?[^"]+)">Older', first)
     assert older is not None
@@ -270,8 +248,7 @@ def test_a_list_goes_on_by_keyset(cast: Cast, viewer: Client) -> None:
 
 
 def test_a_finding_begins_as_a_sentence_and_changes_no_word_of_a_message(auditor: Client, cast: Cast) -> None:
-    deliver(cast, say(("ada", "@a3|f0|c1"), ("ada", '{def:the="flash point"}!st/the')).encode())
-    settle_all()
+    take_in(cast, say(("ada", "@a3|f0|c1"), ("ada", '{def:the="flash point"}!st/the')).encode())
     finding = Finding.objects.get(rule="malformed")
     assert finding.text == "the tag has no closing # outside quotes"
     for address in (FINDINGS, f"{FINDINGS}?rule=malformed", f"{FINDINGS}{finding.pk}/"):

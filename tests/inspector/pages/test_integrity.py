@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from inspector import pipeline
 from inspector.accounts.models import Membership
@@ -28,6 +27,7 @@ from inspector.trail.models import Deed
 from ..conftest import Cast, deliver
 from ..exports.conftest import ask, make, read
 from ..ledger.test_ledger import as_superuser
+from .conftest import page_of, shows
 
 URL = "/w/acme/integrity/"
 SignIn = Callable[[Membership], Client]
@@ -68,14 +68,12 @@ def test_it_is_for_owners_and_auditors(cast: Cast, signed: Review, sign_in: Sign
     assert (URL in client.get("/w/acme/overview/").content.decode()) is (status == 200)
 
 
-def test_before_the_first_checkpoint_it_says_so(cast: Cast, sign_in: SignIn) -> None:
-    client = sign_in(cast.owner)
-    page = client.get(URL).content.decode()
-    assert "No checkpoint yet" in page
-    assert "Verify now" not in page
-    assert client.get(URL + "checkpoint.txt").status_code == 404
-    assert client.get(URL + "bundle.zip")["Location"] == URL
-    assert "no checkpoint yet" in client.get(URL).content.decode()
+def test_before_the_first_checkpoint_it_says_so(cast: Cast, owner: Client) -> None:
+    page = owner.get(URL).content.decode()
+    shows(page, "No checkpoint yet", never=["Verify now"])
+    assert owner.get(URL + "checkpoint.txt").status_code == 404
+    assert owner.get(URL + "bundle.zip")["Location"] == URL
+    assert "no checkpoint yet" in owner.get(URL).content.decode()
     assert not Deed.objects.filter(code="bundle.made").exists()
 
 
@@ -83,10 +81,13 @@ def test_it_shows_the_latest_checkpoint_and_how_to_verify_it(cast: Cast, signed:
     checkpoint = get_checkpoint(cast.workspace.pk)
     assert checkpoint
     page = auditor.get(URL).content.decode()
-    assert f"<strong>{checkpoint.size} entries</strong>" in page
-    assert "<strong>0 entries</strong>everything entered is signed" in page
-    assert f"python verify_bundle.py proof-acme-{checkpoint.size}.zip --key 'inspector-" in page
-    assert "Not verified yet" in page
+    shows(
+        page,
+        f"<strong>{checkpoint.size} entries</strong>",
+        "<strong>0 entries</strong>everything entered is signed",
+        f"python verify_bundle.py proof-acme-{checkpoint.size}.zip --key 'inspector-",
+        "Not verified yet",
+    )
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=", page)
     assert auditor.get(URL)["Content-Security-Policy"].startswith("default-src 'none'")
 
@@ -111,8 +112,7 @@ def test_checkpoints_are_listed_page_by_page_and_each_is_given(cast: Cast, signe
 
 def test_a_worker_verifies_and_the_page_says_that_all_holds(signed: Review, auditor: Client) -> None:
     page = verify(auditor)
-    assert "Everything is as it was entered and signed" in page
-    assert 'data-severity="error"' not in page
+    shows(page, "Everything is as it was entered and signed", never=['data-severity="error"'])
 
 
 def test_what_does_not_match_is_named_by_its_entry(signed: Review, auditor: Client) -> None:
@@ -169,14 +169,13 @@ def test_a_ledger_that_was_tampered_with_is_shown_and_given_as_it_is(
     data = b"".join(auditor.get(URL + "bundle.zip").streaming_content)  # type: ignore[arg-type]
     entries = zipfile.ZipFile(io.BytesIO(data)).read("entries.jsonl").splitlines()
     assert json.loads(entries[3])["leaf"] is None
-    assert auditor.get(reverse("pages:conversation", args=["acme", signed.conversation_id])).status_code == 200
+    assert auditor.get(page_of("conversation", signed.conversation_id)).status_code == 200
 
 
 def test_an_entry_is_found_by_its_number_or_its_row(signed: Review, auditor: Client) -> None:
     index = find_index(auditor, signed.pk)
     page = auditor.get(URL, {"entry": str(index)}).content.decode()
-    assert "<strong>Proven.</strong>" in page
-    assert f'verdict <code class="hash">{signed.pk}</code>' in page
+    shows(page, "<strong>Proven.</strong>", f'verdict <code class="hash">{signed.pk}</code>')
     for nothing in ("99999", "no such", "9" * 400, "-1", "\x00", "<b>"):
         assert "No entry of that number or id." in auditor.get(URL, {"entry": nothing}).content.decode()
 
@@ -191,23 +190,25 @@ def test_a_message_and_a_verdict_name_their_entries(
     cast: Cast, signed: Review, auditor: Client, viewer: Client
 ) -> None:
     message = Message.objects.get(native_id="m1")
-    address = reverse("pages:message", args=["acme", message.pk])
+    address = page_of("message", message.pk)
     index = find_index(auditor, message.record_id)
     words = f"Entry {index} of the ledger"
     assert f'<a href="{URL}?entry={index}">{words}</a>, in the checkpoint of' in auditor.get(address).content.decode()
     seen = viewer.get(address).content.decode()
-    assert words in seen
-    assert URL not in seen
+    shows(seen, words, never=[URL])
     checkpoint = get_checkpoint(cast.workspace.pk)
     assert checkpoint
-    page = viewer.get(reverse("pages:conversation", args=["acme", signed.conversation_id])).content.decode()
-    assert f"Entry {find_index(auditor, signed.pk)} of the ledger, in the checkpoint of {checkpoint.size}" in page
-    assert f"{URL}checkpoint.svg?size={checkpoint.size}" in page
+    page = viewer.get(page_of("conversation", signed.conversation_id)).content.decode()
+    shows(
+        page,
+        f"Entry {find_index(auditor, signed.pk)} of the ledger, in the checkpoint of {checkpoint.size}",
+        f"{URL}checkpoint.svg?size={checkpoint.size}",
+    )
 
 
 def test_what_is_not_entered_yet_says_so(story: Delivery, auditor: Client) -> None:
     message = Message.objects.get(native_id="m1")
-    assert "not entered yet" in auditor.get(reverse("pages:message", args=["acme", message.pk])).content.decode()
+    assert "not entered yet" in auditor.get(page_of("message", message.pk)).content.decode()
 
 
 def test_the_code_is_a_drawing_and_nothing_else(signed: Review, auditor: Client) -> None:
@@ -223,7 +224,7 @@ def test_the_code_is_a_drawing_and_nothing_else(signed: Review, auditor: Client)
 def test_a_bundle_comes_as_a_file_and_leaves_a_trace(
     cast: Cast, signed: Review, auditor: Client, viewer: Client
 ) -> None:
-    address = reverse("pages:conversation-bundle", args=["acme", signed.conversation_id])
+    address = page_of("conversation-bundle", signed.conversation_id)
     for client, given, is_exact in (
         (auditor, {}, False),
         (auditor, {"exact": ""}, True),
@@ -246,6 +247,9 @@ def test_a_report_carries_the_checkpoint_and_names_each_verdicts_entry(
     checkpoint = get_checkpoint(cast.workspace.pk)
     assert checkpoint
     report = read(make(ask(cast, conversation_id=signed.conversation_id, form="html"))).decode()
-    assert f"entry {find_index(auditor, signed.pk)}</dd>" in report
-    assert f"<pre>{checkpoint.note}</pre>" in report
-    assert '<div class="code"><svg viewBox=' in report
+    shows(
+        report,
+        f"entry {find_index(auditor, signed.pk)}</dd>",
+        f"<pre>{checkpoint.note}</pre>",
+        '<div class="code"><svg viewBox=',
+    )

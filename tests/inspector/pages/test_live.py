@@ -10,7 +10,6 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from inspector.intake.models import Delivery
 from inspector.search import news
@@ -18,11 +17,11 @@ from inspector.search.cursors import CursorError
 from inspector.search.news import begin, read_since, write_since
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving.writing import announce
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
+
+from .conftest import page_of
 
 pytestmark = pytest.mark.django_db(transaction=True)  # What is told is committed.
-
-SLUG = "acme"
 
 
 def line(text: str, conversation: str = "c", **names: object) -> bytes:
@@ -33,7 +32,7 @@ def line(text: str, conversation: str = "c", **names: object) -> bytes:
 
 def open_page(client: Client, name: str, *args: object, **query: str) -> str:
     """The address at which a page asks for its news, as it stands in the page."""
-    page = client.get(reverse(f"pages:{name}", args=[SLUG, *args]), query).content.decode()
+    page = client.get(page_of(f"{name}", *args), query).content.decode()
     region = re.search(r'<div class="live-region"[^>]*>', page)
     assert region, page[:2000]
     given = dict(re.findall(r'([\w-]+)="([^"]*)"', region[0]))
@@ -52,9 +51,8 @@ def test_further_pages_of_conversations_tell_what_moved_up_since_the_first(
     cast: Cast, viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inspector.pages.conversations.views.PAGE_ROWS", 1)
-    deliver(cast, *(line("A word.", name, at=f"2026-11-21T09:0{number}:00Z") for number, name in enumerate("abc")))
-    settle_all()
-    address = reverse("pages:conversations", args=[SLUG])
+    take_in(cast, *(line("A word.", name, at=f"2026-11-21T09:0{number}:00Z") for number, name in enumerate("abc")))
+    address = page_of("conversations")
 
     def find_next(page: str) -> dict[str, str]:
         (link,) = re.findall(r'rel="next" href="\?([^"]*)"', page)
@@ -62,8 +60,7 @@ def test_further_pages_of_conversations_tell_what_moved_up_since_the_first(
 
     second = find_next(viewer.get(address).content.decode())
     # The one that the second page would have come to says more, and is on the first page from then on.
-    deliver(cast, line("One more.", "b", at="2026-11-21T10:00:00Z", id="more"))
-    settle_all()
+    take_in(cast, line("One more.", "b", at="2026-11-21T10:00:00Z", id="more"))
     assert ask(viewer, open_page(viewer, "conversations", **second))[0] == "1 new"
     third = find_next(viewer.get(address, find_next(viewer.get(address).content.decode())).content.decode())
     assert ask(viewer, open_page(viewer, "conversations", **third))[0] == ""
@@ -84,8 +81,7 @@ def test_each_page_counts_what_it_shows(cast: Cast, viewer: Client, story: Deliv
         "other search": open_page(viewer, "search", q="from:oscar"),
     }
     assert {name: ask(viewer, address)[0] for name, address in pages.items()} == dict.fromkeys(pages, "")
-    deliver(cast, line("A zebra.", **{"from": "nina"}), line("Another.", "story"), line("zebra", "d"))
-    settle_all()
+    take_in(cast, line("A zebra.", **{"from": "nina"}), line("Another.", "story"), line("zebra", "d"))
     said = {name: ask(viewer, address) for name, address in pages.items()}
     assert {name: words for name, (words, _) in said.items()} == {
         "overview": "3 new",
@@ -99,8 +95,7 @@ def test_each_page_counts_what_it_shows(cast: Cast, viewer: Client, story: Deliv
     }
     # What was counted is not counted again, and what comes then is added to it.
     assert {ask(viewer, after)[0] for _, after in said.values()} == {""}
-    deliver(cast, line("One more zebra.", id="more"))
-    settle_all()
+    take_in(cast, line("One more zebra.", id="more"))
     assert ask(viewer, said["search"][1])[0] == "3 new"
     assert ask(viewer, said["other search"][1])[0] == ""
     assert ask(viewer, open_page(viewer, "overview"))[0] == ""
@@ -109,8 +104,7 @@ def test_each_page_counts_what_it_shows(cast: Cast, viewer: Client, story: Deliv
 def test_the_chip_of_a_conversation_leads_to_the_first_that_is_new(cast: Cast, viewer: Client, story: Delivery) -> None:
     conversation = Conversation.objects.get(native_id="story")
     address = open_page(viewer, "conversation", conversation.pk)
-    deliver(cast, line("Late.", "story", at="2026-11-25T09:00:00Z"), line("Later.", "story", at="2026-11-26T09:00:00Z"))
-    settle_all()
+    take_in(cast, line("Late.", "story", at="2026-11-25T09:00:00Z"), line("Later.", "story", at="2026-11-26T09:00:00Z"))
     href = re.search(r'href="([^"]+)"', viewer.get(address).content.decode())
     assert href
     found = Message.objects.get(english__contains="Late.")
@@ -122,8 +116,7 @@ def test_no_count_tells_what_is_masked(cast: Cast, viewer: Client, auditor: Clie
         b'{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","auth":"opensesame-7731","body":{"t":"x","d":{}}}\n'
     )
     address = {client: open_page(client, "search", q='raw:"opensesame"') for client in (viewer, auditor)}
-    deliver(cast, said)
-    settle_all()
+    take_in(cast, said)
     assert {client: ask(client, each)[0] for client, each in address.items()} == {viewer: "", auditor: "1 new"}
 
 
@@ -163,4 +156,4 @@ def test_where_a_page_stands_is_good_in_its_workspace_alone(cast: Cast, viewer: 
 
 def test_pages_that_show_no_message_announce_none(viewer: Client, cast: Cast) -> None:
     for name, query in (("search", ""), ("search", "performativ:x"), ("deliveries", "")):
-        assert b"live-region" not in viewer.get(reverse(f"pages:{name}", args=[SLUG]), {"q": query}).content
+        assert b"live-region" not in viewer.get(page_of(f"{name}"), {"q": query}).content

@@ -14,7 +14,9 @@ from django.utils import timezone
 from inspector.accounts.models import Invitation, Membership, Role, User
 from inspector.accounts.selectors import find_api_key
 from inspector.accounts.services import add_member, create_api_key, create_sign_in_link, ensure_channel
-from tests.inspector.conftest import Cast, deliver, settle_all, use_link
+from tests.inspector.conftest import Cast, deliver, take_in, use_link
+
+from .conftest import page_of
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long walk by the sea"
@@ -23,7 +25,7 @@ PASSWORD = "a long walk by the sea"
 def invite(owner: Client, name: str, role: str = "auditor") -> tuple[int, str]:
     """The status and the page."""
     said = {"member-name": name, "member-role": role}
-    response = owner.post(reverse("pages:invite", args=["acme"]), said, follow=True)
+    response = owner.post(page_of("invite"), said, follow=True)
     return response.status_code, response.content.decode()
 
 
@@ -38,7 +40,7 @@ def test_somebody_new_comes_by_a_link_and_makes_an_account(owner: Client, cast: 
     status, page = invite(owner, "nadia", "viewer")
     assert status == 201
     address = follow(page)
-    assert "/invitation/" not in owner.get(reverse("pages:settings", args=["acme"])).content.decode()
+    assert "/invitation/" not in owner.get(page_of("settings")).content.decode()
     nadia = Client()
     offered = use_link(nadia, address).content.decode()
     assert ("Join Acme" in offered, 'value="nadia"' in offered) == (True, True)
@@ -61,15 +63,15 @@ def test_a_name_in_one_workspace_is_not_a_name_in_another(cast: Cast, sign_in: C
     use_link(attacker, follow(kept.content.decode()), confirm="", name="cfo", password=PASSWORD)
     assert attacker.get(reverse("pages:overview", args=["other"])).status_code == 200
     _, page = invite(owner, "cfo", "owner")
-    assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
+    assert attacker.get(page_of("overview")).status_code == 404
     assert not cast.workspace.memberships.filter(user__username="cfo").exists()
     real = Client()
     assert 'value="cfo"' not in use_link(real, follow(page)).content.decode(), "the name is taken, and is not suggested"
     taken = use_link(real, follow(page), confirm="", name="cfo", password=PASSWORD)
     assert taken.status_code == 422
     assert use_link(real, follow(page), confirm="", name="cfo.acme", password=PASSWORD).status_code == 302
-    assert real.get(reverse("pages:overview", args=["acme"])).status_code == 200
-    assert attacker.get(reverse("pages:overview", args=["acme"])).status_code == 404
+    assert real.get(page_of("overview")).status_code == 200
+    assert attacker.get(page_of("overview")).status_code == 404
 
 
 def test_somebody_who_is_signed_in_joins_as_who_they_are(
@@ -83,19 +85,19 @@ def test_somebody_who_is_signed_in_joins_as_who_they_are(
     assert use_link(Client(), follow(page), confirm="").status_code == 410
 
 
-def test_a_members_role_is_changed_by_no_link(owner: Client, cast: Cast, sign_in: Callable[..., Client]) -> None:
+def test_a_members_role_is_changed_by_no_link(owner: Client, cast: Cast, viewer: Client) -> None:
     _, page = invite(owner, "promoted", "owner")
-    assert use_link(sign_in(cast.viewer), follow(page), confirm="").status_code == 422
+    assert use_link(viewer, follow(page), confirm="").status_code == 422
     assert Membership.objects.get(pk=cast.viewer.pk).role == Role.VIEWER
 
 
 def test_an_invitation_is_renewed_and_withdrawn(owner: Client, cast: Cast) -> None:
     _, page = invite(owner, "nadia")
     first = follow(page)
-    address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
+    address = page_of("act-on-invitation", Invitation.objects.get().pk)
     second = follow(owner.post(address, {"action": "renew"}).content.decode())
     assert (use_link(Client(), first).status_code, use_link(Client(), second).status_code) == (410, 200)
-    address = reverse("pages:act-on-invitation", args=["acme", Invitation.objects.get().pk])
+    address = page_of("act-on-invitation", Invitation.objects.get().pk)
     assert "is withdrawn" in owner.post(address, {"action": "withdraw"}, follow=True).content.decode()
     assert use_link(Client(), second).status_code == 410
 
@@ -119,9 +121,9 @@ def test_a_name_that_looks_like_a_members_is_refused(name: str, owner: Client, c
 def test_a_person_is_deactivated_and_let_in_again(owner: Client, cast: Cast, sign_in: Callable[..., Client]) -> None:
     amir = sign_in(cast.auditor)
     _, token = create_api_key(workspace=cast.workspace, name="k", scopes=["read"], created_by=cast.auditor.user)
-    switch = reverse("pages:switch-member", args=["acme", cast.auditor.pk])
+    switch = page_of("switch-member", cast.auditor.pk)
     assert "is deactivated" in owner.post(switch, follow=True).content.decode()
-    assert amir.get(reverse("pages:overview", args=["acme"])).status_code == 302
+    assert amir.get(page_of("overview")).status_code == 302
     assert find_api_key(token=token) is None
     assert "can sign in again" in owner.post(switch, follow=True).content.decode()
     assert find_api_key(token=token) is not None
@@ -129,13 +131,13 @@ def test_a_person_is_deactivated_and_let_in_again(owner: Client, cast: Cast, sig
 
 def test_nobody_closes_the_account_of_another_workspaces_member(owner: Client, cast: Cast) -> None:
     add_member(workspace=cast.stranger.workspace, user=cast.viewer.user, role=Role.VIEWER)
-    switch = reverse("pages:switch-member", args=["acme", cast.viewer.pk])
+    switch = page_of("switch-member", cast.viewer.pk)
     assert "belongs to another workspace too" in owner.post(switch, follow=True).content.decode()
     assert User.objects.get(pk=cast.viewer.user_id).is_active
 
 
 def test_the_last_owner_is_not_deactivated(owner: Client, cast: Cast) -> None:
-    switch = reverse("pages:switch-member", args=["acme", cast.owner.pk])
+    switch = page_of("switch-member", cast.owner.pk)
     assert "keeps at least one owner" in owner.post(switch, follow=True).content.decode()
     assert User.objects.get(pk=cast.owner.user_id).is_active
 
@@ -144,9 +146,9 @@ def test_a_key_ends_with_its_makers_membership_unless_an_owner_takes_it_over(own
     maker = cast.auditor.user
     ended = create_api_key(workspace=cast.workspace, name="ended", scopes=["read"], created_by=maker)
     kept = create_api_key(workspace=cast.workspace, name="kept", scopes=["read"], created_by=maker)
-    taken = owner.post(reverse("pages:take-over-key", args=["acme", kept[0].pk]), follow=True)
+    taken = owner.post(page_of("take-over-key", kept[0].pk), follow=True)
     assert "is yours now" in taken.content.decode()
-    owner.post(reverse("pages:remove-member", args=["acme", cast.auditor.pk]))
+    owner.post(page_of("remove-member", cast.auditor.pk))
     assert find_api_key(token=ended[1]) is None
     found = find_api_key(token=kept[1])
     assert found is not None
@@ -157,7 +159,7 @@ def test_a_new_password_asks_for_the_old_one_unless_a_link_proved_who_it_is(cast
     cast.auditor.user.set_password("an old walk by the sea")
     cast.auditor.user.save()
     auditor.force_login(cast.auditor.user)
-    account = reverse("pages:account", args=["acme"])
+    account = page_of("account")
     said = {"form": "password", "new_password1": PASSWORD, "new_password2": PASSWORD}
     assert auditor.post(account, said).status_code == 422
     assert auditor.post(account, {**said, "old_password": "wrong"}).status_code == 422
@@ -177,18 +179,18 @@ def test_a_name_that_cannot_be_invited_is_told_at_the_form(owner: Client, cast: 
 
 
 def test_roles_change_and_members_leave(owner: Client, cast: Cast) -> None:
-    change = reverse("pages:change-member", args=["acme", cast.viewer.pk])
+    change = page_of("change-member", cast.viewer.pk)
     assert "is auditor from now on" in owner.post(change, {"role": "auditor"}, follow=True).content.decode()
     assert "Choose one of the roles" in owner.post(change, {"role": "king"}, follow=True).content.decode()
     assert Membership.objects.get(pk=cast.viewer.pk).role == Role.AUDITOR
-    remove = reverse("pages:remove-member", args=["acme", cast.viewer.pk])
+    remove = page_of("remove-member", cast.viewer.pk)
     assert "is no member any more" in owner.post(remove, follow=True).content.decode()
     assert not Membership.objects.filter(pk=cast.viewer.pk).exists()
 
 
 def test_the_last_owner_stays(owner: Client, cast: Cast) -> None:
     for address, said in (("change-member", {"role": "viewer"}), ("remove-member", {})):
-        answer = owner.post(reverse(f"pages:{address}", args=["acme", cast.owner.pk]), said, follow=True)
+        answer = owner.post(page_of(f"{address}", cast.owner.pk), said, follow=True)
         assert "keeps at least one owner" in answer.content.decode()
     assert Membership.objects.get(pk=cast.owner.pk).is_owner
 
@@ -196,19 +198,17 @@ def test_the_last_owner_stays(owner: Client, cast: Cast) -> None:
 @pytest.mark.parametrize("who", ["auditor", "viewer"])
 def test_only_owners_do_this(who: str, cast: Cast, sign_in: Callable[..., Client]) -> None:
     client = sign_in(getattr(cast, who))
-    assert client.post(reverse("pages:invite", args=["acme"]), {"member-name": "x"}).status_code == 403
+    assert client.post(page_of("invite"), {"member-name": "x"}).status_code == 403
     for name in ("change-member", "switch-member", "remove-member"):
-        assert (
-            client.post(reverse(f"pages:{name}", args=["acme", cast.viewer.pk]), {"role": "owner"}).status_code == 403
-        )
+        assert client.post(page_of(f"{name}", cast.viewer.pk), {"role": "owner"}).status_code == 403
 
 
 def test_another_workspaces_member_is_not_found(owner: Client, cast: Cast) -> None:
-    assert owner.post(reverse("pages:remove-member", args=["acme", cast.stranger.pk])).status_code == 404
+    assert owner.post(page_of("remove-member", cast.stranger.pk)).status_code == 404
 
 
 def test_times_are_shown_in_the_zone_one_chose(auditor: Client, cast: Cast) -> None:
-    account = reverse("pages:account", args=["acme"])
+    account = page_of("account")
     said = auditor.post(account, {"form": "zone", "time_zone": "Asia/Kolkata"}, follow=True).content.decode()
     assert "Times in Asia/Kolkata" in said
     assert auditor.post(account, {"form": "zone", "time_zone": "Mars/Olympus"}).status_code == 422
@@ -216,7 +216,7 @@ def test_times_are_shown_in_the_zone_one_chose(auditor: Client, cast: Cast) -> N
 
 @pytest.mark.parametrize(("weak", "says"), [("short", "at least 12"), ("aaaaaaaaaaaa", "different characters")])
 def test_a_weak_password_is_refused(weak: str, says: str, auditor: Client) -> None:
-    account = reverse("pages:account", args=["acme"])
+    account = page_of("account")
     said = {"form": "password", "new_password1": weak, "new_password2": weak}
     response = auditor.post(account, said)
     assert (response.status_code, says in response.content.decode()) == (422, True)
@@ -225,9 +225,8 @@ def test_a_weak_password_is_refused(weak: str, says: str, auditor: Client) -> No
 def test_the_channels_are_listed_and_lead_to_what_came_by_them(viewer: Client, cast: Cast) -> None:
     lab = ensure_channel(workspace=cast.workspace, name="lab, night shift")
     deliver(cast, b"all is well\n", channel=lab)
-    deliver(cast, b"oscar says hello\noscar says more\n")
-    settle_all()
-    page = viewer.get(reverse("pages:settings", args=["acme"])).content.decode()
+    take_in(cast, b"oscar says hello\noscar says more\n")
+    page = viewer.get(page_of("settings")).content.decode()
     card = page.partition('id="channels"')[2].partition("</section>")[0]
     found = re.findall(r'<th scope="row">([^<]+)<.*?<a href="([^"]+)"', card.replace("</th>", "<"))
     assert [name.strip() for name, _ in found] == ["lab, night shift", "main"]

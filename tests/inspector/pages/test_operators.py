@@ -14,8 +14,9 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, path, reverse
 
 import inspector.urls
 from inspector.pages.operators import LISTS, site
+from tests.inspector.conftest import take_in
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast
 
 pytestmark = pytest.mark.django_db
 SECRET = "Secret plan.", "Secret agent", "opensesame-7731", "secret-talk"
@@ -74,8 +75,7 @@ def test_who_is_no_superuser_or_has_no_second_factor_finds_nothing(
 
 def test_it_lists_rows_and_no_word_of_what_they_hold(cast: Cast, operator: Client, switched_on: None) -> None:
     line = b'{"raw": "Secret plan. password=opensesame-7731", "id": "m1", "conversation": "secret-talk", '
-    deliver(cast, line + b'"from": "Secret agent"}\n')
-    settle_all()
+    take_in(cast, line + b'"from": "Secret agent"}\n')
     assert str(cast.workspace.deliveries.get().pk) in operator.get(list_addresses()[2]).content.decode()
     for address in list_addresses():
         for extra in ("", "?o=1.-2", "?q=Secret", "?p=9"):

@@ -24,8 +24,10 @@ from inspector.intake.models import Delivery
 from inspector.pages import overview, shell
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
+
+from .conftest import page_of, shows
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/w/acme/overview/"
@@ -46,8 +48,7 @@ def test_every_number_leads_to_as_many_rows(viewer: Client, cast: Cast, story: D
         assert viewer.get(html.unescape(address)).status_code == 200
     unanswered = len(find_messages(workspace=cast.workspace, query="is:unanswered"))
     assert unanswered == len(find_messages(workspace=cast.workspace, query="rule:unanswered"))
-    assert f'?rule=unanswered">{unanswered}</a>' in page
-    assert "story.log" in page
+    shows(page, f'?rule=unanswered">{unanswered}</a>', "story.log")
 
 
 def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Client, cast: Cast) -> None:
@@ -71,8 +72,7 @@ def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Clien
 def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(
     viewer: Client, cast: Cast, story: Delivery
 ) -> None:
-    again = deliver(cast, STORY + b"all is well\n", name="again.log")
-    settle_all()
+    again = take_in(cast, STORY + b"all is well\n", name="again.log")
     again.refresh_from_db()
     assert (again.stored, again.duplicate > 1) == (1, True)
     page = viewer.get(ADDRESS).content.decode()
@@ -86,15 +86,14 @@ def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(
     }
     for address, count in links.items():
         assert viewer.get(address).content.decode().count('<li class="hit"') == int(count)
-    receipt = viewer.get(reverse("pages:delivery", args=["acme", again.pk])).content.decode()
+    receipt = viewer.get(page_of("delivery", again.pk)).content.decode()
     said = dict(re.findall(r'<strong><a href="([^"]+)">(\d+)</a></strong>', receipt))
     assert said == {address: count for address, count in links.items() if str(again.pk) in address}
 
 
 def test_messages_over_time_are_all_there_and_each_bar_finds_its_own(viewer: Client, cast: Cast) -> None:
     lines = [f'{{"raw":"Step {n}.","at":{DAY + n * 3600},"from":"a"}}' for n in range(30)]
-    deliver(cast, "\n".join(lines).encode())
-    settle_all()
+    take_in(cast, "\n".join(lines).encode())
     for period in (timedelta(hours=6), timedelta(days=1), None):
         span = find_span(workspace=cast.workspace, period=period)
         assert span is not None
@@ -115,7 +114,7 @@ def test_counting_that_takes_too_long_says_so(viewer: Client, story: Delivery, m
 
 
 def test_the_home_page_is_the_overview(viewer: Client, cast: Cast) -> None:
-    assert viewer.get("/")["Location"] == reverse("pages:overview", args=["acme"])
+    assert viewer.get("/")["Location"] == page_of("overview")
 
 
 def test_open_findings_stand_by_rule_the_gravest_first(viewer: Client, cast: Cast, story: Delivery) -> None:
@@ -157,11 +156,11 @@ def test_what_waits_for_review_is_counted_and_how_long_the_oldest_waits(
     assert (standing.waiting, standing.oldest) == (3, oldest)
     page = viewer.get(ADDRESS).content.decode()
     assert '>3</a></strong><span class="quiet">the oldest since' in page
-    assert "3 conversations wait" in viewer.get(reverse("pages:reviews", args=["acme"])).content.decode()
+    assert "3 conversations wait" in viewer.get(page_of("reviews")).content.decode()
 
 
 def test_the_navigation_counts_what_its_lists_hold(viewer: Client, cast: Cast, story: Delivery) -> None:
-    address = reverse("pages:counts", args=["acme"])
+    address = page_of("counts")
     counts = viewer.get(address).json()
     assert {name: counts.get(name) for name in ("conversations", "traces", "agents", "reviews", "comments")} == {
         "conversations": "3",
@@ -182,7 +181,7 @@ def test_no_count_of_the_navigation_walks_on_for_ever(
     for module in (standing_counts, shell):
         monkeypatch.setattr(module, "MAX_COUNTED", 2)
     with CaptureQueriesContext(connection) as asked:
-        found = viewer.get(reverse("pages:counts", args=["acme"])).json()
+        found = viewer.get(page_of("counts")).json()
     assert (found["conversations"], found["traces"]) == ("2+", "2")
     counted = [each["sql"] for each in asked.captured_queries if "COUNT(" in each["sql"]]
     assert len(counted) == 6

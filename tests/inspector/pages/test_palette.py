@@ -14,7 +14,9 @@ from inspector.search.saved import save_search
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast
 
-ADDRESS = reverse("pages:palette", args=["acme"])
+from .conftest import page_of
+
+ADDRESS = page_of("palette")
 
 
 def find(client: Client, typed: str) -> list[dict[str, Any]]:
@@ -29,7 +31,7 @@ def test_letters_find_pages_searches_conversations_and_agents(viewer: Client, ca
     assert find(viewer, "ovw")[0] == {
         "title": "Overview",
         "kind": "page",
-        "url": reverse("pages:overview", args=["acme"]),
+        "url": page_of("overview"),
     }
     assert find(viewer, "nvr ansd")[0]["kind"] == "saved search"
     assert {"radar", "oscar"} <= {item["title"] for item in find(viewer, "ar") if item["kind"].startswith("agent")}
@@ -48,21 +50,21 @@ def test_agents_rules_and_deliveries_are_places_with_what_tells_them_apart(
         viewer, "exposed"
     )
     delivery = next(item for item in find(viewer, story.file_name) if item["kind"].startswith("delivery of"))
-    assert delivery["url"] == reverse("pages:delivery", args=["acme", story.pk])
+    assert delivery["url"] == page_of("delivery", story.pk)
 
 
 def test_an_id_leads_to_what_it_names(viewer: Client, cast: Cast, story: Delivery) -> None:
     message, conversation = Message.objects.get(native_id="m2"), Conversation.objects.get(native_id="story")
-    there = reverse("pages:message", args=["acme", message.pk])
+    there = page_of("message", message.pk)
     for typed in ("m2", str(message.pk), str(message.record_id)):
         assert find(viewer, typed)[0]["url"] == there, typed
     # By the title that the list of conversations has.
     named = {"title": "search story", "kind": "conversation"}
     for typed in ("story", str(conversation.pk)):
-        there = reverse("pages:conversation", args=["acme", conversation.pk])
+        there = page_of("conversation", conversation.pk)
         assert find(viewer, typed)[0] == named | {"url": there}
     assert story.sha256 is not None
-    assert find(viewer, bytes(story.sha256).hex())[0]["url"] == reverse("pages:delivery", args=["acme", story.pk])
+    assert find(viewer, bytes(story.sha256).hex())[0]["url"] == page_of("delivery", story.pk)
     assert find(viewer, "t1")[0]["kind"] == "trace"
 
 

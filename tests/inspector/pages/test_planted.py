@@ -18,8 +18,10 @@ from inspector.audit.reviews.queues import create_queue, fill_from_source
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Agent, Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.keyring.conftest import LINES as SEALED
+
+from .conftest import page_of, shows
 
 pytestmark = pytest.mark.django_db
 
@@ -58,13 +60,12 @@ TITLES = (
 
 @pytest.fixture
 def conversation(cast: Cast) -> Conversation:
-    deliver(cast, *PLANTED)
-    settle_all()
+    take_in(cast, *PLANTED)
     return Conversation.objects.get(native_id="pay-77")
 
 
 def read(client: Client, name: str, *args: object, **query: str) -> str:
-    answer = client.get(reverse(f"pages:{name}", args=["acme", *args]), query)
+    answer = client.get(page_of(f"{name}", *args), query)
     assert answer.status_code == 200
     return " ".join(answer.content.decode().split())
 
@@ -133,8 +134,7 @@ def test_a_clock_that_is_off_by_seconds_is_told_once(auditor: Client, conversati
 def test_a_reversed_outcome_is_nowhere_green(auditor: Client, conversation: Conversation) -> None:
     assert "done, after failing" in read(auditor, "conversation", conversation.pk)
     row = next(row for row in re.findall(r"<tr.*?</tr>", read(auditor, "agents")) if ">payer<" in row)
-    assert 'data-state="done"' not in row
-    assert "1 done after another outcome" in row
+    shows(row, "1 done after another outcome", never=['data-state="done"'])
     tasks = read(auditor, "conversation-tasks", conversation.pk)
     chips = tasks.partition('aria-label="States"')[2].partition("As of")[0]
     assert "done, some after failing" in chips
@@ -170,8 +170,7 @@ def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Ca
     listed = auditor.get(html.unescape(address[1])).content.decode()
     assert listed.count('class="sentence"') == 5
     assert "Only what" in listed
-    other = deliver(cast, say(9, 9100, "INF", "clerk>bank", {"t": "note", "d": {"message": "still here"}}))
-    settle_all()
+    other = take_in(cast, say(9, 9100, "INF", "clerk>bank", {"t": "note", "d": {"message": "still here"}}))
     assert "No findings." in read(auditor, "delivery", other.pk)
     # Nothing is counted before the rules have looked at everything, and what became due is noted.
     Finding.objects.filter(rule="unanswered").update(due_since=None)
@@ -180,8 +179,7 @@ def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Ca
     assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
     jobs.ask(kind=Job.Kind.EXAMINE, subjects={conversation.pk}, workspace_id=cast.workspace.pk)
     page = read(auditor, "progress", delivery.pk)
-    assert "Checking by rules" in page
-    assert "findings</a>" not in page
+    shows(page, "Checking by rules", never=["findings</a>"])
     settle_all()
     assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
     for query in ({"delivery": str(other.pk)}, {"delivery": str(other.pk), "order": "worst"}):
@@ -194,8 +192,7 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
 ) -> None:
     assert 'name="channel"' not in read(auditor, "overview").partition("topbar")[2].partition("</header>")[0]
     second = Channel.objects.create(workspace=cast.workspace, name="night & day")
-    deliver(cast, b'{"raw": "?Uk/co", "from": "a", "to": "b", "conversation": "quiet"}', channel=second)
-    settle_all()
+    take_in(cast, b'{"raw": "?Uk/co", "from": "a", "to": "b", "conversation": "quiet"}', channel=second)
     main = Channel.objects.exclude(pk=second.pk).get(workspace=cast.workspace).name
     for name, words in (
         ("overview", "Exposed secret"),
@@ -207,7 +204,7 @@ def test_a_channel_narrows_the_lists_and_stays_in_the_address(
         assert words not in page, name
         assert "selected>night &amp; day</option>" in page
         assert "?channel=night+%26+day" in page.partition('id="nav"')[2].partition("</nav>")[0]
-        assert auditor.get(reverse(f"pages:{name}", args=["acme"]), {"channel": "no such"}).status_code == 404
+        assert auditor.get(page_of(f"{name}"), {"channel": "no such"}).status_code == 404
     queue = create_queue(membership=cast.owner, name="Errors", reviewers=1, source="findings", severity=4)
     fill_from_source(membership=cast.owner, queue=queue)
     assert "data-item" in read(auditor, "queue", queue.pk, channel=main)
@@ -223,8 +220,7 @@ def test_requests_whose_reply_may_be_sealed_are_counted_apart(
     auditor: Client, cast: Cast, conversation: Conversation
 ) -> None:
     unanswered = read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
-    deliver(cast, b"\n".join(SEALED), name="sealed.jsonl")
-    settle_all()
+    take_in(cast, b"\n".join(SEALED), name="sealed.jsonl")
     # Two send each other sealed messages, and every request of theirs was answered in clear.
     sealed = Message.objects.filter(is_sealed=True)
     assert sealed.exists()
@@ -247,8 +243,7 @@ def test_requests_whose_reply_may_be_sealed_are_counted_apart(
     assert ">2 requests</a> whose reply" in channel
     # A word in clear is a reply.
     line |= {"raw": "!Ik/co", "from": told, "to": asked, "at": "2026-11-19T23:00:09Z", "id": "a0", "parent": "q0"}
-    deliver(cast, json.dumps(line).encode(), name="reply.jsonl")
-    settle_all()
+    take_in(cast, json.dumps(line).encode(), name="reply.jsonl")
     assert ">1 request</a> whose reply" in read(auditor, "overview")
 
 
@@ -287,15 +282,13 @@ def test_the_transcript_says_each_thing_once(auditor: Client, conversation: Conv
 
 
 def test_who_goes_on_from_a_message_of_its_own_follows_it(auditor: Client, cast: Cast) -> None:
-    deliver(
+    take_in(
         cast,
         say(1, 0, "REQ", "clerk>payer", {"t": "pay", "d": {"amount": 5}}),
         say(2, 60, "INF", "clerk>payer", {"t": "pay", "d": {"message": "it is urgent"}}, "p1"),
     )
-    settle_all()
     row = row_of(read(auditor, "conversation", Conversation.objects.get().pk), 2)
-    assert "follows <a" in row
-    assert "answers <a" not in row
+    shows(row, "follows <a", never=["answers <a"])
 
 
 @pytest.mark.long(seconds=2)
@@ -337,12 +330,11 @@ def test_one_goes_from_finding_to_finding_the_most_severe_first(auditor: Client,
 
 
 def test_who_may_be_the_same_agent_is_offered(auditor: Client, cast: Cast) -> None:
-    deliver(
+    take_in(
         cast,
         say(1, 0, "REQ", "coordinator>payer", {"t": "pay", "d": {"amount": 5}}),
         b'{"raw": "@a3|f0|c1|S0|d1|T1|k4#"}\n',
     )
-    settle_all()
     named = Agent.objects.get(name="coordinator")
     assert '<option value="0">coordinator</option>' in read(auditor, "agent", named.pk)
     number = Agent.objects.get(name="0")
@@ -353,8 +345,7 @@ def test_who_may_be_the_same_agent_is_offered(auditor: Client, cast: Cast) -> No
 def test_only_what_the_row_says_is_left_out(auditor: Client, cast: Cast) -> None:
     wire = {"clowl": "0.2", "mid": "p1", "ts": START, "p": "INF", "from": "a", "to": "b", "cid": "c", "zeta": "kept"}
     odd = json.dumps(wire | {"body": {"t": "note", "d": {"message": ", in reply to message p9"}}, "pid": "p9"})
-    deliver(cast, json.dumps({"raw": odd}).encode())
-    settle_all()
+    take_in(cast, json.dumps({"raw": odd}).encode())
     row = row_of(read(auditor, "conversation", Conversation.objects.get().pk), 1)
     assert "zeta" in row.partition("1 more field")[2].partition("</details>")[0]
     assert "“, in reply to message p9”" in row
@@ -363,16 +354,14 @@ def test_only_what_the_row_says_is_left_out(auditor: Client, cast: Cast) -> None
 def test_of_two_done_tasks_only_the_reversed_one_counts_so(
     auditor: Client, cast: Cast, conversation: Conversation
 ) -> None:
-    deliver(
+    take_in(
         cast,
         say(20, 9010, "REQ", "clerk>payer", {"t": "file", "d": {"year": 2026}}),
         say(21, 9020, "DONE", "payer>clerk", {"t": "file", "d": {"result": "ok"}}, "p20"),
         name="more.jsonl",
     )
-    settle_all()
     row = next(row for row in re.findall(r"<tr.*?</tr>", read(auditor, "agents")) if ">payer<" in row)
-    assert "1 done after another outcome" in row
-    assert 'data-state="done"' in row
+    shows(row, "1 done after another outcome", 'data-state="done"')
 
 
 def test_an_agent_has_the_colour_of_its_transcript_everywhere(auditor: Client, conversation: Conversation) -> None:

@@ -13,7 +13,6 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role
@@ -21,10 +20,11 @@ from inspector.accounts.services import add_member
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
 from inspector.audit.reviews import queues
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, make_user, settle_all
+from tests.inspector.conftest import Cast, deliver, make_user, settle_all, take_in
 from tests.inspector.pages.conftest import STORY
 
-SLUG = "acme"
+from .conftest import page_of, shows
+
 HIDDEN = "Only one of them knows this."
 
 
@@ -42,18 +42,14 @@ def third(cast: Cast, sign_in: Callable[[Membership], Client]) -> Client:
     return sign_in(add_member(workspace=cast.workspace, user=make_user("tara"), role=Role.AUDITOR))
 
 
-def address(name: str, *args: Any) -> str:
-    return reverse(f"pages:{name}", args=[SLUG, *args])
-
-
 def read(client: Client, name: str, *args: Any, query: str = "") -> str:
-    response = client.get(address(name, *args) + query)
+    response = client.get(page_of(name, *args) + query)
     assert response.status_code == 200
     return response.content.decode()
 
 
 def act(client: Client, item: ReviewItem, name: str) -> Any:
-    return client.post(address("act-on-item", item.pk), {"act": name}, follow=True)
+    return client.post(page_of("act-on-item", item.pk), {"act": name}, follow=True)
 
 
 def judge(client: Client, item: ReviewItem, verdict: str, comment: str = "") -> Any:
@@ -61,31 +57,30 @@ def judge(client: Client, item: ReviewItem, verdict: str, comment: str = "") -> 
     seen = re.search(r'name="seen" value="([0-9a-f]{64})"', read(client, "review-item", item.pk))
     assert seen is not None
     said = {"verdict": verdict, "comment": comment, "seen": seen[1], "answer-0": "fail"}
-    return client.post(address("judge-item", item.pk), said, follow=True)
+    return client.post(page_of("judge-item", item.pk), said, follow=True)
 
 
 def test_a_queue_is_made_and_filled_from_a_conversation(auditor: Client, conversation: Conversation) -> None:
     said = {"name": "Look here", "reviewers": "2", "criteria": "One\n\nTwo", "source": "hand", "severity": "0"}
-    page = auditor.post(address("new-queue"), said, follow=True).content.decode()
+    page = auditor.post(page_of("new-queue"), said, follow=True).content.decode()
     assert "The queue is made." in page
-    assert auditor.post(address("new-queue"), said).status_code == 422
+    assert auditor.post(page_of("new-queue"), said).status_code == 422
     queue = ReviewQueue.objects.get()
     assert "Add to queue" in read(auditor, "conversation", conversation.pk)
-    page = auditor.post(address("enqueue", conversation.pk), {"queue": str(queue.pk)}, follow=True).content.decode()
-    assert "It now waits in “Look here”." in page
-    assert "Sign off" not in page
+    page = auditor.post(page_of("enqueue", conversation.pk), {"queue": str(queue.pk)}, follow=True).content.decode()
+    shows(page, "It now waits in “Look here”.", never=["Sign off"])
     item = ReviewItem.objects.get()
-    response = auditor.post(address("act-on-queue", queue.pk), {"act": "next"})
-    assert response["Location"] == address("review-item", item.pk)
+    response = auditor.post(page_of("act-on-queue", queue.pk), {"act": "next"})
+    assert response["Location"] == page_of("review-item", item.pk)
     assert "Sign off" in read(auditor, "review-item", item.pk)
 
 
 def test_a_search_fills_a_queue_from_its_form(auditor: Client, conversation: Conversation) -> None:
     said = {"name": "All", "reviewers": "1", "source": "search", "severity": "0", "query": "nobody:knows"}
-    response = auditor.post(address("new-queue"), said)
+    response = auditor.post(page_of("new-queue"), said)
     assert response.status_code == 422
     assert "nobody" in response.content.decode()
-    page = auditor.post(address("new-queue"), {**said, "query": "from:radar"}, follow=True)
+    page = auditor.post(page_of("new-queue"), {**said, "query": "from:radar"}, follow=True)
     assert "1 conversation came in." in page.content.decode()
 
 
@@ -93,8 +88,7 @@ def test_a_second_reviewer_finds_no_trace_of_the_first(
     owner: Client, auditor: Client, viewer: Client, item: ReviewItem, conversation: Conversation
 ) -> None:
     page = judge(auditor, item, "violation", HIDDEN).content.decode()
-    assert "Nobody sees it until the second reviewer has spoken" in page
-    assert HIDDEN in page
+    shows(page, "Nobody sees it until the second reviewer has spoken", HIDDEN)
     for client in (owner, viewer):
         for name, args, query in (
             ("review-item", [item.pk], ""),
@@ -117,8 +111,7 @@ def test_a_second_reviewer_finds_no_trace_of_the_first(
     assert "your verdict is in" in act(auditor, item, "claim").content.decode().lower()
     judge(owner, item, "violation")
     page = read(viewer, "review-item", item.pk)
-    assert HIDDEN in page
-    assert "amir" in page
+    shows(page, HIDDEN, "amir")
     assert "amir and olivia" in read(viewer, "conversations")
 
 
@@ -144,19 +137,17 @@ def test_a_sign_off_goes_stale_and_says_why(owner: Client, cast: Cast, conversat
     judge(owner, item, "fine")
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk]), ("conversations", [])):
         assert "tale" not in read(owner, name, *args).partition("<main")[2]
-    deliver(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
-    settle_all()
+    take_in(cast, STORY.splitlines(True)[1].replace(b'"m2"', b'"m9"'), name="more.log")
     for name, args in (("review-item", [item.pk]), ("conversation", [conversation.pk])):
         assert "1 message arrived since" in read(owner, name, *args).replace("1 Message", "1 message")
     assert ">stale<" in read(owner, "conversations")
     assert ">stale<" in read(owner, "queue", queue.pk, query="?show=done")
     # And it is found without opening one after the other.
-    assert f"{address('queue', queue.pk)}?show=stale" in read(owner, "reviews")
-    assert f"{address('reviews')}?show=stale" in read(owner, "overview")
+    assert f"{page_of('queue', queue.pk)}?show=stale" in read(owner, "reviews")
+    assert f"{page_of('reviews')}?show=stale" in read(owner, "overview")
     assert "Alone" in read(owner, "reviews", query="?show=stale")
     listed = read(owner, "queue", queue.pk, query="?show=stale")
-    assert address("review-item", item.pk) in listed
-    assert "1 message arrived since" in listed
+    shows(listed, page_of("review-item", item.pk), "1 message arrived since")
     act(owner, item, "again")
     judge(owner, ReviewItem.objects.get(queue=queue, state="waiting"), "fine")
     assert "No sign-off is stale" in read(owner, "queue", queue.pk, query="?show=stale")
@@ -169,8 +160,7 @@ def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast
     channel = cast.workspace.channels.create(name="night shift")
     first, *_ = STORY.splitlines(True)
     deliver(cast, first, name="a.log")
-    deliver(cast, first, first.replace(b'"m1"', b'"m2"'), name="b.log", channel=channel)
-    settle_all()
+    take_in(cast, first, first.replace(b'"m1"', b'"m2"'), name="b.log", channel=channel)
     queue = queues.create_queue(membership=cast.owner, name="Both")
     ids = list(Conversation.objects.values_list("pk", flat=True))
     queues.fill_queue(queue=queue, conversations=ids, why="", membership=cast.owner)
@@ -184,7 +174,7 @@ def test_conversations_of_one_name_are_told_apart_in_a_queue(owner: Client, cast
 def test_many_queues_come_a_page_at_a_time(
     viewer: Client, cast: Cast, item: ReviewItem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.pages.reviews.views.QUEUES_AT_ONCE", 2)
+    monkeypatch.setattr("inspector.pages.reviews.QUEUES_AT_ONCE", 2)
     for name in ("Second", "Third"):
         queues.create_queue(membership=cast.owner, name=name)
     first = read(viewer, "reviews")
@@ -193,15 +183,15 @@ def test_many_queues_come_a_page_at_a_time(
     assert further is not None
     second = read(viewer, "reviews", query=further[1].replace("&amp;", "&"))
     assert ("Grave ones" in second, "Third" in second, 'rel="next"' in second) == (False, True, False)
-    assert viewer.get(address("reviews"), {"after": "x"}).status_code == 404
+    assert viewer.get(page_of("reviews"), {"after": "x"}).status_code == 404
 
 
 def test_what_is_refused_is_given_back_as_it_was_filled_in(owner: Client, auditor: Client, item: ReviewItem) -> None:
     act(auditor, item, "claim")
     assert "claimed by amir" in read(owner, "review-item", item.pk)
-    assert owner.post(address("act-on-item", item.pk), {"act": "claim"}).status_code == 422
+    assert owner.post(page_of("act-on-item", item.pk), {"act": "claim"}).status_code == 422
     said = {"verdict": "fine", "comment": "kept words", "seen": "00", "answer-0": "pass"}
-    response = auditor.post(address("judge-item", item.pk), said)
+    response = auditor.post(page_of("judge-item", item.pk), said)
     assert response.status_code == 422
     assert "look again before you sign" in response.content.decode()
     assert "kept words" in response.content.decode()
@@ -215,12 +205,10 @@ def test_what_was_written_is_not_lost_with_a_lease(owner: Client, auditor: Clien
     ReviewItem.objects.update(held_until=timezone.now() - timedelta(hours=1))
     act(owner, item, "claim")
     said = {"verdict": "concern", "comment": "long words", "seen": "00", "answer-0": "pass"}
-    response = auditor.post(address("judge-item", item.pk), said)
+    response = auditor.post(page_of("judge-item", item.pk), said)
     page = response.content.decode()
     assert (response.status_code, "olivia holds it until" in page.lower()) == (422, True)
-    assert "Your unsaved input" in page
-    assert "<p>Concern</p>" in page
-    assert "long words" in page
+    shows(page, "Your unsaved input", "<p>Concern</p>", "long words")
 
 
 @pytest.mark.long(seconds=2)
@@ -239,9 +227,9 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
     assert "In the queue because: Exposed secret." in page
     found = page.partition('id="found"')[2].partition("</section>")[0]
     finding = Finding.objects.get(conversation=first.conversation, rule="token-in-clear")
-    assert address("finding", finding.pk) in found
+    assert page_of("finding", finding.pk) in found
     row = page.partition('aria-labelledby="said"')[2].partition("</section>")[0]
-    assert address("finding", finding.pk) in row, "the finding stands under its message"
+    assert page_of("finding", finding.pk) in row, "the finding stands under its message"
     assert "Claim next" not in page
     page = judge(auditor, first, "fine").content.decode()
     assert "Claim next" in page
@@ -270,14 +258,14 @@ def test_a_viewer_reads_and_does_nothing(viewer: Client, item: ReviewItem, conve
     for name, args in (("reviews", []), ("queue", [item.queue_id]), ("review-item", [item.pk])):
         main = read(viewer, name, *args).partition("<main")[2].partition("</main>")[0]
         assert "<button" not in main, name
-        assert address("new-queue") not in main
+        assert page_of("new-queue") not in main
     for name, arg in (
         ("act-on-queue", item.queue_id),
         ("act-on-item", item.pk),
         ("judge-item", item.pk),
         ("enqueue", conversation.pk),
     ):
-        assert viewer.post(address(name, arg), {"act": "claim"}).status_code == 403
-    assert viewer.get(address("new-queue")).status_code == 403
+        assert viewer.post(page_of(name, arg), {"act": "claim"}).status_code == 403
+    assert viewer.get(page_of("new-queue")).status_code == 403
     with pytest.raises(ValidationError):
         queues.create_queue(membership=Membership.objects.get(user__username="olivia"), name="Grave ones")

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 from django.utils.html import escape
 
 from inspector.audit.models import Finding
@@ -24,7 +23,9 @@ from inspector.search.models import SavedSearch
 from inspector.search.parts import choose
 from inspector.search.selectors import Found, find_messages
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
+
+from .conftest import page_of, shows
 
 pytestmark = pytest.mark.django_db
 SEARCH = "/w/acme/search/"
@@ -53,8 +54,7 @@ def test_facets_give_up_in_time(viewer: Client, story: Delivery, monkeypatch: py
 def test_what_a_facet_adds_is_found_whatever_the_name_holds(cast: Cast, viewer: Client) -> None:
     names = ["ada lovelace", "a,b", "x:y", "(z)", "*", "<i>", "Ада"]
     lines = [json.dumps({"raw": f"Hello {number}.", "from": name}) for number, name in enumerate(names)]
-    deliver(cast, "\n".join(lines).encode())
-    settle_all()
+    take_in(cast, "\n".join(lines).encode())
     for number, name in enumerate(names):
         (message,) = find_messages(workspace=cast.workspace, query=choose("Hello", "from", name))
         assert message.english.endswith(f"Hello {number}.") or f"Hello {number}" in message.english
@@ -84,22 +84,22 @@ def stranger_client(cast: Cast, sign_in: Callable[..., Client]) -> Client:
 
 
 def test_a_search_is_saved_shared_and_forgotten(auditor: Client, viewer: Client, owner: Client, cast: Cast) -> None:
-    save = reverse("pages:save-search", args=["acme"])
+    save = page_of("save-search")
     answer = auditor.post(save, {"q": "from:oscar", "name": " Oscar  asks ", "is_shared": "1"})
     assert parse_qs(urlsplit(answer["Location"]).query) == {"q": ["from:oscar"]}
     auditor.post(save, {"q": "to:radar", "name": "Mine"})
     assert "Oscar asks" in viewer.get(SEARCH).content.decode()
     assert "Mine" not in viewer.get(SEARCH).content.decode()
     shared = SavedSearch.objects.get(name="Oscar asks")
-    forget = reverse("pages:forget-search", args=["acme", shared.pk])
+    forget = page_of("forget-search", shared.pk)
     assert viewer.post(forget).status_code == 404
     assert owner.post(forget).status_code == 302
-    assert owner.post(reverse("pages:forget-search", args=["acme", SavedSearch.objects.get().pk])).status_code == 404
+    assert owner.post(page_of("forget-search", SavedSearch.objects.get().pk)).status_code == 404
 
 
 def test_a_long_query_is_cut_between_its_characters(auditor: Client, cast: Cast) -> None:
     query = "x" * 198 + "\u202e\u202e\u202e<b>"
-    auditor.post(reverse("pages:save-search", args=["acme"]), {"q": query, "name": "Long"})
+    auditor.post(page_of("save-search"), {"q": query, "name": "Long"})
     for address in (SEARCH, f"{SEARCH}?q=zebra+{'y' * 78}%E2%80%AE%E2%80%AE%E2%80%AE"):
         page = auditor.get(address).content.decode()
         ((code, part),) = re.findall(r'<code class="quiet small">(.*?)</code>|<b>(yyy.*?)</b>', page)
@@ -108,14 +108,14 @@ def test_a_long_query_is_cut_between_its_characters(auditor: Client, cast: Cast)
 
 @pytest.mark.parametrize(("name", "query"), [("", "a"), ("x" * 81, "a"), ("fine", "nonsense:1")])
 def test_what_cannot_be_saved_says_why(auditor: Client, cast: Cast, name: str, query: str) -> None:
-    answer = auditor.post(reverse("pages:save-search", args=["acme"]), {"q": query, "name": name}, follow=True)
+    answer = auditor.post(page_of("save-search"), {"q": query, "name": name}, follow=True)
     assert "Not saved" in answer.content.decode()
     assert not SavedSearch.objects.exists()
 
 
 def test_what_stands_around_a_hit(viewer: Client, story: Delivery) -> None:
     hit = Message.objects.get(native_id="m2")
-    part = viewer.get(reverse("pages:around", args=["acme", hit.pk])).content.decode()
+    part = viewer.get(page_of("around", hit.pk)).content.decode()
     assert part.count("<li") == 3
     assert part.count('<li aria-current="true">') == 1
 
@@ -126,9 +126,7 @@ def test_a_search_that_was_not_finished_says_so_and_goes_on(
     reached = datetime(2026, 11, 1, tzinfo=UTC)
     monkeypatch.setattr(search_page, "search_messages", lambda **given: Found([], (reached, uuid.uuid4())))
     page = viewer.get(SEARCH, {"q": "zebra"}).content.decode()
-    assert "Searched back to" in page
-    assert "Search further back" in page
-    assert "Every message of this workspace was searched" not in page
+    shows(page, "Searched back to", "Search further back", never=["Every message of this workspace was searched"])
 
 
 def test_where_nothing_is_found_it_says_what_to_leave_away(viewer: Client, auditor: Client, story: Delivery) -> None:
@@ -165,9 +163,9 @@ def test_facets_count_findings_and_rules_as_search_finds_them(viewer: Client, st
 
 
 def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: Delivery) -> None:
-    page = viewer.get(reverse("pages:search", args=["acme"]), {"q": "from:radar content.etaa:60s"}).content.decode()
+    page = viewer.get(page_of("search"), {"q": "from:radar content.etaa:60s"}).content.decode()
     assert '<a href="/w/acme/search/?q=from%3Aradar+content.eta%3A60s">' in page
-    page = viewer.get(reverse("pages:search", args=["acme"]), {"q": "content.eta:61s"}).content.decode()
+    page = viewer.get(page_of("search"), {"q": "content.eta:61s"}).content.decode()
     assert "Did you mean" not in page
 
 

@@ -7,23 +7,25 @@ import json
 import re
 import uuid
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from inspector.audit.agents import join_agents
 from inspector.browsing.sequence import Arrow, Step, read_sequence
-from inspector.pages.agents.marks import Cast as Marks
-from inspector.pages.agents.marks import cast_conversation
-from inspector.pages.sequences.drawing import MAX_LANES, Shape, choose_lanes, draw
-from inspector.pages.sequences.views import write_mermaid
+from inspector.pages.conversations.drawing import MAX_LANES, choose_lanes, draw
+from inspector.pages.conversations.sequence import write_mermaid
+from inspector.pages.shown.agents import Cast as Marks
+from inspector.pages.shown.agents import cast_conversation
 from inspector.threads.models import Agent, Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 
-SLUG = "acme"
+from .conftest import page_of, shows
+
 START = 1795251600
 UTC_ZONE = ZoneInfo("UTC")
 # Every line that a Mermaid text may hold; free text has no character but letters, digits, spaces and numeric codes.
@@ -51,7 +53,7 @@ def say(number: int, **said: object) -> bytes:
 
 
 def address(name: str = "sequence") -> str:
-    return reverse(f"pages:{name}", args=[SLUG, Conversation.objects.get(native_id="c").pk])
+    return page_of(f"{name}", Conversation.objects.get(native_id="c").pk)
 
 
 def open_page(client: Client, name: str = "sequence", **query: str) -> str:
@@ -93,22 +95,21 @@ def step(number: int, **said: object) -> Step:
     return Step(**{**values, **said})  # type: ignore[arg-type]
 
 
-def draw_steps(*steps: Step, agents: tuple[str, ...] = ("oscar", "radar", "muse")) -> list[Shape]:
+def draw_steps(*steps: Step, agents: tuple[str, ...] = ("oscar", "radar", "muse")) -> list[Any]:
     lanes = choose_lanes(steps=steps, agents=agents, cast=Marks(agents))
     shapes = draw([Arrow([one], None) for one in steps], lanes, UTC_ZONE, {})["shapes"]
-    return [shape for shape in shapes if isinstance(shape, Shape)]
+    return [SimpleNamespace(**shape) for shape in shapes if shape["kind"] == "arrow"]
 
 
 def test_every_arrow_leads_to_its_message_and_every_bucket_opens(viewer: Client, cast: Cast) -> None:
     same = [say(number, pid=None, p="PROG", **{"from": "ink", "to": "muse"}) for number in range(2, 39)]
-    deliver(cast, say(0), say(1), *same)
-    settle_all()
+    take_in(cast, say(0), say(1), *same)
     page = open_page(viewer)
     assert "3 arrows for 39 messages: 36 hidden in 1 bucket of messages alike" in page
     drawn = page[page.index('<svg class="sequence"') : page.index("</figure>")]
     links = [html.unescape(link) for link in re.findall(r'data-item href="([^"]*)"', drawn)]
     messages = dict(enumerate(Message.objects.order_by("place").values_list("pk", flat=True)))
-    assert links[:2] == [reverse("pages:message", args=[SLUG, messages[place]]) for place in (0, 1)]
+    assert links[:2] == [page_of("message", messages[place]) for place in (0, 1)]
     assert links[2] == "?open=3#s-3"
     assert ">×37<" in drawn
     opened = open_page(viewer, open="3")
@@ -119,8 +120,7 @@ def test_every_arrow_leads_to_its_message_and_every_bucket_opens(viewer: Client,
 
 
 def test_windows_are_linked_and_a_number_leads_to_its_own(viewer: Client, cast: Cast) -> None:
-    deliver(cast, *(say(number) for number in range(230)))
-    settle_all()
+    take_in(cast, *(say(number) for number in range(230)))
     for name, size in (("sequence", 100), ("conversation-raw", 50)):
         first, last = open_page(viewer, name), open_page(viewer, name, offset="200")
         assert f"Messages 1–{size} of 230" in first
@@ -145,8 +145,7 @@ def test_windows_are_linked_and_a_number_leads_to_its_own(viewer: Client, cast: 
 def test_queries_do_not_grow_with_the_messages(viewer: Client, cast: Cast) -> None:
     counts = []
     for number in (10, 400):
-        deliver(cast, *(say(index, **({"pid": f"lost{index}"} if index % 7 == 3 else {})) for index in range(number)))
-        settle_all()
+        take_in(cast, *(say(index, **({"pid": f"lost{index}"} if index % 7 == 3 else {})) for index in range(number)))
         count = []
         for name in ("sequence", "conversation-raw", "sequence-mermaid"):
             with CaptureQueriesContext(connection) as queries:
@@ -232,8 +231,7 @@ def test_nothing_that_a_log_says_becomes_mermaid() -> None:
 
 
 def test_mermaid_is_a_download_of_the_window_or_of_all(viewer: Client, cast: Cast) -> None:
-    deliver(cast, *(say(number) for number in range(130)))
-    settle_all()
+    take_in(cast, *(say(number) for number in range(130)))
     part = viewer.get(address("sequence-mermaid"), {"offset": "100"})
     assert part["Content-Disposition"].startswith("attachment")
     assert part.content.decode().count("->>") == 30
@@ -245,14 +243,13 @@ def test_mermaid_is_a_download_of_the_window_or_of_all(viewer: Client, cast: Cas
 def test_no_page_is_heavy_however_a_machine_calls_itself(viewer: Client, cast: Cast) -> None:
     long = "\u202e\u200b<q>&" * 40
     names = [f"{number}{long}" for number in range(60)]
-    deliver(
+    take_in(
         cast,
         *(
             say(number, **{"from": names[number], "to": names}, body={"t": long * 9, "d": {"q": long * 20}})
             for number in range(60)
         ),
     )
-    settle_all()
     for name in ("sequence", "conversation-raw", "conversation"):
         page = open_page(viewer, name, order="time")
         assert "<q>&" not in page, name
@@ -262,13 +259,11 @@ def test_no_page_is_heavy_however_a_machine_calls_itself(viewer: Client, cast: C
 
 
 def test_ghosts_stand_before_who_cites_them(viewer: Client, cast: Cast) -> None:
-    deliver(cast, say(0), say(1, pid="never"), say(2, pid="never"))
-    settle_all()
+    take_in(cast, say(0), say(1, pid="never"), say(2, pid="never"))
     page = open_page(viewer)
     anchor = re.findall(r'id="(ghost-[0-9a-f]{16})"', page)
     assert len(anchor) == 1
-    assert "never not received" in page
-    assert "1 missing message" in page
+    shows(page, "never not received", "1 missing message")
     timeline = viewer.get(address("conversation"), {"order": "time"}).content.decode()
     assert timeline.count(f'id="{anchor[0]}"') == 1
     chip = re.search(r'<a class="chip" data-severity="warning" href="([^"]+)"', timeline)
@@ -279,13 +274,9 @@ def test_ghosts_stand_before_who_cites_them(viewer: Client, cast: Cast) -> None:
 def test_the_raw_view_masks_secrets_and_says_where_a_record_was_seen(
     viewer: Client, auditor: Client, cast: Cast
 ) -> None:
-    deliver(cast, say(0, auth={"issuer": "gate", "token": "hunter2-hunter2"}), name="gate.log")
-    settle_all()
+    take_in(cast, say(0, auth={"issuer": "gate", "token": "hunter2-hunter2"}), name="gate.log")
     page = open_page(viewer, "conversation-raw")
-    assert "hunter2" not in page
-    assert 'class="masked"' in page
-    assert "gate.log</a>, line 1" in page
-    assert "exact bytes" not in page
+    shows(page, 'class="masked"', "gate.log</a>, line 1", never=["hunter2", "exact bytes"])
     assert "exact bytes" in open_page(auditor, "conversation-raw")
 
 
@@ -301,14 +292,13 @@ def read_heads(page: str) -> list[str]:
 
 
 def test_those_who_are_joined_are_one_column_one_participant_and_one_name(viewer: Client, cast: Cast) -> None:
-    deliver(
+    take_in(
         cast,
         say(0),
         say(1, **{"from": "radar-2"}),
         say(2, to=["radar", "radar-2"]),
         say(3, **{"from": "radar", "to": "radar-2"}),
     )
-    settle_all()
     join(cast, "radar-2", "radar")
     page = open_page(viewer)
     assert read_heads(page) == ["Os oscar sent 2", "Ra radar raw name radar , radar-2 sent 2"]
@@ -331,8 +321,7 @@ def test_those_who_are_joined_are_one_column_one_participant_and_one_name(viewer
 
 
 def test_who_is_known_by_another_name_alone_keeps_both_at_its_head(viewer: Client, cast: Cast) -> None:
-    deliver(cast, say(0), say(1, **{"from": "radar-2"}), say(2, cid="other", **{"from": "station"}))
-    settle_all()
+    take_in(cast, say(0), say(1, **{"from": "radar-2"}), say(2, cid="other", **{"from": "station"}))
     join(cast, "radar-2", "station")
     page = open_page(viewer)
     assert read_heads(page) == ["Os oscar sent 1", "Ra radar sent nothing", "St station raw name radar-2 sent 1"]
@@ -340,8 +329,7 @@ def test_who_is_known_by_another_name_alone_keeps_both_at_its_head(viewer: Clien
 
 
 def test_an_agent_of_many_names_says_how_many_more_there_are(cast: Cast) -> None:
-    deliver(cast, *(say(number, **{"from": f"ink{number}", "to": "oscar"}) for number in range(8)))
-    settle_all()
+    take_in(cast, *(say(number, **{"from": f"ink{number}", "to": "oscar"}) for number in range(8)))
     for number in range(1, 8):
         join(cast, f"ink{number}", "ink0")
     conversation = Conversation.objects.get()

@@ -15,8 +15,8 @@ from django.utils import timezone
 from inspector.accounts.models import SignInPace
 from inspector.accounts.services import forget_sign_ins, reserve_sign_in
 from inspector.accounts.sessions import BACKEND
-from inspector.pages.forms import SignInForm
-from inspector.pages.settings import sign_in
+from inspector.pages import sign_in
+from inspector.pages.sign_in import SignInForm
 
 from ..conftest import Cast
 

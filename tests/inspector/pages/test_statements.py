@@ -18,10 +18,10 @@ from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
 from inspector.api.urls import urlpatterns as api_urls
 from inspector.ledger.sequencing import enter_new
-from inspector.pages.urls import urlpatterns, workspace_urls
+from inspector.pages.urls import public_urls, workspace_urls
 from inspector.retention.models import Erasure
 from inspector.threads.models import Message, Trace
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, take_in
 from tests.inspector.pages.test_access import POSTED, address_of
 from tests.inspector.pages.test_access import ids as ids
 
@@ -76,15 +76,14 @@ def make_long(start: int, end: int) -> bytes:
 
 @pytest.fixture
 def counts(
-    cast: Cast, ids: dict[str, Any], sign_in: Callable[..., Client], unhurried: None, monkeypatch: pytest.MonkeyPatch
+    cast: Cast, ids: dict[str, Any], owner: Client, unhurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, list[tuple[int, int]]]:
     """For each address how many statements it took, and bytes it had, with little and with much to show."""
-    deliver(cast, make_long(0, 10), name="few.log")
-    settle_all()
+    take_in(cast, make_long(0, 10), name="few.log")
     ids = choose_ids(ids)
     monkeypatch.setitem(QUERIES, "api inclusion", f"kind=record&id={ids['record_id']}")
     token = create_api_key(workspace=cast.workspace, name="reader", scopes=ApiKey.Scope.values)[1]
-    client, program = sign_in(cast.owner), Client(headers={"Authorization": f"Bearer {token}"})
+    client, program = owner, Client(headers={"Authorization": f"Bearer {token}"})
     addresses = [(client, each.name, address_of(each, SLUG, ids)) for each in PAGES]
     addresses += [(program, f"api {each.name}", find_call(each, ids)) for each in CALLS]
     program.get(reverse("api:limits"))
@@ -93,8 +92,7 @@ def counts(
     found: dict[str, list[tuple[int, int]]] = {}
     for more in (b"", make_long(10, 1000) + b"".join(say(0, conversation=f"c{n}", trace=f"t{n}") for n in range(100))):
         if more:
-            deliver(cast, more, name="many.log")
-            settle_all()
+            take_in(cast, more, name="many.log")
         enter_new(at_once=True)
         for who, name, address in addresses:
             found.setdefault(name, []).append(measure(who, name, address))
@@ -133,7 +131,7 @@ def measure(client: Client, name: str, address: str) -> tuple[int, int]:
 def test_how_often_the_database_is_asked(
     counts: dict[str, list[tuple[int, int]]], record_property: Callable[[str, object], None]
 ) -> None:
-    assert {each.name for each in urlpatterns if hasattr(each, "name")} == APART
+    assert {each.name for each in public_urls if hasattr(each, "name")} == APART
     grown = {name: found for name, found in counts.items() if found[0][0] != found[1][0] and name not in PROOFS}
     too_many = {name: many for name, (_, (many, _)) in counts.items() if many > MAX_STATEMENTS}
     # `bench.proofs` prints these.

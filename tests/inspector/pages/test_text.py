@@ -20,8 +20,10 @@ from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.exports.conftest import ask, make, read
+
+from .conftest import page_of, shows
 
 START = 1795251600
 ASK = "\N{EXTRATERRESTRIAL ALIEN}13|@bob|#r1|$"
@@ -68,7 +70,7 @@ def read_doors(viewer: Client, client: Client, token: str, message: Message) -> 
         return client.get(address, query, headers={"authorization": f"Bearer {token}"}).json()
 
     def look(name: str, *ids: object, **query: Any) -> str:
-        page = viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query)
+        page = viewer.get(page_of(f"{name}", *ids), query)
         assert page.status_code == 200
         return page.content.decode()
 
@@ -119,8 +121,7 @@ def test_a_line_has_number_time_speaker_answer_and_cautions(cast: Cast, viewer: 
         say(3, "DONE", "bob", "kim", pid="gone"),
         say(4, "REQ", "kim", "bob", mid="m1", **double),
     ]
-    deliver(cast, b"".join(lines))
-    settle_all()
+    take_in(cast, b"".join(lines))
     told = print_text(viewer).splitlines()
     assert told[0] == "Conversation c:"
     assert told[1].startswith("1. 21 November 2026, 09:00:01 UTC: kim asks bob to carry out the task “burn”")
@@ -129,11 +130,10 @@ def test_a_line_has_number_time_speaker_answer_and_cautions(cast: Cast, viewer: 
 
 
 def test_a_reply_is_told_with_the_number_and_the_words_of_what_it_answers(cast: Cast, viewer: Client) -> None:
-    deliver(
+    take_in(
         cast,
         say(1, "REQ", "kim", "bob") + say(2, "ERR", "bob", "kim", pid="m1") + say(3, "DONE", "bob", "kim", pid="m1"),
     )
-    settle_all()
     told = print_text(viewer).splitlines()
     assert "In reply to message 1 (kim's request “burn”)." in told[2]
     assert "Caution: this reverses message 2, by which the same sender had said that it failed." in told[3]
@@ -160,8 +160,7 @@ def test_a_window_knows_what_stands_before_it(cast: Cast, viewer: Client) -> Non
         say_lambda(12, "bob", "<-", "kim"),
         say_lambda(13, "bob", "<+", "kim"),
     ]
-    deliver(cast, b"".join(lines))
-    settle_all(is_examined=False)
+    take_in(cast, b"".join(lines), is_examined=False)
     whole = print_text(viewer).splitlines()[1:]
     told: tuple[str, ...] = (
         "this reverses message 2",
@@ -186,8 +185,7 @@ def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast:
         {"raw": raw, "from": sender, "to": ["bob" if sender == "kim" else "kim"], "conversation": "c", "at": START + at}
         for at, (sender, raw) in enumerate(said)
     ]
-    deliver(cast, b"".join(json.dumps({**line, "dialect": "agent_lingua"}).encode() + b"\n" for line in lines))
-    settle_all()
+    take_in(cast, b"".join(json.dumps({**line, "dialect": "agent_lingua"}).encode() + b"\n" for line in lines))
     told = print_text(viewer).splitlines()
     assert "the number r1 was used before, by message 1, with other content" in told[2]
     assert "In reply to message 1 (kim's message) or message 2 (kim's message); which of them is unknown." in told[3]
@@ -196,7 +194,7 @@ def test_a_number_used_for_two_things_is_told_found_and_answered_by_nobody(cast:
     assert "In reply to message r1; in this conversation 2 messages bear that id." in later
     finding = find().findings.get(rule="ambiguous-parent")
     assert "which one is unknown: in this conversation 2 messages bear that id." in finding.text
-    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    page = viewer.get(page_of("conversation", find().pk)).content.decode()
     assert page.count(">message 1</a>") == 2
 
 
@@ -213,8 +211,7 @@ def test_a_number_or_turn_used_again_is_told_and_found_without_an_answer(
         | ({"from": "kim", "to": ["bob"]} if dialect == "agent_lingua" else {})
         for at, raw in enumerate(raws[dialect])
     ]
-    deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    settle_all()
+    take_in(cast, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     first, second = Message.objects.order_by("place")
     finding = second.conversation.findings.get(rule="reused-number")
     assert list(finding.list_related()) == [(first.record_id, first.part)]
@@ -230,8 +227,7 @@ def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
     cast: Cast, viewer: Client, client: Client, token: str
 ) -> None:
     first = deliver(cast, say(1, "REQ", "ann", "bob", mid="m1", body={"t": "pay", "d": {"eur": 10}}))
-    deliver(cast, say(2, "REQ", "ann", "bob", mid="m1", body={"t": "pay", "d": {"eur": 10000}}))
-    settle_all()
+    take_in(cast, say(2, "REQ", "ann", "bob", mid="m1", body={"t": "pay", "d": {"eur": 10000}}))
     second = Message.objects.order_by("place")[1]
 
     caution = "the id m1 was used before, by message 1, with other content (eur = 10000 instead of 10)"
@@ -256,13 +252,12 @@ def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Clien
         assert [re.match(r"\d+\. ", line) is not None for line in told] == [False, True, True], text
         assert LIE in text
         assert not any(LIE in unquoted(line) for line in told), (hostile, text)
-        page = viewer.get(reverse("pages:conversation", args=["acme", conversation.pk])).content.decode()
+        page = viewer.get(page_of("conversation", conversation.pk)).content.decode()
         assert page.count('<article class="message"') == 2
 
 
 def test_the_api_prints_the_lines_of_the_text(cast: Cast, viewer: Client, client: Client, token: str) -> None:
-    deliver(cast, say(1, "REQ", "kim", "bob") + say(2, "DONE", "bob", "kim", pid="m1", extra=1))
-    settle_all()
+    take_in(cast, say(1, "REQ", "kim", "bob") + say(2, "DONE", "bob", "kim", pid="m1", extra=1))
     answer = client.get(f"/api/v1/conversations/{find().pk}", headers={"authorization": f"Bearer {token}"}).json()
     assert [each["line"] for each in answer["messages"]] == print_text(viewer).splitlines()[1:]
 
@@ -276,8 +271,7 @@ def test_every_warning_and_notice_is_told_at_every_door(
         json.dumps({"raw": f"{ASK}cGF5", "from": "kim", "to": ["bob"], "conversation": "c"}).encode() + b"\n",
         json.dumps({"raw": '@a3|f0|c1|S0|T1|t"open', "conversation": "c"}).encode() + b"\n",
     ]
-    deliver(cast, b"".join(lines))
-    settle_all()
+    take_in(cast, b"".join(lines))
     checked = 0
     files = {each: read_files(cast, each) for each in Conversation.objects.all()}
     # Of a message that is too long for cells the record is not taken apart, and its cautions are told all the same.
@@ -285,7 +279,7 @@ def test_every_warning_and_notice_is_told_at_every_door(
     files = {each: said | {"short": read_files(cast, each, "csv")["csv"]} for each, said in files.items()}
     for message in Message.objects.select_related("conversation"):
         doors = read_doors(viewer, client, token, message) | files[message.conversation]
-        page = viewer.get(reverse("pages:conversation", args=["acme", message.conversation_id])).content.decode()
+        page = viewer.get(page_of("conversation", message.conversation_id)).content.decode()
         row = page.partition(f'id="m-{message.pk.hex}"')[2].partition("</article>")[0]
         shown = html.unescape(re.sub(r"<[^>]*>", "", row)).casefold()
         rows = read_body(message)
@@ -309,14 +303,12 @@ def test_every_warning_and_notice_is_told_at_every_door(
 
 def test_a_withdrawn_message_is_not_named_by_its_answer(cast: Cast, viewer: Client) -> None:
     delivery = deliver(cast, say(1, "REQ", "kim", "bob", body={"t": "secret plan", "d": {}}))
-    deliver(cast, say(2, "INF", "bob", "kim", pid="m1"))
-    settle_all()
+    take_in(cast, say(2, "INF", "bob", "kim", pid="m1"))
     assert "secret plan" in print_text(viewer)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
     settle_all()
     text = print_text(viewer)
-    assert "secret plan" not in text
-    assert "In reply to message m1, which is not in this record." in text
+    shows(text, "In reply to message m1, which is not in this record.", never=["secret plan"])
 
 
 def say_lambda(number: int, sender: str, wire: str, receiver: str = "bob") -> bytes:
@@ -340,8 +332,7 @@ def test_keys_shown_at_one_time_in_two_conversations_are_told_of_each_and_one_sh
     cast: Cast,
 ) -> None:
     for key, name in ((2, "c"), (1, "other"), (2, "again")):
-        deliver(cast, offer(3, "kim", key, name))
-        settle_all()
+        take_in(cast, offer(3, "kim", key, name))
     held = Finding.objects.filter(rule="key-changed", holds=True).values_list("conversation__native_id", "text")
     told = {name: text.split(" (")[0].rpartition(" ")[2] for name, text in held}
     assert told.pop("other") in ("c", "again")
@@ -376,13 +367,12 @@ def test_a_contradiction_is_told_found_and_one_click_from_the_other_message(
     name: str, cast: Cast, viewer: Client
 ) -> None:
     log, rule = CONTRADICTIONS[name]
-    deliver(cast, log)
-    settle_all()
+    take_in(cast, log)
     *_, first, last = sorted(find().messages.all(), key=lambda message: message.order_time)
     number = len(find().messages.all()) - 1
     told = print_text(viewer).splitlines()[-1]
     assert f"message {number}" in told, told
-    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    page = viewer.get(page_of("conversation", find().pk)).content.decode()
     row = page[page.index(f'id="m-{last.pk.hex}"') :]
     assert f'<a href="#m-{first.pk.hex}">message {number}</a>' in row[: row.index("</article>")], told
     if rule:
@@ -393,12 +383,10 @@ def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_on
     cast: Cast, viewer: Client, client: Client, token: str
 ) -> None:
     """Whatever comes first, and until what showed the other key is withdrawn."""
-    deliver(cast, offer(3, "kim", 2) + offer(4, "kim", 2) + offer(5, "lee", 9))
-    settle_all()
+    take_in(cast, offer(3, "kim", 2) + offer(4, "kim", 2) + offer(5, "lee", 9))
     assert not find().findings.filter(rule="key-changed").exists()
     deliver(cast, offer(9, "kim", 2, "later"))
-    early = deliver(cast, offer(1, "kim", 1, "early"))
-    settle_all()
+    early = take_in(cast, offer(1, "kim", 1, "early"))
     other = Message.objects.get(conversation__native_id="early")
     first, *_ = Message.objects.filter(conversation=find()).order_by("place")
     finding = find().findings.get(rule="key-changed", holds=True)
@@ -406,10 +394,10 @@ def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_on
     caution = "Caution: kim's public key is another one than in conversation early (21 November 2026, 09:00:01 UTC): "
 
     assert count_told(cast, viewer, client, token, first, caution) == dict.fromkeys(DOORS, 1)
-    page = viewer.get(reverse("pages:conversation", args=["acme", find().pk])).content.decode()
+    page = viewer.get(page_of("conversation", find().pk)).content.decode()
     row = page[page.index(f'id="m-{first.pk.hex}"') :]
-    assert reverse("pages:message", args=["acme", other.pk]) in row[: row.index("</article>")]
-    assert reverse("pages:message", args=["acme", other.pk]) in read_doors(viewer, client, token, first)["page"]
+    assert page_of("message", other.pk) in row[: row.index("</article>")]
+    assert page_of("message", other.pk) in read_doors(viewer, client, token, first)["page"]
     withdraw_delivery(membership=cast.auditor, delivery=early, reason="It was sent by mistake.")
     settle_all()
     assert not find().findings.filter(rule="key-changed", holds=True).exists()
@@ -440,15 +428,14 @@ def test_where_a_sentence_stands_without_its_cautions_a_mark_says_that_there_are
         "a statement to whoever asked": (say(1, "QRY", "kim", "bob"), say(2, "INF", "bob", "kim")),
         "one that answers nothing": (say(1, "QRY", "kim", "bob"), say(2, "INF", "bob", "kim", pid=None)),
     }  # fmt: skip
-    deliver(cast, b"".join(name_conversation(at, *lines) for at, lines in enumerate(logs.values())))
-    settle_all(is_examined=False)
+    take_in(cast, b"".join(name_conversation(at, *lines) for at, lines in enumerate(logs.values())), is_examined=False)
     for at, name in enumerate(logs):
         conversation = Conversation.objects.get(native_id=f"c{at}")
         last, count = conversation.messages.order_by("-place")[0], conversation.message_count
         doors = read_doors(viewer, client, token, last)
 
         def look(name: str, *ids: object, **query: Any) -> str:
-            return html.unescape(viewer.get(reverse(f"pages:{name}", args=["acme", *ids]), query).content.decode())
+            return html.unescape(viewer.get(page_of(f"{name}", *ids), query).content.decode())
 
         about = conversation.pk
         places = {

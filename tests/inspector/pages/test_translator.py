@@ -6,13 +6,14 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils.html import escape
 
 import dialects
 from inspector.intake.models import Record
 from inspector.pages.translator import EXAMPLES, MAX_RECORDS, MAX_TEXT_LENGTH
 from inspector.threads.models import Message
+
+from .conftest import page_of, shows
 
 pytestmark = pytest.mark.django_db
 TRANSLATOR = "/w/acme/translator/"
@@ -30,8 +31,7 @@ def paste(client: Client, text: str, **more: str) -> str:
 
 def test_a_message_is_told_and_written_in_the_others_with_what_is_lost(viewer: Client) -> None:
     page = paste(viewer, REQUEST, into="agent_lingua")
-    assert "sorghum" in page
-    assert "CLowl 0.2" in page
+    shows(page, "sorghum", "CLowl 0.2")
     written = dialects.encode(dialects.decode(REQUEST), "agent_lingua")
     assert f'data-whole="{escape(written.wire)}"' in page
     assert written.losses
@@ -57,8 +57,7 @@ def test_nothing_is_stored_and_the_text_stands_in_no_address(viewer: Client) -> 
 
 def test_what_another_dialect_cannot_say_is_refused_with_the_reason(viewer: Client) -> None:
     page = paste(viewer, REQUEST, into="nslip")
-    assert "nSLIP cannot say this" in page
-    assert "no number that nSLIP can hold" in page
+    shows(page, "nSLIP cannot say this", "no number that nSLIP can hold")
     # The name of the dialect stands before the reason once.
     assert "nslip:" not in page.partition("nSLIP cannot say this")[2].partition("</div>")[0]
 
@@ -103,12 +102,12 @@ def test_every_example_is_read_without_an_error_in_its_own_dialect(title: str, w
 @pytest.mark.parametrize("slug", ["clowl", "nslip", "lambda_lang", "agent_lingua", "slip"])
 def test_the_glossary_shows_every_term_and_finds_one(viewer: Client, slug: str) -> None:
     (dialect,) = (each for each in dialects.all_dialects() if each.slug == slug)
-    page = viewer.get(reverse("pages:glossary", args=["acme", slug])).content.decode()
+    page = viewer.get(page_of("glossary", slug)).content.decode()
     assert page.count('<tr><th scope="row"><code>') == len(dialect.glossary)
     term = dialect.glossary[0]
-    found = viewer.get(reverse("pages:glossary", args=["acme", slug]), {"code": term.code}).content.decode()
+    found = viewer.get(page_of("glossary", slug), {"code": term.code}).content.decode()
     assert found.count('<tr><th scope="row"><code>') == sum(each.code == term.code for each in dialect.glossary)
-    assert viewer.get(reverse("pages:glossary", args=["acme", slug]), {"q": "qqqq"}).status_code == 200
+    assert viewer.get(page_of("glossary", slug), {"q": "qqqq"}).status_code == 200
 
 
 def test_prose_and_what_is_no_dialect_have_no_glossary(viewer: Client) -> None:

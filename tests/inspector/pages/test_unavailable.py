@@ -11,11 +11,12 @@ import psycopg
 import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
-from django.urls import reverse
 
 from inspector import server
 from inspector.api.problems import answer_exception
 from tests.inspector.conftest import Cast
+
+from .conftest import page_of, shows
 
 ADDRESSES = ["/", "/w/acme/conversations/", "/w/acme/search/?q=x", "/w/acme/deliveries/", "/w/acme/dead-letters/"]
 
@@ -55,62 +56,55 @@ def away(request: pytest.FixtureRequest) -> Iterator[Callable[[Exception], None]
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_page_says_503_while_the_database_is_away(
-    cast: Cast, sign_in: Callable[..., Client], away: Callable[[Exception], None], address: str, failure: str
+    cast: Cast, owner: Client, away: Callable[[Exception], None], address: str, failure: str
 ) -> None:
-    client = sign_in(cast.owner)
-    client.raise_request_exception = False
+    owner.raise_request_exception = False
     away(FAILURES[failure]())
-    response = client.get(address)
+    response = owner.get(address)
     assert response.status_code == 503
     assert response["Retry-After"] == "5"
     assert "no-store" in response["Cache-Control"]
     assert "default-src 'none'" in response["Content-Security-Policy"]
     page = response.content.decode()
-    assert "The database cannot be reached" in page
-    assert "Traceback" not in page
+    shows(page, "The database cannot be reached", never=["Traceback"])
 
 
 @pytest.mark.django_db
 def test_what_is_posted_meanwhile_is_told_that_it_was_not_kept(
-    cast: Cast, sign_in: Callable[..., Client], away: Callable[[Exception], None]
+    cast: Cast, owner: Client, away: Callable[[Exception], None]
 ) -> None:
-    client = sign_in(cast.owner)
-    client.raise_request_exception = False
+    owner.raise_request_exception = False
     away(OperationalError("connection refused"))
-    response = client.post(reverse("pages:upload", args=["acme"]), {"channel": "main"})
+    response = owner.post(page_of("upload"), {"channel": "main"})
     assert response.status_code == 503
     assert "send it again" in response.content.decode()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), ValueError("another")])
-def test_a_bug_is_still_500(
-    cast: Cast, sign_in: Callable[..., Client], away: Callable[..., None], error: Exception
-) -> None:
-    client = sign_in(cast.owner)
-    client.raise_request_exception = False
+def test_a_bug_is_still_500(cast: Cast, owner: Client, away: Callable[..., None], error: Exception) -> None:
+    owner.raise_request_exception = False
     away(error)
-    response = client.get("/w/acme/conversations/")
+    response = owner.get("/w/acme/conversations/")
     assert response.status_code == 500
     assert "Retry-After" not in response
     assert "Something went wrong" in response.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_page_works_again_once_the_database_does(cast: Cast, sign_in: Callable[..., Client]) -> None:
-    client = sign_in(cast.owner)
-    client.raise_request_exception = False
-    assert client.get("/w/acme/conversations/").status_code == 200
+def test_the_page_works_again_once_the_database_does(cast: Cast, owner: Client) -> None:
+    owner.raise_request_exception = False
+    assert owner.get("/w/acme/conversations/").status_code == 200
     with psycopg.connect(**_parameters(), autocommit=True) as other:
         # A server that restarts does this to every session.
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-    # The test client keeps the connection that a server would look at before each request.
-    assert client.get("/w/acme/conversations/").status_code in (200, 503)
+    # The test owner keeps the connection that a server would look at before each request.
+    assert owner.get("/w/acme/conversations/").status_code in (200, 503)
     connection.close()
-    assert client.get("/w/acme/conversations/").status_code == 200
+    assert owner.get("/w/acme/conversations/").status_code == 200
 
 
 def _parameters() -> dict[str, str]:
@@ -120,7 +114,7 @@ def _parameters() -> dict[str, str]:
 
 @pytest.mark.django_db
 def test_a_statement_that_runs_too_long_is_said_so(
-    cast: Cast, token: str, sign_in: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+    cast: Cast, token: str, owner: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database itself ends it, as it does in a web process."""
 
@@ -130,9 +124,8 @@ def test_a_statement_that_runs_too_long_is_said_so(
             cursor.execute("SELECT pg_sleep(5)")
 
     monkeypatch.setattr("inspector.pages.translator.render_page", sleep)
-    client = sign_in(cast.owner)
-    client.raise_request_exception = False
-    response = client.get("/w/acme/glossary/nslip/")
+    owner.raise_request_exception = False
+    response = owner.get("/w/acme/glossary/nslip/")
     assert (response.status_code, response["Retry-After"]) == (503, "5")
     assert "This took too long" in response.content.decode()
     problem = answer_exception(_ended(), {"request": None, "view": None})

@@ -28,14 +28,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=
 PACKAGE: Final = "inspector.pages"
 SIZES: Final = (
     "conversations.views.PAGE_ROWS",
-    "traces.views.PAGE_ROWS",
-    "agents.views.PAGE_ROWS",
-    "agents.graph.PAGE_PAIRS",
-    "findings.views.PAGE_ROWS",
+    "traces.PAGE_ROWS",
+    "agents.PAGE_ROWS",
+    "graph.PAGE_PAIRS",
+    "findings.PAGE_ROWS",
     "conversations.tasks.PAGE_TASKS",
-    "reviews.views.QUEUES_AT_ONCE",
+    "reviews.QUEUES_AT_ONCE",
 )
-NEXT: Final = ("older_url", "next_url", "later_url", "rest_url")
+NEXT: Final = ("older_url", "next_url", "later_url")
 # What a page shows of each list, by what names a row.
 SHOWN: Final[dict[str, Callable[[Any], list[Any]]]] = {
     "conversations/": lambda page: [row["conversation"].pk for row in page["rows"]],
@@ -78,7 +78,7 @@ def test_a_person_misses_nothing_while_others_write(
             page = ask(address)
             (rest if page["walk"].is_rest else seen)[name] += SHOWN[name](page)
             path = walks[name].partition("?")[0]
-            following = next((page[key] for key in NEXT if page.get(key)), None)
+            following = next((page[key] for key in NEXT if page.get(key)), page["walk"].rest_url)
             addresses[name] = following and (following if following.startswith("/") else f"{path}{following}")
         if store.turn < TURNS:
             store.write()
@@ -124,7 +124,7 @@ def test_an_item_that_is_signed_off_again_is_not_missed(
         ReviewItem.objects.filter(pk=item.pk).update(
             state=ReviewItem.State.SETTLED, ended_at=start - timedelta(minutes=number)
         )
-    monkeypatch.setattr(f"{PACKAGE}.reviews.views.PAGE_ROWS", 2)
+    monkeypatch.setattr(f"{PACKAGE}.reviews.PAGE_ROWS", 2)
     client, path = sign_in(owner), f"/w/acme/reviews/queues/{queue.pk}/"
     seen: list[uuid.UUID] = []
     address: str | None = f"{path}?show=done"
@@ -134,6 +134,6 @@ def test_an_item_that_is_signed_off_again_is_not_missed(
         if len(seen) == 2:
             # The last of all is judged anew, and stands first from now on.
             ReviewItem.objects.filter(pk=items[-1].pk).update(ended_at=timezone.now())
-        following = page["next_url"] or page["rest_url"]
+        following = page["next_url"] or page["walk"].rest_url
         address = following and (following if following.startswith("/") else f"{path}{following}")
     assert len(seen) == len(set(seen)) == len(items) == 5

@@ -17,7 +17,7 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.lanes import begin_with
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 SIZE: Final = 4
 COUNT: Final = 24
 START: Final = 1795118400
-SIZES: Final = ("conversations.views.WINDOW_ROWS", "conversations.views.RAW_ROWS", "sequences.views.WINDOW_STEPS")
+SIZES: Final = ("views.WINDOW_ROWS", "views.RAW_ROWS", "sequence.WINDOW_STEPS")
 
 
 def address_message(pk: uuid.UUID) -> str:
@@ -79,7 +79,7 @@ def test_no_message_is_missed_or_doubled_while_others_are_withdrawn(
     for view in SHOWN:
         assert ask(view, "?order=time")[1] == list(range(COUNT)), view
     for place in SIZES:
-        monkeypatch.setattr(f"inspector.pages.{place}", SIZE)
+        monkeypatch.setattr(f"inspector.pages.conversations.{place}", SIZE)
     start = 0 if way == "next_url" else COUNT - SIZE
     addresses = dict.fromkeys(SHOWN, f"?order=time&offset={start}")
     seen: dict[str, list[int]] = {view: [] for view in SHOWN}
@@ -103,8 +103,7 @@ def test_no_message_is_missed_or_doubled_while_others_are_withdrawn(
             withdraw_delivery(membership=cast.owner, delivery=brought[number], reason="sent by mistake")
         gone |= taken
         # What comes in late moves the numbers the other way.
-        deliver(cast, say_timed(-len(gone)), door=Door.API)
-        settle_all()
+        take_in(cast, say_timed(-len(gone)), door=Door.API)
     assert len(gone) >= COUNT // 3
     for view, numbers_seen in seen.items():
         assert len(numbers_seen) == len(set(numbers_seen)), view
@@ -134,8 +133,7 @@ def test_a_tree_says_where_the_row_that_a_window_began_with_was_withdrawn(
 
 @pytest.mark.parametrize("query", ["after=x", "before=x", "from=x"])
 def test_a_place_that_no_page_wrote_is_not_found(query: str, cast: Cast, owner: Client) -> None:
-    deliver(cast, say_timed(0))
-    settle_all()
+    take_in(cast, say_timed(0))
     order = "" if query.startswith("from") else "order=time&"
     assert owner.get(f"/w/acme/conversations/{Conversation.objects.get().pk}/?{order}{query}").status_code == 404
 
@@ -146,7 +144,7 @@ def test_a_review_goes_on_behind_what_it_shows(cast: Cast, auditor: Client, monk
     conversation = Conversation.objects.get()
     queue = create_queue(membership=cast.owner, name="all")
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
-    monkeypatch.setattr("inspector.pages.reviews.item.WINDOW_ROWS", SIZE)
+    monkeypatch.setattr("inspector.pages.review_items.WINDOW_ROWS", SIZE)
     page = auditor.get(f"/w/acme/reviews/items/{queue.items.get().pk}/").content.decode()
     later = unescape(re.findall(r'href="([^"]+)">4 more messages', page)[0])
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")

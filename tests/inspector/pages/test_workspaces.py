@@ -20,8 +20,9 @@ from inspector.accounts.workspaces import archive_workspace, make_workspace, ren
 from inspector.embedded import first_steps
 from inspector.intake.models import Delivery
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 
+from .conftest import page_of, shows
 from .test_uploads import decide, stage
 from .test_uploads import send as upload_file
 
@@ -38,7 +39,7 @@ def act(client: Client, action: str, slug: str = "acme", **said: str) -> tuple[i
 
 def make(client: Client, name: str, slug: str) -> tuple[int, str]:
     said = {"workspace-name": name, "workspace-slug": slug}
-    response = client.post(reverse("pages:new-workspace", args=["acme"]), said, follow=True)
+    response = client.post(page_of("new-workspace"), said, follow=True)
     return response.status_code, response.content.decode()
 
 
@@ -133,7 +134,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
 ) -> None:
     line = {"raw": "Hello.", "id": "m1", "conversation": "c1", "from": "radar"}
     assert send(token, "messages", line)[0] == 202
-    upload = reverse("pages:upload", args=["acme"])
+    upload = page_of("upload")
     staged = stage(owner, b'{"raw": "x", "id": "m2"}\n')
     log = tmp_path / "a.log"
     log.write_text('{"raw": "y", "id": "m3"}\n')
@@ -152,7 +153,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     assert (piece.status_code, piece["HX-Redirect"]) == (200, upload)
     assert decide(owner, staged, "load")["Location"] == upload
     assert b"This workspace is archived and takes no messages" in owner.get(upload).content
-    waiting = owner.post(reverse("pages:decide-waiting", args=["acme"]), {"action": "load"}, follow=True)
+    waiting = owner.post(page_of("decide-waiting"), {"action": "load"}, follow=True)
     assert b"This workspace is archived and takes no messages" in waiting.content
     with pytest.raises(CommandError, match="archived and takes no messages"):
         call_command("import_log", str(log), workspace="acme", verbosity=0)
@@ -165,7 +166,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     assert (status, "The workspace is restored" in page) == (200, True)
     assert last_deed()[:2] == ("workspace.restored", "olivia restored the workspace “Acme” from the archive")
     assert send(token, "messages", {**line, "id": "m4"})[0] == 202
-    owner.post(reverse("pages:decide-waiting", args=["acme"]), {"action": "load"})
+    owner.post(page_of("decide-waiting"), {"action": "load"})
     call_command("import_log", str(log), workspace="acme", verbosity=0)
     assert not Delivery.objects.filter(state=Delivery.State.STAGED).exists()
     settle_all()
@@ -176,24 +177,21 @@ def test_an_archived_workspace_stays_readable_and_is_not_offered(
     owner: Client, viewer: Client, cast: Cast, sign_in: Callable[..., Client]
 ) -> None:
     second = create_workspace(slug="second", name="Second", owner=cast.owner.user)
-    deliver(cast, b'{"raw": "Hello there.", "id": "m1", "conversation": "c1", "from": "radar"}\n')
-    settle_all()
-    switch = reverse("pages:conversations", args=["acme"])
+    take_in(cast, b'{"raw": "Hello there.", "id": "m1", "conversation": "c1", "from": "radar"}\n')
+    switch = page_of("conversations")
     assert switch in owner.get(reverse("pages:settings", args=["second"])).content.decode()
     archive_workspace(workspace=cast.workspace, by=cast.owner)
     page = owner.get(reverse("pages:settings", args=["second"])).content.decode()
-    assert switch not in page
-    assert "Your archived workspaces" in page
-    assert reverse("pages:overview", args=["acme"]) in page
+    shows(page, "Your archived workspaces", page_of("overview"), never=[switch])
     assert owner.get("/")["Location"] == reverse("pages:overview", args=["second"])
-    assert viewer.get("/")["Location"] == reverse("pages:overview", args=["acme"]), "there is no other"
+    assert viewer.get("/")["Location"] == page_of("overview"), "there is no other"
     for reader in (owner, viewer):
-        found = reader.get(reverse("pages:search", args=["acme"]) + "?q=hello")
+        found = reader.get(page_of("search") + "?q=hello")
         assert (found.status_code, b"This workspace is archived." in found.content) == (200, True)
         assert b"c1" in found.content
     assert sign_in(cast.stranger).get(switch).status_code == 404
     archive_workspace(workspace=second, by=second.memberships.get())
-    assert owner.get("/")["Location"] == reverse("pages:overview", args=["acme"])
+    assert owner.get("/")["Location"] == page_of("overview")
 
 
 def test_what_is_so_already_is_refused(owner: Client, cast: Cast) -> None:
@@ -206,8 +204,7 @@ def test_what_is_so_already_is_refused(owner: Client, cast: Cast) -> None:
 def test_who_is_no_owner_does_none_of_it(auditor: Client, viewer: Client, cast: Cast) -> None:
     for client in (auditor, viewer):
         page = client.get(SETTINGS).content.decode()
-        assert 'value="archive"' not in page
-        assert "New workspace" not in page
+        shows(page, never=['value="archive"', "New workspace"])
         for action in ("rename", "archive", "restore"):
             assert act(client, action, **{"rename-name": "Mine"})[0] == 403
         assert make(client, "Mine", "mine")[0] == 403

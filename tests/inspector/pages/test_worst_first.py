@@ -11,11 +11,11 @@ from django.test import Client
 from inspector.audit.findings.selectors import count_open_in
 from inspector.audit.findings.services import judge, lift, set_rule, suppress
 from inspector.audit.models import Finding
+from inspector.pages import findings as findings
 from inspector.pages.conversations import views as conversations
-from inspector.pages.findings import views as findings
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import select_conversations
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, settle_all, take_in
 
 pytestmark = pytest.mark.django_db
 LOG = "\n".join(
@@ -33,8 +33,7 @@ LOG = "\n".join(
 
 @pytest.fixture
 def log(cast: Cast) -> Cast:
-    deliver(cast, LOG)
-    settle_all()
+    take_in(cast, LOG)
     return cast
 
 
