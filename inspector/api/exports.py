@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -23,13 +23,11 @@ from inspector.exports.selectors import find_export, find_progresses, list_expor
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
-from .authentication import caller_of, refuse_scope
+from .authentication import caller_of, may_see_secrets, refuse_scope
 from .bodies import read_json
-from .endpoints import Endpoint
-from .masking import may_see_secrets
-from .paging import CURSOR, LIMIT, cut_page, page_of, read_place
+from .endpoints import Endpoint, operation
 from .problems import ProblemError
-from .shapes import show
+from .shapes import CURSOR, LIMIT, cut_page, page_of, read_place, show
 
 FORMS: Final = [*Export.Form.values, *BROUGHT]
 BYTES: Final = "application/octet-stream"
@@ -96,23 +94,48 @@ def show_exports(exports: Sequence[Export], request: Request) -> list[dict[str, 
     return shown
 
 
-class ExportsView(Endpoint):
+def _read_id(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise NotFound from error
+
+
+def _read_wish(request: Request) -> dict[str, Any]:
+    """The export to make.
+
+    Raises:
+        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+            another type, 422 where it holds anything else.
+    """
+    said = read_json(request._request, wanted=WANTED)
+    if not isinstance(said, dict) or said.get("form") not in FORMS:
+        raise ProblemError(422, WANTED)
+    for name, value in said.items():
+        if name not in _NAMES or not isinstance(value, _NAMES[name]):
+            raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
+    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MAX_CHARACTERS:
+        raise ProblemError(422, f"give q, of at most {MAX_CHARACTERS} characters, or conversation, not both")
+    if {"include_secrets", "is_masked"} <= set(said):
+        raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
+    if said["form"] == Export.Form.REPORT and "conversation" not in said:
+        raise ProblemError(422, "a report is of one conversation: give conversation")
+    return said
+
+
+class Exports(Endpoint):
     """The exports of a workspace."""
 
-    scopes: ClassVar = {"GET": "export", "POST": "export"}
-    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
-    refusals: ClassVar = {"POST": (404, 408, 409, 413, 415, 422)}
-
-    @extend_schema(operation_id="list_exports", responses=ExportPageSerializer)
-    def get(self, request: Request) -> Response:
+    @operation(ExportPageSerializer, parameters=(CURSOR, LIMIT), scope="export")
+    def list_exports(self, request: Request) -> Response:
         """A page of exports of all members."""
         workspace, given = self.workspace, self.given
-        found = list_exports(workspace=workspace, before=read_place(given, workspace), limit=given["limit"] + 1)
-        page, cursor = cut_page(found, given, workspace, lambda export: (export.asked_at, export.pk))
+        found = list_exports(workspace=workspace, before=read_place(self), limit=given["limit"] + 1)
+        page, cursor = cut_page(self, found, lambda export: (export.asked_at, export.pk))
         return Response({"results": show_exports(page, request), "next": cursor})
 
-    @extend_schema(operation_id="make_export", request=_BODY, responses={202: ExportSerializer})
-    def post(self, request: Request) -> Response:
+    @operation({202: ExportSerializer}, body=_BODY, scope="export", refusals=(404, 408, 409, 413, 415, 422))
+    def make_export(self, request: Request) -> Response:
         """Ask for a file of the messages of a query or of a conversation; a worker makes it.
 
         Secrets are masked, unless the key has the scope `secrets` and asks for `"include_secrets": true`.
@@ -143,49 +166,13 @@ class ExportsView(Endpoint):
             raise ProblemError(409, str(error)) from error
         return Response(show_exports([export], request)[0], status=202)
 
-
-def _read_id(text: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(text)
-    except ValueError as error:
-        raise NotFound from error
-
-
-def _read_wish(request: Request) -> dict[str, Any]:
-    """The export to make.
-
-    Raises:
-        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
-            another type, 422 where it holds anything else.
-    """
-    said = read_json(request._request, wanted=WANTED)
-    if not isinstance(said, dict) or said.get("form") not in FORMS:
-        raise ProblemError(422, WANTED)
-    for name, value in said.items():
-        if name not in _NAMES or not isinstance(value, _NAMES[name]):
-            raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
-    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MAX_CHARACTERS:
-        raise ProblemError(422, f"give q, of at most {MAX_CHARACTERS} characters, or conversation, not both")
-    if {"include_secrets", "is_masked"} <= set(said):
-        raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
-    if said["form"] == Export.Form.REPORT and "conversation" not in said:
-        raise ProblemError(422, "a report is of one conversation: give conversation")
-    return said
-
-
-class ExportView(Endpoint):
-    """One export."""
-
-    scopes: ClassVar = {"GET": "export", "DELETE": "export"}
-    refusals: ClassVar = {"DELETE": (409,)}
-
-    @extend_schema(operation_id="get_export", responses=ExportSerializer)
-    def get(self, request: Request, export_id: uuid.UUID) -> Response:
+    @operation(ExportSerializer, scope="export")
+    def get_export(self, request: Request, export_id: uuid.UUID) -> Response:
         """How far it is, and its manifest."""
         return Response(show_exports([self.find(find_export, export_id=export_id)], request)[0])
 
-    @extend_schema(operation_id="stop_export", responses={200: ExportSerializer})
-    def delete(self, request: Request, export_id: uuid.UUID) -> Response:
+    @operation({200: ExportSerializer}, scope="export", refusals=(409,))
+    def stop_export(self, request: Request, export_id: uuid.UUID) -> Response:
         """Cancel it while it is under way, or remove its file; for the key that asked for it. Its entry stays."""
         try:
             stopped = stop_export(export=self.find(find_export, export_id=export_id), api_key=self.key)
@@ -195,20 +182,14 @@ class ExportView(Endpoint):
             raise ProblemError(409, "; ".join(error.messages)) from error
         return Response(show_exports([stopped], request)[0])
 
-
-class ExportFileView(Endpoint):
-    """The file of an export."""
-
-    scopes: ClassVar = {"GET": "export"}
-    refusals: ClassVar = {"GET": (409,)}
-    media_type = BYTES
-
-    @extend_schema(
-        operation_id="get_export_file",
-        responses={(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the file, as a download")},
-        parameters=[OpenApiParameter("X-SHA256", {"type": "string"}, "header", response=[200], description="of it")],
+    @operation(
+        {(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the file, as a download")},
+        scope="export",
+        refusals=(409,),
+        media_type=BYTES,
+        headers=[OpenApiParameter("X-SHA256", {"type": "string"}, "header", response=[200], description="of it")],
     )
-    def get(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
+    def get_export_file(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
         """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
         key, export = self.key, self.find(find_export, export_id=export_id)
         if not may_download(export, api_key=key):

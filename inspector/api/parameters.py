@@ -1,8 +1,9 @@
-"""The parameters of an endpoint's address: one table each, which reads them strictly and describes them in the schema;
-and what they narrow a list to, the channel, agent or conversation of that name, which has to be there.
+"""What is sent to an operation: the parameters of its address, and the JSON object of its body. One table each, which
+reads it strictly and describes it in the schema; and what parameters narrow a list to, the channel, agent or
+conversation of that name, which has to be there.
 
-What is misspelt or out of range is refused by name. A parameter that is silently passed over would let an auditor
-believe in a filter that was never applied.
+What is misspelt, of another type or out of range is refused by name. What is silently passed over would let an auditor
+believe in a filter that was never applied, and a sender that something was done.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
 
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
@@ -28,6 +31,7 @@ from inspector.search.sql import is_known
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
 
+from .bodies import read_json
 from .problems import ProblemError
 
 MAX_SHOWN_LENGTH = 100
@@ -202,6 +206,88 @@ def read_instant(text: str) -> datetime:
     return instant.astimezone(UTC)
 
 
+# A text as in an address; empty where it is left out.
+Text = partial(Parameter, default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Number):
+    """A whole number from `least` to `most`."""
+
+    most: int = 2**31 - 1
+
+    def read(self, value: Any) -> int:
+        """The number."""
+        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
+            raise ValueError
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(Parameter):
+    """A list of up to `most` texts; of `choices`, where there are any."""
+
+    most: int
+    choices: Sequence[str] = ()
+
+    @property
+    def allowed(self) -> str:
+        each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.max_characters} characters each"
+        return f"a list of at most {self.most} texts, {each}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.max_characters}
+        return {"type": "array", "items": {"type": "string", **each}, "maxItems": self.most}
+
+    def read(self, value: Any) -> list[str]:
+        """The texts."""
+        if not isinstance(value, list) or len(value) > self.most:
+            raise ValueError
+        for each in value:
+            is_known = not self.choices or each in self.choices
+            if not isinstance(each, str) or len(each) > self.max_characters or not is_known:
+                raise ValueError
+        return list(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An object with these members and no other; `example` is what to send, for whoever sent something else."""
+
+    example: str
+    members: tuple[Parameter, ...]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What the operation takes, as `extend_schema` has it."""
+        properties = {
+            member.name: member.shape | ({"description": member.about} if member.about else {})
+            for member in self.members
+        }
+        required = [member.name for member in self.members if member.is_required]
+        described = {"type": "object", "properties": properties, "additionalProperties": False}
+        return {"application/json": described | ({"required": required} if required else {})}
+
+    def read(self, request: Request) -> Mapping[str, Any]:
+        """The value of every member by its name; its default where it is left out.
+
+        Raises:
+            ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
+                another type; 422 with `member` and `allowed` for what does not belong there.
+        """
+        wanted = f"send {self.example} as application/json"
+        given = read_json(request._request, wanted=wanted)
+        if not isinstance(given, dict):
+            raise ProblemError(422, wanted)
+        names = [member.name for member in self.members]
+        for name in given:
+            if name not in names:
+                detail = f"there is no member {name[:MAX_SHOWN_LENGTH]!r} here: {wanted}"
+                raise ProblemError(422, detail, member=name[:MAX_SHOWN_LENGTH], allowed=names)
+        return {member.name: _read(member, given, status=422, called="member") for member in self.members}
+
+
 def read_parameters(query: QueryDict, parameters: Sequence[Parameter], *, has_body: bool = False) -> Mapping[str, Any]:
     """The value of every parameter of the table, by name; the default where it is left out.
 
@@ -211,39 +297,32 @@ def read_parameters(query: QueryDict, parameters: Sequence[Parameter], *, has_bo
         ProblemError: 400 with `parameter` and `allowed` for a name that is not in the table, for a value that cannot
             stand there, for a name that is given twice, and for one that is required and not given.
     """
-    known = {parameter.name: parameter for parameter in parameters}
+    known = [parameter.name for parameter in parameters]
     for name, texts in query.lists():
         if name not in known:
-            raise _refuse_name(name, list(known), has_body=has_body)
+            name = name[:MAX_SHOWN_LENGTH]
+            there = f"there are {', '.join(known)}" if known else "this address takes none"
+            there += "; data belongs in the body" if has_body else ""
+            raise ProblemError(400, f"there is no parameter {name!r} here: {there}", parameter=name, allowed=known)
         if len(texts) > 1:
             raise ProblemError(400, f"{name} is given {len(texts)} times: give it once", parameter=name, allowed="one")
-    return {name: _read(parameter, query) for name, parameter in known.items()}
+    return {each.name: _read(each, query, status=400, called="parameter") for each in parameters}
 
 
-def _read(parameter: Parameter, query: QueryDict) -> Any:
-    text = query.get(parameter.name)
-    if text is None:
-        if parameter.is_required:
-            detail = f"{parameter.name} is not given: {parameter.about}"
-            raise ProblemError(400, detail, parameter=parameter.name, allowed=parameter.allowed)
-        return parameter.default
-    try:
-        return parameter.read(text)
-    except ValueError:
-        raise ProblemError(
-            400,
-            f"{parameter.name} is {parameter.allowed}, and not {text[:MAX_SHOWN_LENGTH]!r}",
-            parameter=parameter.name,
-            allowed=parameter.allowed,
-        ) from None
-
-
-def _refuse_name(name: str, known: list[str], *, has_body: bool) -> ProblemError:
-    name = name[:MAX_SHOWN_LENGTH]
-    there = f"there are {', '.join(known)}" if known else "this address takes none"
-    if has_body:
-        there += "; data belongs in the body"
-    return ProblemError(400, f"there is no parameter {name!r} here: {there}", parameter=name, allowed=known)
+def _read(known: Parameter, given: Mapping[str, Any], *, status: int, called: str) -> Any:
+    is_in_address = called == "parameter"
+    if known.name in given:
+        value = given[known.name]
+        try:
+            return known.read(value)
+        except ValueError:
+            shown = f", and not {value[:MAX_SHOWN_LENGTH]!r}" if is_in_address else ""
+            detail = f"{known.name} is {known.allowed}{shown}"
+    elif known.is_required:
+        detail = f"{known.name} is not given" + (f": {known.about}" if is_in_address else "")
+    else:
+        return known.default
+    raise ProblemError(status, detail, **{called: known.name}, allowed=known.allowed)
 
 
 SLUGS: Final = tuple(dialect.slug for dialect in all_dialects())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,14 +21,14 @@ from inspector.threads.trees.traces import filter_traces, find_trace, list_names
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
-from .endpoints import Endpoint
-from .masking import may_see_secrets
-from .messages import ORDER, SEVERITIES, LinkedMessageSerializer, show_linked
-from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_either, page_of
-from .parameters import FILTERS, Names, Number, Parameter, read_filters
+from .authentication import may_see_secrets
+from .endpoints import Endpoint, operation
+from .messages import LinkedMessageSerializer, show_linked
+from .parameters import FILTERS, Number, Parameter, read_filters
 from .problems import ProblemError
-from .shapes import show
+from .shapes import CURSOR, LIMIT, SeverityField, choose, fields_of, find_either, offer_order, page_of, show
 
+ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MAX_BEARERS + 1}: more"
 )
@@ -51,15 +50,10 @@ class TraceSerializer(serializers.Serializer[Any]):
     conversation_count = serializers.IntegerField()
     missing_count = serializers.IntegerField(help_text="messages that are cited and were not received")
     open_count = serializers.IntegerField(help_text="requests without an answer")
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    severity = SeverityField()
     first_at = serializers.DateTimeField(allow_null=True)
     last_at = serializers.DateTimeField(allow_null=True)
     is_settled = serializers.BooleanField()
-
-
-TracePageSerializer: Final = page_of(
-    "Trace", chosen_of("Trace", TraceSerializer, "A trace"), "Traces", is_searched=True
-)
 
 
 class TraceDetailSerializer(TraceSerializer):
@@ -117,7 +111,7 @@ class BarSerializer(PlaceSerializer):
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
     outcome = serializers.ChoiceField(choices=[outcome.name.lower() for outcome in Outcome])
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    severity = SeverityField()
 
 
 class StretchSerializer(serializers.Serializer[Any]):
@@ -126,7 +120,7 @@ class StretchSerializer(serializers.Serializer[Any]):
     rows = serializers.IntegerField()
     first_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    severity = SeverityField()
 
 
 class WaterfallSerializer(WindowSerializer):
@@ -152,98 +146,57 @@ WINDOW: Final = (
 )
 
 
-def show_trace(trace: Trace) -> dict[str, Any]:
-    """A trace as the list shows it."""
-    return show(TraceSerializer, trace, severity=Message.Severity(trace.severity).label)
+class Traces(Endpoint):
+    """Traces, and windows of trees."""
 
-
-class TracesView(Endpoint):
-    """Traces, the newest made first."""
-
-    reads = "traces"
-    parameters: ClassVar = {
-        "GET": (
+    @operation(
+        page_of("Trace", TraceSerializer, "Traces", what="A trace", is_searched=True),
+        parameters=(
             Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
             CURSOR,
             LIMIT,
             ORDER,
             *FILTERS,
-            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(TraceSerializer().fields)),
-        )
-    }
-
-    @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
+            fields_of(TraceSerializer),
+        ),
+        reads="traces",
+    )
     @on_replica
-    def get(self, request: Request) -> Response:
+    def list_traces(self, request: Request) -> Response:
         """A page of traces."""
         workspace, given = self.workspace, self.given
         wanted = read_filters(given, workspace)
         meant = mean_traces(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
         fixed = filter_traces(workspace=workspace, **wanted)
         moving = select_traces(workspace=workspace, before=None, **wanted)
-        page, on = find_either(fixed, moving, meant, given, workspace, of="traces")
-        shown = [choose(show_trace(row), given["fields"]) for row in page]
+        page, on = find_either(self, fixed, moving, meant, "traces")
+        shown = [choose(show(TraceSerializer, row), given) for row in page]
         return Response({"results": shown, **on})
 
-
-class TraceView(Endpoint):
-    """One trace, summed up."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace", responses=TraceDetailSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(TraceDetailSerializer, reads="traces")
+    def get_trace(self, request: Request, trace_id: uuid.UUID) -> Response:
         """The trace, and the traces of the same id that nothing joins to it."""
         trace = self.find(find_trace, trace_id=trace_id)
-        return Response(
-            {**show_trace(trace), "same_id_elsewhere": [show_trace(other) for other in list_namesakes(trace=trace)]}
-        )
+        others = [show(TraceSerializer, other) for other in list_namesakes(trace=trace)]
+        return Response(show(TraceDetailSerializer, trace, same_id_elsewhere=others))
 
-
-class WindowView(Endpoint):
-    """A window of a tree."""
-
-    reads = "conversations"
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
-
-
-class TraceTreeView(WindowView):
-    """A window of the tree of a trace."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
+    def get_trace_tree(self, request: Request, trace_id: uuid.UUID) -> Response:
         """The rows from `at` on, folded as asked for: headings of conversations, messages, ghosts."""
         return Response(show_tree(self.find(find_trace, trace_id=trace_id), self.given))
 
-
-class TraceWaterfallView(WindowView):
-    """A window of the bars of a trace."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace_waterfall", responses=WaterfallSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
+    def get_trace_waterfall(self, request: Request, trace_id: uuid.UUID) -> Response:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
         return Response(show_waterfall(self.find(find_trace, trace_id=trace_id), self.given))
 
-
-class ConversationTreeView(WindowView):
-    """A window of the tree of a conversation."""
-
-    @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
+    def get_conversation_tree(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """The rows from `at` on, folded as asked for: messages and ghosts."""
         return Response(show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given))
 
-
-class ConversationWaterfallView(WindowView):
-    """A window of the bars of a conversation."""
-
-    @extend_schema(operation_id="get_conversation_waterfall", responses=WaterfallSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
+    def get_conversation_waterfall(self, request: Request, conversation_id: uuid.UUID) -> Response:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
         return Response(show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given))
 

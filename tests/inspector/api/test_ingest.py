@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inspector.accounts.services import create_api_key, ensure_channel, revoke_api_key
-from inspector.api import backlog
+from inspector.api import deliveries
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Announcement
 from tests.inspector.api.clients import walk
@@ -200,9 +200,9 @@ def test_an_idempotency_key_whose_twin_is_running_is_409(token: str, cast: Cast)
 def test_a_receipt_says_when_it_is_told_and_a_backlog_of_ten_minutes_is_503(
     token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(deliveries, "LOOK_SECONDS", 0.0)
     first = post(token, b"one\ntwo\n", "text/plain")
-    assert first.json()["told_in_seconds"] == backlog.QUIET_SECONDS
+    assert first.json()["told_in_seconds"] == deliveries.QUIET_SECONDS
     waiting = Job.objects.filter(kind=Job.Kind.INGEST)
     waiting.update(due_at=timezone.now() - timedelta(seconds=500))
     assert 500 <= post(token, b"three\n", "text/plain").json()["told_in_seconds"] < 600
@@ -217,19 +217,19 @@ def test_a_receipt_says_when_it_is_told_and_a_backlog_of_ten_minutes_is_503(
 
 
 def test_what_waits_is_told_by_the_measured_pace(cast: Cast, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlog, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(backlog, "MIN_PACE", 0.1)
+    monkeypatch.setattr(deliveries, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(deliveries, "MIN_PACE", 0.1)
     post(token, b"one\ntwo\n", "text/plain")
-    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 20
+    assert deliveries.estimate_told() == deliveries.QUIET_SECONDS + 20
     told = [[uuid.uuid4() for _ in range(count)] for count in (100, 20)]
     Announcement.objects.bulk_create(
         Announcement(workspace=cast.workspace, transaction=1, at=timezone.now(), messages=ids) for ids in told
     )
-    assert backlog.measure_pace() == 2
-    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 1
+    assert deliveries.measure_pace() == 2
+    assert deliveries.estimate_told() == deliveries.QUIET_SECONDS + 1
     # A file keeps nobody waiting: others are read between its slices.
     deliver(cast, b"a\n" * 50)
-    assert backlog.estimate_told() == backlog.QUIET_SECONDS + 1
+    assert deliveries.estimate_told() == deliveries.QUIET_SECONDS + 1
 
 
 def test_a_delivery_tells_its_progress(token: str) -> None:

@@ -8,13 +8,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key, ensure_channel, remove_member
-from inspector.api import sums
-from inspector.api.endpoints import Endpoint
-from inspector.api.urls import urlpatterns
+from inspector.api import workspaces
 from inspector.audit.findings.selectors import list_holding
 from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
@@ -22,6 +19,7 @@ from inspector.intake.services import withdraw_delivery
 from inspector.search import facets
 from inspector.search.saved import save_search
 from inspector.threads.models import Conversation, Message, Trace
+from tests.inspector.api.clients import list_operations
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
@@ -173,7 +171,7 @@ def test_facets_are_those_of_the_query_and_say_where_they_are_cut(
     cut = get("facets", token)
     assert (cut["counted"], cut["is_all"]) == (1, False)
     assert get("facets", token, 400, q="form:oscar")["start"] == 0
-    monkeypatch.setattr(sums, "count_facets", lambda **given: None)
+    monkeypatch.setattr(workspaces, "count_facets", lambda **given: None)
     assert "takes too long" in get("facets", token, 503)["detail"]
     assert "scope secrets" in get("facets", token, 400, q="a raw:b")["detail"]
 
@@ -193,9 +191,9 @@ def test_totals_are_what_there_is(cast: Cast, token: str, monkeypatch: pytest.Mo
         name: count for name, count in count_sections(workspace=cast.workspace).items() if name in lists
     }
     assert told["conversations"] == {"count": Conversation.objects.count(), "is_exact": True}
-    monkeypatch.setattr(sums, "MAX_COUNTED", 1)
+    monkeypatch.setattr(workspaces, "MAX_COUNTED", 1)
     assert get("totals", token)["conversations"] == {"count": 1, "is_exact": False}
-    monkeypatch.setattr(sums, "fetch", lambda rows, patience_ms: None)
+    monkeypatch.setattr(workspaces, "fetch", lambda rows, patience_ms: None)
     assert (get("totals", token)["records"], get("totals", token)["messages"]) == (None, None)
 
 
@@ -217,17 +215,11 @@ def test_lists_show_a_stranger_nothing(cast: Cast, stranger_token: str) -> None:
 
 def list_guarded() -> list[tuple[str, str, tuple[str, ...]]]:
     """The address, method and scopes of every operation that not every key may ask for."""
-    found = []
-    for url in urlpatterns:
-        view = getattr(url.callback, "view_class", None)
-        if isinstance(url, URLPattern) and view is not None and issubclass(view, Endpoint):
-            for method in ("GET", "HEAD", "POST", "PUT", "DELETE"):
-                named = view.scopes.get("GET" if method == "HEAD" else method)
-                if named is not None:
-                    scopes = (named,) if isinstance(named, str) else tuple(named)
-                    if set(scopes) != set(ApiKey.Scope.values):
-                        found.append((str(url.pattern), method, scopes))
-    return found
+    return [
+        (str(url.pattern), method, operation.scopes)
+        for url, method, operation in list_operations()
+        if set(operation.scopes) != set(ApiKey.Scope.values)
+    ]
 
 
 def test_a_refusal_names_the_scope_that_is_needed(cast: Cast) -> None:

@@ -191,7 +191,7 @@ def test_a_bug_is_a_problem_document_and_says_nothing_of_itself(token: str, monk
     def fail(*_: object) -> None:
         raise RuntimeError("the inside of it")
 
-    monkeypatch.setattr("inspector.api.status.show_waiting", fail)
+    monkeypatch.setattr("inspector.api.workspaces.show_waiting", fail)
     response = ask(token, "v1/limits")
     assert (response.status_code, response["Content-Type"]) == (500, "application/problem+json")
     assert "inside" not in response.content.decode()

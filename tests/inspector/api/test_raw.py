@@ -114,7 +114,7 @@ def test_what_is_no_text_is_looked_through_too(cast: Cast, token: str, seeing_to
 def test_what_is_too_long_to_be_looked_through_is_withheld(
     cast: Cast, token: str, seeing_token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.api.masking.MAX_BYTES_LOOKED_THROUGH", 10)
+    monkeypatch.setattr("inspector.api.deliveries.MAX_BYTES_LOOKED_THROUGH", 10)
     record = take_in(cast, b"harmless but long")
     response = ask(token, f"/api/v1/records/{record.pk}/raw")
     assert (response.status_code, response.json()["masked"]) == (403, None)

@@ -11,7 +11,7 @@ from django.db import connection, connections
 from django.test import Client
 
 from inspector import pipeline
-from inspector.api import waiting
+from inspector.api import deliveries
 from inspector.intake.models import Delivery, Record
 from inspector.trail.row_security import across
 
@@ -32,7 +32,7 @@ def work_meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             done.append(Record.objects.count())
             settle_all()
 
-    monkeypatch.setattr("inspector.api.waiting.time.sleep", pause)
+    monkeypatch.setattr("inspector.api.deliveries.time.sleep", pause)
     return done
 
 
@@ -89,7 +89,7 @@ def test_a_replay_may_wait_too(token: str, work_meanwhile: list[int]) -> None:
 
 
 def test_messages_are_cut_at_a_number(token: str, work_meanwhile: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "MAX_MESSAGES", 2)
+    monkeypatch.setattr(deliveries, "MAX_MESSAGES", 2)
     said = post(token, b"one\ntwo\nthree\n", "text/plain", Prefer="wait=5").json()
     assert [message["english"] for message in said["messages"]] == [
         "Someone writes plain text: “one”.",
@@ -99,18 +99,18 @@ def test_messages_are_cut_at_a_number(token: str, work_meanwhile: list[int], mon
 
 
 def test_a_third_waiter_is_answered_at_once(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "_seats", threading.BoundedSemaphore(waiting.MAX_WAITERS))
-    for _ in range(waiting.MAX_WAITERS):
-        assert waiting._seats.acquire(blocking=False)
+    monkeypatch.setattr(deliveries, "_seats", threading.BoundedSemaphore(deliveries.MAX_WAITERS))
+    for _ in range(deliveries.MAX_WAITERS):
+        assert deliveries._seats.acquire(blocking=False)
     started = time.monotonic()
     response = post(token, b"hello\n", "text/plain", Prefer="wait=20")
     assert time.monotonic() - started < 5
     assert response.status_code == 202
     assert "Preference-Applied" not in response
-    waiting._seats.release()
+    deliveries._seats.release()
     assert "Preference-Applied" in post(token, b"hello\n", "text/plain", Prefer="wait=1")
     # The seat is free again: one that stays taken would silence the wish for good.
-    assert waiting._seats.acquire(blocking=False)
+    assert deliveries._seats.acquire(blocking=False)
 
 
 @pytest.mark.django_db(transaction=True)
