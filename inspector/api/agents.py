@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.audit.agents import Outcome, count_asked_of
 from inspector.browsing import directory
@@ -18,8 +17,8 @@ from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .endpoints import Endpoint, operation
-from .parameters import SLUGS, Choice, Parameter, find_named_channel
-from .shapes import CURSOR, FIXED, LIMIT, choose, cut_by_id, fields_of, offer_order, page_of, read_row_id, show
+from .parameters import SLUGS, find_named_channel, take_choice, take_text
+from .shapes import FIXED, choose, cut_by_id, listing, offer_order, read_row_id, show
 
 MAX_PAIRS, MAX_DECLARED = 200, 200
 
@@ -109,8 +108,7 @@ def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
 
 def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
     """An agent as the directory has it."""
-    called = show_called(row.agent, row.label)
-    return show(AgentSerializer, row, **called, asked_of_it=show(AskedSerializer, outcome))
+    return show(AgentSerializer, row, **show_called(row.agent, row.label), asked_of_it=show(AskedSerializer, outcome))
 
 
 def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, Any]:
@@ -125,20 +123,18 @@ def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, A
 class Agents(Endpoint):
     """The directory of agents."""
 
-    @operation(
-        page_of("Agent", AgentSerializer, "Agents", what="An agent"),
-        parameters=(
-            CURSOR,
-            LIMIT,
-            offer_order("busiest", about="busiest first", fixed="by their ids"),
-            Parameter(name="name", about="filter by part of a name, raw or friendly", default=""),
-            Parameter(name="channel", about="filter by channel", default=""),
-            Choice(name="dialect", about="filter by dialect", choices=SLUGS, default=""),
-            fields_of(AgentSerializer),
-        ),
+    @listing(
+        "Agent",
+        AgentSerializer,
+        "Agents",
+        offer_order("busiest", about="busiest first", fixed="by their ids"),
+        take_text("name", about="filter by part of a name, raw or friendly", default=""),
+        take_text("channel", about="filter by channel", default=""),
+        take_choice("dialect", about="filter by dialect", choices=SLUGS, default=""),
+        what="An agent",
     )
     @on_replica
-    def list_agents(self, request: Request) -> Response:
+    def list_agents(self, request: Request) -> dict[str, Any]:
         """A page of the directory; a channel or a dialect narrows the counts as well."""
         workspace = self.workspace
         after = read_row_id(self, "agents")
@@ -157,10 +153,10 @@ class Agents(Endpoint):
         page, cursor = cut_by_id(self, found, lambda row: row.agent.pk, "agents")
         outcomes = count_asked_of(workspace=workspace, sums=page)
         shown = [show_agent(row, outcomes.get(row.agent.pk, Outcome())) for row in page]
-        return Response({"results": [choose(row, self.given) for row in shown], "next": cursor})
+        return {"results": [choose(row, self.given) for row in shown], "next": cursor}
 
     @operation(AgentDetailSerializer)
-    def get_agent(self, request: Request, agent_id: uuid.UUID) -> Response:
+    def get_agent(self, request: Request, agent_id: uuid.UUID) -> dict[str, Any]:
         """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
         workspace = self.workspace
         agent = self.find(directory.find_agent, agent_id=agent_id)
@@ -175,10 +171,8 @@ class Agents(Endpoint):
         declared = directory.list_declarations(
             workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MAX_DECLARED
         )
-        return Response(
-            {
-                **show_agent(row, outcomes.get(agent.pk, Outcome())),
-                "pairs": [show_pair(pair, customs) for pair in pairs],
-                "declared": [show(DeclarationSerializer, each) for each in declared],
-            }
-        )
+        return {
+            **show_agent(row, outcomes.get(agent.pk, Outcome())),
+            "pairs": [show_pair(pair, customs) for pair in pairs],
+            "declared": [show(DeclarationSerializer, each) for each in declared],
+        }

@@ -146,27 +146,18 @@ def refuse_scope(*needed: str, what: str = "this") -> ProblemError:
     return ProblemError(403, f"{what} needs a key with the scope {' or '.join(needed)}", scope=list(needed))
 
 
-def find_person(key: ApiKey) -> Membership:
-    """The member who made the key, as a member of its workspace today.
+@contextmanager
+def act_for(request: Request) -> Iterator[Membership]:
+    """Act as the person who made the key, a member of its workspace today; what the service refuses becomes a problem.
 
     Raises:
-        ProblemError: 403 where that is nobody.
+        ProblemError: 403 where that is nobody or that person may not, 422 for what cannot be so (with the `members` at
+            fault), 409 where it cannot be done as things stand.
     """
+    key = caller_of(request)
     person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
     if person is None:
         raise ProblemError(403, "this is a person's act: use a key that a member of the workspace made")
-    return person
-
-
-@contextmanager
-def act_for(request: Request) -> Iterator[Membership]:
-    """Act as the person who made the key; what the service refuses becomes a problem.
-
-    Raises:
-        ProblemError: 403 where that person may not, 422 for what cannot be so (with the `members` at fault), 409 where
-            it cannot be done as things stand.
-    """
-    person = find_person(caller_of(request))
     try:
         yield person
     except PermissionDenied as error:

@@ -5,15 +5,14 @@ sequence, a window of the timeline as arrows, messages alike in a row taken toge
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dialects import make_visible
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
@@ -30,7 +29,7 @@ from inspector.threads.timeline import read_timeline
 from .authentication import may_see_secrets
 from .endpoints import Endpoint, operation
 from .messages import LinkedMessageSerializer, show_linked
-from .parameters import FILTERS, Choice, Number, Parameter, read_filters
+from .parameters import FILTERS, read_filters, take_choice, take_number, take_text
 from .shapes import (
     CURSOR,
     FIXED,
@@ -41,10 +40,9 @@ from .shapes import (
     TextOrNull,
     choose,
     cut_by_id,
-    fields_of,
     find_either,
+    listing,
     offer_order,
-    page_of,
     read_row_id,
     read_start,
     show,
@@ -162,24 +160,18 @@ class TaskPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AsOf(Parameter):
-    """`now`, or a time with its zone."""
+def _read_as_of(text: str) -> datetime:
+    at = timezone.now() if text == "now" else parse_datetime(text)
+    if at is None or timezone.is_naive(at):
+        raise ValueError
+    return at
 
-    @property
-    def allowed(self) -> str:
-        return "now, or a time with its zone such as 2026-11-21T09:00:00Z"
 
-    def read(self, text: str) -> datetime:
-        """The moment.
-
-        Raises:
-            ValueError: for what is no time, or has no zone.
-        """
-        at = timezone.now() if text == "now" else parse_datetime(text)
-        if at is None or timezone.is_naive(at):
-            raise ValueError
-        return at
+_AS_OF: Final = replace(
+    take_text("as_of", about="the moment of reading: by default the latest record of the channel"),
+    allowed="now, or a time with its zone such as 2026-11-21T09:00:00Z",
+    read=_read_as_of,
+)
 
 
 def show_task(task: Task) -> dict[str, Any]:
@@ -243,20 +235,18 @@ class SequenceSerializer(serializers.Serializer[Any]):
 class Conversations(Endpoint):
     """Conversations, and what stands in each."""
 
-    @operation(
-        page_of("Conversation", ConversationSerializer, "Conversations", what="A conversation", is_searched=True),
-        parameters=(
-            Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
-            CURSOR,
-            LIMIT,
-            ORDER,
-            *FILTERS,
-            fields_of(ConversationSerializer),
-        ),
+    @listing(
+        "Conversation",
+        ConversationSerializer,
+        "Conversations",
+        ORDER,
+        *FILTERS,
+        query=take_text("q", about="only those with a message that this means, in the search language", default=""),
+        what="A conversation",
         reads="conversations",
     )
     @on_replica
-    def list_conversations(self, request: Request) -> Response:
+    def list_conversations(self, request: Request) -> dict[str, Any]:
         """A page of conversations."""
         workspace, given = self.workspace, self.given
         wanted = read_filters(given, workspace)
@@ -265,10 +255,10 @@ class Conversations(Endpoint):
         moving = select_conversations(workspace=workspace, before=None, grade=None, **wanted)
         page, on = find_either(self, fixed, moving, meant, "conversations")
         shown = [choose(show_conversation(row), given) for row in page]
-        return Response({"results": shown, **on})
+        return {"results": shown, **on}
 
     @operation(ConversationDetailSerializer, parameters=(CURSOR, OFFSET, LIMIT), reads="conversations")
-    def get_conversation(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    def get_conversation(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """The conversation and a page of its messages in the order of time, each with what it answers."""
         conversation = self.find(find_conversation, conversation_id=conversation_id)
         window = read_timeline(
@@ -279,7 +269,7 @@ class Conversations(Endpoint):
         )
         lines = tell_lines(workspace=self.workspace, messages=window.rows)
         linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
-        return Response({**show_conversation(conversation), "messages": linked, **show_next(window, conversation)})
+        return {**show_conversation(conversation), "messages": linked, **show_next(window, conversation)}
 
     @operation(
         TaskPageSerializer,
@@ -287,11 +277,11 @@ class Conversations(Endpoint):
             CURSOR,
             LIMIT,
             offer_order("begin", about="in which they begin", fixed="by their ids"),
-            Choice(name="state", about="filter by state", choices=Task.State.values, default=""),
-            AsOf(name="as_of", about="the moment of reading: by default the latest record of the channel"),
+            take_choice("state", about="filter by state", choices=Task.State.values, default=""),
+            _AS_OF,
         ),
     )
-    def list_tasks(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    def list_tasks(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """A page of tasks, and the measures of all of them."""
         conversation = self.find(find_conversation, conversation_id=conversation_id)
         given, of = self.given, f"tasks {conversation.pk}"
@@ -306,23 +296,21 @@ class Conversations(Endpoint):
             is_by_id=given["order"] == FIXED,
         )
         page, cursor = cut_by_id(self, found, lambda task: task.pk, of)
-        return Response(
-            {
-                "as_of": moment,
-                "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
-                "results": [show_task(task) for task in page],
-                "next": cursor,
-            }
-        )
+        return {
+            "as_of": moment,
+            "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
+            "results": [show_task(task) for task in page],
+            "next": cursor,
+        }
 
     @operation(
         SequenceSerializer,
         parameters=(
             CURSOR,
             OFFSET,
-            Number(name="limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
-            Choice(
-                name="alike",
+            take_number("limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
+            take_choice(
+                "alike",
                 about="messages alike in a row: as one, or each",
                 choices=("together", "apart"),
                 default="together",
@@ -330,7 +318,7 @@ class Conversations(Endpoint):
         ),
         reads="conversations",
     )
-    def get_sequence(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    def get_sequence(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """A window of the conversation in the order of time.
 
         Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
@@ -343,14 +331,12 @@ class Conversations(Endpoint):
             is_all_opened=self.given["alike"] == "apart",
         )
         present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
-        return Response(
-            {
-                "agents": [name for name in conversation.agents if name in present],
-                "message_count": conversation.message_count,
-                "arrows": [show_arrow(arrow) for arrow in arrows],
-                **show_next(window, conversation),
-            }
-        )
+        return {
+            "agents": [name for name in conversation.agents if name in present],
+            "message_count": conversation.message_count,
+            "arrows": [show_arrow(arrow) for arrow in arrows],
+            **show_next(window, conversation),
+        }
 
 
 def show_conversation(conversation: Conversation) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 import dialects
 from dialects import (
@@ -36,7 +35,7 @@ from inspector.effort import bound_effort, check_effort
 
 from .bodies import choose_form, look_at_beginning, read_body
 from .endpoints import Endpoint, operation
-from .parameters import SLUGS, Choice
+from .parameters import SLUGS, take_choice
 from .problems import BrokenBodyError, ProblemError
 
 # In the order in which one may name another.
@@ -272,13 +271,13 @@ class Codecs(Endpoint):
         {200: _DECODE_ANSWER},
         body=_DECODE_BODY,
         parameters=(
-            Choice(name="format", about="tree adds fields and layers", choices=("json", "tree"), default="json"),
-            Choice(name="dialect", about="read every record in this dialect", choices=SLUGS),
+            take_choice("format", about="tree adds fields and layers", choices=("json", "tree"), default="json"),
+            take_choice("dialect", about="read every record in this dialect", choices=SLUGS),
         ),
         refusals=(408, 413, 415, 422),
     )
     @bound_effort()
-    def decode(self, request: Request) -> Response:
+    def decode(self, request: Request) -> dict[str, Any]:
         """Read a log, or single texts with what is known around them.
 
         The same records as from a POST of the same body to /messages, each in the context of those before
@@ -295,15 +294,15 @@ class Codecs(Endpoint):
             except BrokenBodyError as error:
                 raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
         ending = reader.ending.to_dict() if reader.ending else None
-        return Response({"records": records, "ending": ending})
+        return {"records": records, "ending": ending}
 
     @operation(
         {200: _ENCODE_ANSWER},
         body=_ENCODE_BODY,
-        parameters=(Choice(name="dialect", about="what to write in; the record's own where left out", choices=SLUGS),),
+        parameters=(take_choice("dialect", about="what to write in; the record's own where left out", choices=SLUGS),),
         refusals=(408, 413, 415, 422),
     )
-    def encode(self, request: Request) -> Response:
+    def encode(self, request: Request) -> dict[str, Any]:
         """Write a record in a dialect, and say what that dialect cannot hold. Nothing is stored."""
         if choose_form(request._request) is not None:
             raise ProblemError(415, "a record is sent as application/json")
@@ -312,7 +311,7 @@ class Codecs(Endpoint):
             given = dialects.parse_json(body)
         except EnvelopeError as error:
             raise ProblemError(400, f"the body is {error}") from error
-        return Response(encode_record(given, self.given["dialect"]))
+        return encode_record(given, self.given["dialect"])
 
 
 def encode_record(given: Any, dialect: str | None) -> dict[str, Any]:

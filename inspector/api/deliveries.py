@@ -17,10 +17,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.db.models import F, Func, IntegerField, Sum
 from django.http import StreamingHttpResponse
@@ -53,9 +52,15 @@ from .authentication import act_for, may_see_secrets
 from .endpoints import Endpoint, operation
 from .evidence import refuse_erased
 from .messages import show_messages
-from .parameters import Choice, Document, Number, Parameter, find_named_channel
+from .parameters import (
+    Document,
+    find_named_channel,
+    take_choice,
+    take_number,
+    take_text,
+)
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, DigestField, choose, cut_page, fields_of, page_of, read_place, show
+from .shapes import DigestField, choose, cut_page, listing, read_place, show
 
 logger = logging.getLogger(__name__)
 
@@ -195,11 +200,7 @@ def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
         DeliverySerializer,
         delivery,
         **receipt,
-        framed_bytes=progress.framed_bytes,
-        read=progress.read,
-        is_framed=progress.is_framed,
-        is_read=progress.is_read,
-        failure=progress.failure,
+        **{name: getattr(progress, name) for name in ("framed_bytes", "read", "is_framed", "is_read", "failure")},
         ledger={"index": entry.index} if entry else None,
         withdrawal=make_withdrawal(withdrawal) if withdrawal else None,
         findings={Message.Severity(severity).label.lower(): count for severity, count in found.items()},
@@ -211,24 +212,14 @@ def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:
     return show(WithdrawalSerializer, withdrawal, is_done=not is_weighing(delivery=withdrawal.delivery))
 
 
-class Withheld(NamedTuple):
-    """What stands for bytes that a key may not have: the text with its secrets masked, if it could be looked through.
-
-    `sha256` is of the exact bytes.
+def withhold(record: Record) -> tuple[bool, str | None]:
+    """Whether there is something of a record that a key may not have which may see no secrets, and what it gets in its
+    place: the text with its secrets masked, if it could be looked through.
     """
-
-    masked: str | None
-    sha256: str
-
-
-def withhold(record: Record) -> Withheld | None:
-    """What a key that may see no secrets gets of a record, or None where there is nothing to keep from it."""
     if not selectors.has_bytes(record) or len(record.source) > MAX_BYTES_LOOKED_THROUGH or not record.source:
-        return Withheld(masked=None, sha256=selectors.measure_source(record=record)[1])
+        return True, None
     spans = [span for reading in _read_all(record) for span in find_outer_secrets(reading)]
-    if not spans and not has_tokens(record):
-        return None
-    return Withheld(masked=mask(_text_of(record), spans), sha256=selectors.measure_source(record=record)[1])
+    return (True, mask(_text_of(record), spans)) if spans or has_tokens(record) else (False, None)
 
 
 def _read_all(record: Record) -> Iterator[Reading]:
@@ -246,8 +237,8 @@ def _text_of(record: Record) -> str:
     return wire.decode("utf-8", "replace" if record.is_quarantined else "surrogatepass")
 
 
-_REASON: Final = Parameter(
-    name="reason", about="reason of the withdrawal", is_required=True, max_characters=MAX_REASON_LENGTH
+_REASON: Final = take_text(
+    "reason", about="reason of the withdrawal", is_required=True, max_characters=MAX_REASON_LENGTH
 )
 _WITHDRAWAL: Final = Document('{"reason": "…"}', (_REASON,))
 
@@ -255,17 +246,15 @@ _WITHDRAWAL: Final = Document('{"reason": "…"}', (_REASON,))
 class Deliveries(Endpoint):
     """Deliveries, their withdrawals, and the exact bytes of their records."""
 
-    @operation(
-        page_of("Delivery", DeliveryRowSerializer, "Deliveries, newest first", what="A delivery"),
-        parameters=(
-            CURSOR,
-            LIMIT,
-            Parameter(name="channel", about="filter by channel", default=""),
-            Choice(name="state", about="filter by state", choices=LISTED_STATES, default=""),
-            fields_of(DeliveryRowSerializer),
-        ),
+    @listing(
+        "Delivery",
+        DeliveryRowSerializer,
+        "Deliveries, newest first",
+        take_text("channel", about="filter by channel", default=""),
+        take_choice("state", about="filter by state", choices=LISTED_STATES, default=""),
+        what="A delivery",
     )
-    def list_deliveries(self, request: Request) -> Response:
+    def list_deliveries(self, request: Request) -> dict[str, Any]:
         """A page of deliveries, with their counts; the problems of each are at its own address."""
         given = self.given
         found = selectors.list_deliveries(
@@ -278,17 +267,17 @@ class Deliveries(Endpoint):
         page, cursor = cut_page(self, found, lambda delivery: (delivery.received_at, delivery.pk))
         withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
         rows = [show(DeliveryRowSerializer, each, is_withdrawn=each.pk in withdrawn) for each in page]
-        return Response({"results": [choose(row, given) for row in rows], "next": cursor})
+        return {"results": [choose(row, given) for row in rows], "next": cursor}
 
     @operation(
         DeliverySerializer,
-        parameters=(Number(name="after", about="problems after the one with this index", default=-1),),
+        parameters=(take_number("after", about="problems after the one with this index", default=-1),),
         scope=("ingest", "read"),
     )
-    def get_delivery(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    def get_delivery(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """The delivery; `after` pages through its problems."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return Response(make_delivery(delivery, after=self.given["after"]))
+        return make_delivery(delivery, after=self.given["after"])
 
     @operation(
         {
@@ -296,8 +285,8 @@ class Deliveries(Endpoint):
             (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
         },
         parameters=(
-            Choice(
-                name="part",
+            take_choice(
+                "part",
                 about="source: the received bytes; wire: the text that was read from them",
                 choices=("source", "wire"),
                 default="source",
@@ -327,20 +316,20 @@ class Deliveries(Endpoint):
         refuse_erased(key.workspace_id, record_id)
         for index in find_changed("record", [record.pk]).values():
             raise ProblemError(409, say_changed("record", index), index=index)
-        withheld = withhold(record)
-        if withheld and not may_see_secrets(key):
+        is_secret, masked = withhold(record)
+        size, digest = selectors.measure_source(record=record)
+        if is_secret and not may_see_secrets(key):
             raise ProblemError(
                 403,
                 "the record holds a secret, or is too long to be looked through: its exact bytes need a key with the "
                 "scope secrets",
                 scope=["secrets"],
-                masked=withheld.masked,
-                sha256=withheld.sha256,
+                masked=masked,
+                sha256=digest,
             )
-        if withheld:
+        if is_secret:
             logger.info("key %s was given the exact bytes of record %s, which holds a secret", key.prefix, record.pk)
             disclose_source(record=record, by=key)
-        size, digest = selectors.measure_source(record=record)
         pieces = selectors.read_source(record=record)
         wire_bytes = vars(record)["wire_bytes"]
         if self.given["part"] == "wire" and wire_bytes is not None:
@@ -353,28 +342,28 @@ class Deliveries(Endpoint):
         return response
 
     @operation(WithdrawalSerializer, scope="ingest")
-    def get_withdrawal(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    def get_withdrawal(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """The withdrawal in force; 404 where there is none."""
         found = or_404(find_withdrawal(delivery=self.find(selectors.find_delivery, delivery_id=delivery_id)))
-        return Response(make_withdrawal(found))
+        return make_withdrawal(found)
 
     @operation({201: WithdrawalSerializer}, body=_WITHDRAWAL, scope="withdraw")
-    def withdraw_delivery(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    def withdraw_delivery(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return self._act(delivery, _WITHDRAWAL.read(request)["reason"], services.withdraw_delivery, status=201)
+        return self._act(delivery, _WITHDRAWAL.read(request)["reason"], services.withdraw_delivery)
 
     @operation({200: WithdrawalSerializer}, parameters=(_REASON,), scope="withdraw", refusals=(409, 422))
-    def take_withdrawal_back(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    def take_withdrawal_back(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return self._act(delivery, self.given["reason"], services.take_back, status=200)
+        return self._act(delivery, self.given["reason"], services.take_back)
 
-    def _act(self, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:
+    def _act(self, delivery: Delivery, reason: str, act: Callable[..., Withdrawal]) -> dict[str, Any]:
         with act_for(self.request) as person:
             made = act(membership=person, delivery=delivery, reason=reason)
         logger.info("key %s: %s delivery %s", self.key.prefix, act.__name__, delivery.pk)
-        return Response(make_withdrawal(made), status=status)
+        return make_withdrawal(made)
 
 
 # What a system without a backlog takes: what is posted is gathered, read and told.
@@ -449,11 +438,13 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
     seconds = read_wish(request)
     if not seconds:
         return response
-    with _take_seat() as has_seat:
-        if not has_seat:
-            return response
+    if not _seats.acquire(blocking=False):
+        return response
+    try:
         is_settled = wait_until_settled(delivery, seconds=seconds)
         found = list_messages_of_delivery(delivery=delivery, limit=MAX_MESSAGES + 1)
+    finally:
+        _seats.release()
     response.data |= {
         "is_settled": is_settled,
         "messages": list(show_messages(found[:MAX_MESSAGES]).values()),
@@ -463,35 +454,19 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
     return response
 
 
-@contextmanager
-def _take_seat() -> Iterator[bool]:
-    has_seat = _seats.acquire(blocking=False)
-    try:
-        yield has_seat
-    finally:
-        if has_seat:
-            _seats.release()
-
-
 def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
     """Look until every record of the delivery is read and its conversations are settled, or the time is over."""
     until, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
-    while not _is_settled(delivery):
+    while True:
+        delivery.refresh_from_db(fields=["read", "stored"])
+        is_read = delivery.read >= delivery.stored and not has_unread_records(delivery=delivery)
+        if is_read and not is_settling(delivery=delivery):
+            return True
         left = until - time.monotonic()
         if left <= 0:
             return False
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
-    return True
-
-
-def _is_settled(delivery: Delivery) -> bool:
-    delivery.refresh_from_db(fields=["read", "stored"])
-    return (
-        delivery.read >= delivery.stored
-        and not has_unread_records(delivery=delivery)
-        and not is_settling(delivery=delivery)
-    )
 
 
 def show_waiting() -> dict[str, Any]:

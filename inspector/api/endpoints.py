@@ -7,9 +7,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ClassVar, Final, TypeVar
 
 from django.db import DatabaseError
+from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_cache_control
 from drf_spectacular.openapi import AutoSchema
@@ -33,7 +35,6 @@ from .parameters import Document, Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 
 Found = TypeVar("Found")
-Method = TypeVar("Method", bound=Callable[..., Any])
 # What any request may be answered with instead; an address with an id in it adds 404.
 EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
 WAITING: Final = (429, 503)
@@ -52,6 +53,10 @@ class Operation:
     media_type: str = "application/json"
 
 
+# What another method than those there are needs: what reading does.
+NO_OPERATION: Final = Operation()
+
+
 def operation(
     responses: Any,
     *,
@@ -60,8 +65,9 @@ def operation(
     scope: str | tuple[str, ...] = "read",
     refusals: Sequence[int] = (),
     **known: Any,
-) -> Callable[[Method], Method]:
-    """An operation of the API, whose id in the schema is the name of its method.
+) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
+    """An operation of the API, whose id in the schema is the name of its method. The method gives what is shown, or a
+    response of its own.
 
     Args:
         responses: the shape of its answer, or shapes by status, as `extend_schema` has it.
@@ -75,12 +81,19 @@ def operation(
     refusals = refusals or (BODY_REFUSALS if isinstance(body, Document) else ())
     row = Operation(scopes=(scope,) if isinstance(scope, str) else scope, refusals=refusals, **known)
 
-    def mark(method: Method) -> Method:
-        vars(method)["operation"] = row
-        request = body.schema if isinstance(body, Document) else body
-        described: Method = extend_schema(
+    status = next(iter(responses)) if isinstance(responses, Mapping) and len(responses) == 1 else 200
+    request = body.schema if isinstance(body, Document) else body
+
+    def mark(method: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
+        @wraps(method)
+        def answer(*args: Any, **named: Any) -> HttpResponseBase:
+            shown = method(*args, **named)
+            return shown if isinstance(shown, HttpResponseBase) else Response(shown, status=status)
+
+        vars(answer)["operation"] = row
+        described: Callable[..., HttpResponseBase] = extend_schema(
             operation_id=method.__name__, request=request, responses=responses, parameters=headers
-        )(method)
+        )(answer)
         return described
 
     return mark
@@ -206,8 +219,8 @@ class Endpoint(ViewSet):
 
     @property
     def operation(self) -> Operation:
-        """The operation that is asked for; for another method, one that needs what reading does."""
-        row: Operation = getattr(getattr(self, self.action or "", None), "operation", Operation())
+        """The operation that is asked for."""
+        row: Operation = getattr(getattr(self, self.action or "", None), "operation", NO_OPERATION)
         return row
 
     @property

@@ -34,9 +34,9 @@ from inspector.trail.selectors import Wanted
 
 from .authentication import act_for
 from .endpoints import Endpoint, operation
-from .parameters import Choice, Document, Id, Moment, Number, Parameter, Text
+from .parameters import Document, take_choice, take_id, take_moment, take_number, take_text
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, cut_page, page_of, read_row_key, show, walk_by_id
+from .shapes import CURSOR, LIMIT, cut_page, listing, page_of, read_row_key, show, walk_by_id
 
 _TRAIL: Final = "the trail of a program"
 _ACTOR: Final = "a kind, a colon and an id, as member:7 or api-key:…; of the product and its operator the kind alone"
@@ -80,18 +80,18 @@ class Trail(Endpoint):
     @operation(
         page_of("Deed", DeedSerializer, "Actions, newest first"),
         parameters=(
-            Parameter(name="q", about="filter by words", default="", max_characters=200),
+            take_text("q", about="filter by words", default="", max_characters=200),
             CURSOR,
             LIMIT,
-            Parameter(name="actor", about=f"filter by actor: {_ACTOR}", default="", max_characters=100),
-            Choice(name="deed", about="filter by kind", choices=sorted(DEEDS), default=""),
-            Id(name="about", about="filter by the id of an object"),
-            Moment(name="since", about="filter: from this time on"),
-            Moment(name="until", about="filter: before this time"),
+            take_text("actor", about=f"filter by actor: {_ACTOR}", default="", max_characters=100),
+            take_choice("deed", about="filter by kind", choices=sorted(DEEDS), default=""),
+            take_id("about", about="filter by the id of an object"),
+            take_moment("since", about="filter: from this time on"),
+            take_moment("until", about="filter: before this time"),
         ),
         scope="trail",
     )
-    def list_deeds(self, request: Request) -> Response:
+    def list_deeds(self, request: Request) -> dict[str, Any]:
         """A page of the trail. What would tell of a review that is still blind is missing, and so is its number."""
         given = self.given
         wanted = Wanted(
@@ -106,7 +106,7 @@ class Trail(Endpoint):
         if key := read_row_key(self, _TRAIL):
             rows = rows.filter(sequence__lt=key[0])
         page, cursor = cut_page(self, list(rows[: given["limit"] + 1]), lambda deed: [deed.sequence], _TRAIL)
-        return Response({"results": [show_deed(deed) for deed in page], "next": cursor})
+        return {"results": [show_deed(deed) for deed in page], "next": cursor}
 
 
 def _read_actor(text: str) -> tuple[str, str] | None:
@@ -129,11 +129,11 @@ OPEN_KINDS: Final = ("record", "delivery")
 _COSIGNATURE: Final = Document(
     '{"note": "…", "key": "name+id+key"}',
     (
-        Text(name="note", is_required=True, max_characters=10**6),
-        Text(name="key", is_required=True, max_characters=10**6),
+        take_text("note", is_required=True, max_characters=10**6),
+        take_text("key", is_required=True, max_characters=10**6),
     ),
 )
-_SIZE: Final = Number(name="size", about="of the tree; without it, that of the latest checkpoint", least=1)
+_SIZE: Final = take_number("size", about="of the tree; without it, that of the latest checkpoint", least=1)
 
 
 class CheckpointSerializer(serializers.Serializer[Any]):
@@ -176,20 +176,20 @@ class Ledger(Endpoint):
     takes_large_bodies = False
 
     @operation(CheckpointSerializer, parameters=(_SIZE,), refusals=(404,))
-    def get_checkpoint(self, request: Request) -> Response:
+    def get_checkpoint(self, request: Request) -> dict[str, Any]:
         """The latest checkpoint, or the one of a size; 404 where there is none."""
-        return Response(_show_checkpoint(self._find_checkpoint(self.given["size"])))
+        return _show_checkpoint(self._find_checkpoint(self.given["size"]))
 
     @operation(
         InclusionSerializer,
         parameters=(
-            Choice(name="kind", about="what it is", choices=sorted(BY_NAME), is_required=True),
-            Id(name="id", about="its id", is_required=True),
+            take_choice("kind", about="what it is", choices=sorted(BY_NAME), is_required=True),
+            take_id("id", about="its id", is_required=True),
             _SIZE,
         ),
         refusals=(404, 409),
     )
-    def prove_inclusion(self, request: Request) -> Response:
+    def prove_inclusion(self, request: Request) -> dict[str, Any]:
         """The audit path of an entry; 404 while there is none. Beyond records and deliveries it needs `trail` too."""
         key, kind = self.key, self.given["kind"]
         if kind not in OPEN_KINDS and ApiKey.Scope.TRAIL not in key.scopes:
@@ -201,7 +201,7 @@ class Ledger(Endpoint):
             found = or_404(prove_entry(checkpoint, kind=kind, subject=self.given["id"]))
         except IncompleteError as error:
             raise ProblemError(409, f"the ledger is damaged: {error}") from None
-        shown = show(
+        return show(
             InclusionSerializer,
             found,
             size=checkpoint.size,
@@ -209,17 +209,16 @@ class Ledger(Endpoint):
             path=[_spell(each) for each in found.path],
             note=str(get_note(checkpoint)),
         )
-        return Response(shown)
 
     @operation(
         ConsistencySerializer,
         parameters=(
-            Number(name="from", about="the earlier size", is_required=True),
-            Number(name="to", about="the later size; without it, that of the latest checkpoint", least=1),
+            take_number("from", about="the earlier size", is_required=True),
+            take_number("to", about="the later size; without it, that of the latest checkpoint", least=1),
         ),
         refusals=(404, 409),
     )
-    def prove_consistency(self, request: Request) -> Response:
+    def prove_consistency(self, request: Request) -> dict[str, Any]:
         """The consistency proof between two sizes, of which the later one has a checkpoint."""
         checkpoint, old = self._find_checkpoint(self.given["to"]), self.given["from"]
         if old > checkpoint.size:
@@ -229,17 +228,17 @@ class Ledger(Endpoint):
         except IncompleteError as error:
             raise ProblemError(409, f"the ledger is damaged: {error}") from None
         roots = {"old_root": _spell(old_root), "new_root": _spell(checkpoint.root)}
-        return Response({"old": old, "new": checkpoint.size, **roots, "path": [_spell(each) for each in path]})
+        return {"old": old, "new": checkpoint.size, **roots, "path": [_spell(each) for each in path]}
 
     @operation({201: CheckpointSerializer}, body=_COSIGNATURE, scope="witness", refusals=(404, 408, 413, 415, 422))
-    def add_cosignature(self, request: Request) -> Response:
+    def add_cosignature(self, request: Request) -> dict[str, Any]:
         """Add a witness's cosignature of a checkpoint (C2SP tlog-cosignature) to its note."""
         said = _COSIGNATURE.read(request)
         try:
             checkpoint = or_404(add_cosignature(workspace_id=self.key.workspace_id, **said))
         except NoteError as error:
             raise ProblemError(422, str(error)) from None
-        return Response(_show_checkpoint(checkpoint), status=201)
+        return _show_checkpoint(checkpoint)
 
     def _find_checkpoint(self, size: int | None) -> LedgerCheckpoint:
         return or_404(get_checkpoint(self.key.workspace_id, size or None))
@@ -264,17 +263,19 @@ def _spell(data: bytes) -> str:
 _ERASURE: Final = Document(
     '{"do": "erase", "kind": "person", "name": "ada", "direction": "sent", "reason": "…"}, or with the id of a record',
     (
-        Choice(name="do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
-        Choice(name="kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
-        Text(name="id", max_characters=36, about="of the record or the delivery"),
-        Text(name="name", max_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"),
-        Choice(
-            name="direction",
+        take_choice("do", choices=("preview", "erase"), is_required=True, about="count what it means, or erase it"),
+        take_choice("kind", choices=("record", "delivery", "person", "period"), is_required=True, about="what goes"),
+        take_text("id", default="", max_characters=36, about="of the record or the delivery"),
+        take_text(
+            "name", default="", max_characters=1000, about="of the person, as messages spell it; the period, as 2026-10"
+        ),
+        take_choice(
+            "direction",
             default="",
             choices=("sent", "both"),
             about="of a person: only what it sent, or also received",
         ),
-        Text(name="reason", max_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
+        take_text("reason", default="", max_characters=MAX_REASON_LENGTH, about="to erase; kept with the tombstones"),
     ),
 )
 
@@ -313,14 +314,12 @@ def refuse_erased(workspace_id: uuid.UUID, about: uuid.UUID) -> None:
 class Erasures(Endpoint):
     """What was erased, and asking for more."""
 
-    @operation(
-        page_of("Erasure", ErasureSerializer, "Erasures, newest first"), parameters=(CURSOR, LIMIT), scope="erase"
-    )
-    def list_erasures(self, request: Request) -> Response:
+    @listing("Erasure", ErasureSerializer, "Erasures, newest first", scope="erase")
+    def list_erasures(self, request: Request) -> dict[str, Any]:
         """A page of erasures, those by age among them."""
         found = list_erasures(workspace_id=self.workspace.pk)
         page, cursor = walk_by_id(self, found, "erasures", is_newest_first=True)
-        return Response({"results": [_show_erasure(each) for each in page], "next": cursor})
+        return {"results": [_show_erasure(each) for each in page], "next": cursor}
 
     @operation({200: ErasureSerializer, 201: ErasureSerializer}, body=_ERASURE, scope="erase")
     def erase(self, request: Request) -> Response:
@@ -349,10 +348,10 @@ class Erasures(Endpoint):
         return Response(counted)
 
     @operation(ErasureSerializer, scope="erase")
-    def get_erasure(self, request: Request, erasure_id: uuid.UUID) -> Response:
+    def get_erasure(self, request: Request, erasure_id: uuid.UUID) -> dict[str, Any]:
         """How far it is."""
         found = or_404(list_erasures(workspace_id=self.key.workspace_id).filter(pk=erasure_id).first())
-        return Response(_show_erasure(found))
+        return _show_erasure(found)
 
 
 def _show_erasure(erasure: Erasure) -> dict[str, Any]:

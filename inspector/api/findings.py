@@ -14,79 +14,61 @@ from typing import Any, Final
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import find_member
-from inspector.audit.comments import (
-    MAX_WORDS_LENGTH,
-    TOO_LARGE,
-    PlaceOnWire,
-    Quote,
-    Thread,
-    digest_english,
-    find_commented,
-    find_thread,
-    is_open_to_all,
-    list_comments,
-    list_threads,
-    quote_of,
-    reply,
-    turn,
-    withdraw,
-    write_comment,
-)
-from inspector.audit.findings.selectors import (
-    CLOSED,
-    EVERYWHERE,
-    SNOOZED,
-    SUPPRESSED,
-    find_finding,
-    find_messages,
-    find_related,
-    list_findings,
-    mean_findings,
-    of_assignee,
-    of_delivery,
-)
+from inspector.audit import comments
+from inspector.audit.findings import selectors as findings
 from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, list_acts, snooze
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
-from inspector.intake.selectors import has_bytes, measure_source
+from inspector.intake.selectors import find_delivery, has_bytes, measure_source
 from inspector.replica import on_replica
 from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_conversation
 
 from .authentication import act_for, may_see_secrets
 from .endpoints import Endpoint, operation
 from .parameters import (
-    Choice,
     Document,
-    Id,
-    Moment,
-    Number,
-    Parameter,
-    Text,
-    Whole,
-    find_named_conversation,
-    find_named_delivery,
+    find_named,
+    take_choice,
+    take_id,
+    take_moment,
+    take_number,
+    take_text,
 )
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, choose, cut_page, fields_of, find_page, page_of, read_place, read_row_key, show
+from .shapes import (
+    DigestField,
+    choose,
+    cut_page,
+    find_page,
+    listing,
+    read_place,
+    read_row_key,
+    show,
+)
 
 logger = logging.getLogger(__name__)
 
-_STATES: Final = [*Finding.State.values, SNOOZED, SUPPRESSED, CLOSED]
+_STATES: Final = [*Finding.State.values, findings.SNOOZED, findings.SUPPRESSED, findings.CLOSED]
 _FINDING_ACT: Final = Document(
     '{"state": "accepted", "reason": "…"}',
     (
-        Choice(name="state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
-        Moment(name="snoozed_until", about="leave the open finding out of lists until then"),
-        Text(name="assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
-        Text(name="reason", max_characters=MAX_REASON_LENGTH, about="needed for decisions but open, and for a snooze"),
+        take_choice("state", default=None, choices=Finding.State.values, about="a decision; open ends a snooze too"),
+        take_moment("snoozed_until", about="leave the open finding out of lists until then"),
+        take_text("assignee", default=None, about="user name of an auditor or owner; empty for nobody"),
+        take_text(
+            "reason",
+            default="",
+            max_characters=MAX_REASON_LENGTH,
+            about="needed for decisions but open, and for a snooze",
+        ),
     ),
 )
 
@@ -154,59 +136,55 @@ class FindingDetailSerializer(FindingSerializer):
 class Findings(Endpoint):
     """What the rules found, and what people make of it."""
 
-    @operation(
-        page_of("Finding", FindingSerializer, "Findings, newest first", what="A finding", is_searched=True),
-        parameters=(
-            Parameter(name="q", about="only those of messages that this means, in the search language", default=""),
-            CURSOR,
-            LIMIT,
-            Choice(name="rule", about="filter by rule", choices=sorted(RULES), default=""),
-            Choice(
-                name="state",
-                about="filter by state; by default all current ones that are not suppressed",
-                choices=_STATES,
-                default="",
-            ),
-            Choice(name="least", about="filter by minimum severity", choices=SEVERITIES[1:], default="info"),
-            Id(name="conversation", about="filter by conversation"),
-            Id(
-                name="delivery", about="filter by delivery: findings about records that it brought, duplicates included"
-            ),
-            Parameter(name="assignee", about="filter by the user name of the person it is assigned to", default=""),
-            fields_of(FindingSerializer),
+    @listing(
+        "Finding",
+        FindingSerializer,
+        "Findings, newest first",
+        take_choice("rule", about="filter by rule", choices=sorted(RULES), default=""),
+        take_choice(
+            "state",
+            about="filter by state; by default all current ones that are not suppressed",
+            choices=_STATES,
+            default="",
         ),
+        take_choice("least", about="filter by minimum severity", choices=SEVERITIES[1:], default="info"),
+        take_id("conversation", about="filter by conversation"),
+        take_id("delivery", about="filter by delivery: findings about records that it brought, duplicates included"),
+        take_text("assignee", about="filter by the user name of the person it is assigned to", default=""),
+        query=take_text("q", about="only those of messages that this means, in the search language", default=""),
+        what="A finding",
     )
     @on_replica
-    def list_findings(self, request: Request) -> Response:
+    def list_findings(self, request: Request) -> dict[str, Any]:
         """A page of findings."""
         given, workspace = self.given, self.workspace
-        delivery = find_named_delivery(workspace, given["delivery"])
-        meant = mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
-        within = of_delivery(delivery.pk) if delivery else EVERYWHERE
+        delivery = find_named("delivery", find_delivery, workspace, given["delivery"])
+        meant = findings.mean_findings(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
+        within = findings.of_delivery(delivery.pk) if delivery else findings.EVERYWHERE
         if given["assignee"]:
-            within &= of_assignee(given["assignee"])
-        rows = list_findings(
+            within &= findings.of_assignee(given["assignee"])
+        rows = findings.list_findings(
             workspace=workspace,
             rule=given["rule"],
             state=given["state"],
             least=SEVERITIES.index(given["least"]),
-            conversation=find_named_conversation(workspace, given["conversation"]),
+            conversation=find_named("conversation", find_conversation, workspace, given["conversation"]),
             within=within,
         )
         page, on = find_page(self, rows, meant, at="at", before=read_place(self))
-        messages = find_messages(page)
+        messages = findings.find_messages(page)
         shown = [choose(show_finding(each, messages.get(each.pk)), given) for each in page]
-        return Response({"results": shown, **on})
+        return {"results": shown, **on}
 
     @operation(FindingDetailSerializer)
-    def get_finding(self, request: Request, finding_id: uuid.UUID) -> Response:
+    def get_finding(self, request: Request, finding_id: uuid.UUID) -> dict[str, Any]:
         """The finding with its history, also where it holds no more."""
-        return Response(_show_finding(self.find(find_finding, finding_id=finding_id)))
+        return _show_finding(self.find(findings.find_finding, finding_id=finding_id))
 
     @operation({201: FindingDetailSerializer}, body=_FINDING_ACT, scope="review")
-    def judge_finding(self, request: Request, finding_id: uuid.UUID) -> Response:
+    def judge_finding(self, request: Request, finding_id: uuid.UUID) -> dict[str, Any]:
         """Decide on it, snooze it or assign it, one at a time, in the name of the member who made the key."""
-        finding = self.find(find_finding, finding_id=finding_id)
+        finding = self.find(findings.find_finding, finding_id=finding_id)
         said = _FINDING_ACT.read(request)
         acts = [name for name in ("state", "snoozed_until", "assignee") if said[name] is not None]
         if len(acts) != 1:
@@ -214,7 +192,7 @@ class Findings(Endpoint):
         with act_for(request) as person:
             _judge(person, finding, acts[0], said)
         logger.info("key %s: finding %s, %s", self.key.prefix, finding.pk, acts[0])
-        return Response(_show_finding(self.find(find_finding, finding_id=finding_id)), status=201)
+        return _show_finding(self.find(findings.find_finding, finding_id=finding_id))
 
 
 def _judge(person: Membership, finding: Finding, act: str, said: Mapping[str, Any]) -> None:
@@ -245,8 +223,8 @@ def show_finding(finding: Finding, message: Message | None) -> dict[str, Any]:
 
 
 def _show_finding(finding: Finding) -> dict[str, Any]:
-    message = find_messages([finding]).get(finding.pk)
-    related, spans = find_related(finding=finding) if message else [], finding.list_related()
+    message = findings.find_messages([finding]).get(finding.pk)
+    related, spans = findings.find_related(finding=finding) if message else [], finding.list_related()
     return {
         **show_finding(finding, message),
         "why": RULES[finding.rule].why if finding.rule in RULES else "",
@@ -307,43 +285,36 @@ class CommentDetailSerializer(CommentSerializer):
 
     part = serializers.IntegerField(help_text="the message of the record that it was written about")
     decoder = serializers.CharField(help_text="by which it was read then")
-    source_sha256 = serializers.CharField(help_text="of the exact bytes that it was written about")
+    source_sha256 = DigestField(help_text="of the exact bytes that it was written about")
     is_other_bytes = serializers.BooleanField(help_text="the record has other bytes now")
     is_told_otherwise = serializers.BooleanField(help_text="the message has another sentence now")
     taken_back = TakenBackSerializer(allow_null=True)
     steps = CommentStepSerializer(many=True, help_text="the first first")
 
 
-def show_comments(comments: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
+def show_comments(found: Sequence[Comment], key: ApiKey) -> list[dict[str, Any]]:
     """Comments as a list shows them, in two statements: each was loaded with its author and its number of replies."""
-    messages = find_commented(comments)
+    messages = comments.find_commented(found)
     load_records(messages=list(messages.values()), max_bytes=MAX_LISTED_BYTES)
     masked: dict[tuple[uuid.UUID, int], str] = {}
     rows = []
-    for comment in comments:
+    for comment in found:
         message = messages.get(comment.pk)
-        quote = _quote(comment, message, masked, is_list=True)
-        rows.append(_show(comment, message, quote, key, replies=vars(comment)["replies"]))
+        shown = _show_comment(comment, message, _quote(comment, message, masked, is_list=True), key)
+        rows.append(show(CommentSerializer, comment, **shown, replies=vars(comment)["replies"]))
     return rows
 
 
-def show_threads(threads: Sequence[Thread], message: Message, key: ApiKey) -> list[dict[str, Any]]:
-    """The comments on a message, which has its record, with all that happened to them."""
+def show_threads(threads: Sequence[comments.Thread], message: Message | None, key: ApiKey) -> list[dict[str, Any]]:
+    """The comments on a message, which has its record, with all that happened to them; None where it is hidden."""
     masked: dict[tuple[uuid.UUID, int], str] = {}
-    digest = measure_source(record=message.record)[1] if threads else ""
+    digest = measure_source(record=message.record)[1] if threads and message else ""
     return [_show_thread(thread, message, _quote(thread.comment, message, masked), digest, key) for thread in threads]
-
-
-def show_thread(thread: Thread, key: ApiKey) -> dict[str, Any]:
-    """A comment with all that happened to it, wherever its message is now."""
-    message = find_commented([thread.comment]).get(thread.comment.pk)
-    digest = measure_source(record=message.record)[1] if message else ""
-    return _show_thread(thread, message, _quote(thread.comment, message, {}), digest, key)
 
 
 def _quote(
     comment: Comment, message: Message | None, masked: dict[tuple[uuid.UUID, int], str], *, is_list: bool = False
-) -> Quote | None:
+) -> comments.Quote | None:
     """What may be shown of the characters of a comment; None where its message is hidden.
 
     `masked` keeps what was worked out of a message, for the next comment on it.
@@ -352,96 +323,83 @@ def _quote(
         return None
     is_too_large = is_list and not has_record(message)
     if is_too_large or not has_bytes(message.record) or len(message.record.source) > MAX_BYTES_LOOKED_THROUGH:
-        return Quote(text="", more=0, is_masked=True, why_none=TOO_LARGE)
+        return comments.Quote(text="", more=0, is_masked=True, why_none=comments.TOO_LARGE)
     place = (message.record_id, message.part)
     if place not in masked:
         masked[place] = mask_layers(unfold(message=message))[0]
-    return quote_of(comment, message.record.wire_text, masked[place])
+    return comments.quote_of(comment, message.record.wire_text, masked[place])
 
 
-def _may_see(key: ApiKey, quote: Quote | None, *, is_restricted: bool) -> bool:
+def _may_see(key: ApiKey, quote: comments.Quote | None, *, is_restricted: bool) -> bool:
     if quote is None:
         return False
-    return may_see_secrets(key) or is_open_to_all(quote, is_restricted=is_restricted)
+    return may_see_secrets(key) or comments.is_open_to_all(quote, is_restricted=is_restricted)
 
 
-def _show(
-    comment: Comment, message: Message | None, quote: Quote | None, key: ApiKey, *, replies: int
+def _show_comment(
+    comment: Comment, message: Message | None, quote: comments.Quote | None, key: ApiKey
 ) -> dict[str, Any]:
+    """The members of a comment that depend on who reads it."""
     is_seen = _may_see(key, quote, is_restricted=comment.is_restricted)
-    is_told = quote is not None and not quote.why_none
-    return show(
-        CommentSerializer,
-        comment,
-        conversation=message.conversation_id if message else None,
-        message=message.pk if message else None,
-        quoted=quote.text if quote and is_told else None,
-        quoted_more=quote.more if quote and is_told else 0,
-        # What was taken back is read by people who may have to judge it, and by no program.
-        words=comment.words if is_seen and comment.state != Comment.State.WITHDRAWN else None,
-        is_withheld=not is_seen,
-        replies=replies,
-    )
-
-
-def _show_thread(
-    thread: Thread, message: Message | None, quote: Quote | None, digest: str, key: ApiKey
-) -> dict[str, Any]:
-    comment = thread.comment
-    replies = sum(turn.kind == CommentTurn.Kind.REPLY for turn in thread.turns)
-    source_sha256 = bytes(comment.source_sha256).hex()
-    is_same_sentence = message is None or bytes(comment.english_sha256) == digest_english(message)
+    told = quote if quote and not quote.why_none else None
     return {
-        **_show(comment, message, quote, key, replies=replies),
-        "part": comment.part,
-        "decoder": comment.decoder,
-        "source_sha256": source_sha256,
-        "is_other_bytes": message is not None and source_sha256 != digest,
-        "is_told_otherwise": not is_same_sentence,
-        "taken_back": _show_withdrawal(thread, None),
-        "steps": [_show_step(turn, thread, quote, key) for turn in thread.turns if turn.kind in STEPS],
+        "conversation": message.conversation_id if message else None,
+        "message": message.pk if message else None,
+        "quoted": told.text if told else None,
+        "quoted_more": told.more if told else 0,
+        # What was taken back is read by people who may have to judge it, and by no program.
+        "words": comment.words if is_seen and comment.state != Comment.State.WITHDRAWN else None,
+        "is_withheld": not is_seen,
     }
 
 
-def _show_step(turn: CommentTurn, thread: Thread, quote: Quote | None, key: ApiKey) -> dict[str, Any]:
-    is_reply = turn.kind == CommentTurn.Kind.REPLY
-    is_seen = not is_reply or _may_see(key, quote, is_restricted=turn.is_restricted)
+def _show_thread(
+    thread: comments.Thread, message: Message | None, quote: comments.Quote | None, digest: str, key: ApiKey
+) -> dict[str, Any]:
+    comment, steps = thread.comment, []
+    taken_back = {said: show(TakenBackSerializer, turn) for said, turn in thread.withdrawals.items()}
+    for turn in thread.turns:
+        is_reply = turn.kind == CommentTurn.Kind.REPLY
+        is_seen = not is_reply or _may_see(key, quote, is_restricted=turn.is_restricted)
+        words = turn.words if is_reply and is_seen and turn.pk not in taken_back else None
+        about = {"words": words, "is_withheld": not is_seen, "taken_back": taken_back.get(turn.pk)}
+        if turn.kind in STEPS:
+            steps.append(show(CommentStepSerializer, turn, **about))
     return show(
-        CommentStepSerializer,
-        turn,
-        words=turn.words if is_reply and is_seen and turn.pk not in thread.withdrawals else None,
-        is_withheld=not is_seen,
-        taken_back=_show_withdrawal(thread, turn.pk),
+        CommentDetailSerializer,
+        comment,
+        **_show_comment(comment, message, quote, key),
+        replies=sum(turn.kind == CommentTurn.Kind.REPLY for turn in thread.turns),
+        is_other_bytes=message is not None and bytes(comment.source_sha256).hex() != digest,
+        is_told_otherwise=bool(message and bytes(comment.english_sha256) != comments.digest_english(message)),
+        taken_back=taken_back.get(None),
+        steps=steps,
     )
 
 
-def _show_withdrawal(thread: Thread, said: uuid.UUID | None) -> Mapping[str, Any] | None:
-    turn = thread.withdrawals.get(said)
-    return show(TakenBackSerializer, turn) if turn else None
-
-
 # The text of each is looked through for secrets on the way.
-_FEWER: Final = Number(name="limit", about="rows per page", least=1, most=100, default=25)
+_FEWER: Final = take_number("limit", about="rows per page", least=1, most=100, default=25)
 _ON_MESSAGE: Final = "comments on a message"
+_PLACE: Final = {"in_body": True, "most": 2**31 - 1, "is_required": True}
 _WRITTEN: Final = Document(
     '{"start": 0, "end": 12, "words": "…"}',
     (
-        Whole(name="start", is_required=True, about="the first character of the text of the record, counted from 0"),
-        Whole(name="end", is_required=True, about="the one after the last"),
-        Text(name="words", is_required=True, max_characters=MAX_WORDS_LENGTH),
+        take_number("start", about="the first character of the text of the record, counted from 0", **_PLACE),
+        take_number("end", about="the one after the last", **_PLACE),
+        take_text("words", is_required=True, max_characters=comments.MAX_WORDS_LENGTH),
     ),
 )
 _COMMENT_ACT: Final = Document(
     '{"act": "reply", "words": "…"} or {"act": "resolved"}',
     (
-        Choice(
-            name="act",
-            choices=CommentTurn.Kind.values,
+        take_choice(
+            "act",
+            CommentTurn.Kind.values,
             is_required=True,
             about="withdrawn takes the comment back, or a reply to it",
         ),
-        Text(name="words", max_characters=MAX_WORDS_LENGTH, about="of a reply"),
-        Text(name="reply", max_characters=36, about="the id of the reply that is taken back"),
+        take_text("words", default="", max_characters=comments.MAX_WORDS_LENGTH, about="of a reply"),
+        take_text("reply", default="", max_characters=36, about="the id of the reply that is taken back"),
     ),
 )
 
@@ -449,79 +407,78 @@ _COMMENT_ACT: Final = Document(
 class Comments(Endpoint):
     """What people say of characters of messages."""
 
-    @operation(
-        page_of("Comment", CommentSerializer, "Comments, newest first"),
-        parameters=(
-            CURSOR,
-            _FEWER,
-            Choice(name="state", about="filter by state", choices=Comment.State.values, default=""),
-            Id(name="conversation", about="filter by conversation"),
-        ),
+    @listing(
+        "Comment",
+        CommentSerializer,
+        "Comments, newest first",
+        take_choice("state", Comment.State.values, about="filter by state", default=""),
+        take_id("conversation", about="filter by conversation"),
+        limit=_FEWER,
         scope="review",
     )
-    def list_comments(self, request: Request) -> Response:
+    def list_comments(self, request: Request) -> dict[str, Any]:
         """A page of the comments of the workspace."""
-        found = list_comments(
+        found = comments.list_comments(
             workspace=self.workspace,
             state=self.given["state"],
-            conversation=find_named_conversation(self.workspace, self.given["conversation"]),
+            conversation=find_named("conversation", find_conversation, self.workspace, self.given["conversation"]),
             after=read_place(self),
             limit=self.given["limit"] + 1,
         )
         page, cursor = cut_page(self, found, lambda comment: (comment.created_at, comment.pk))
-        return Response({"results": show_comments(page, self.key), "next": cursor})
+        return {"results": show_comments(page, self.key), "next": cursor}
 
-    @operation(
-        page_of("Thread", CommentDetailSerializer, "The comments on a message in the order of its characters"),
-        parameters=(CURSOR, _FEWER),
+    @listing(
+        "Thread",
+        CommentDetailSerializer,
+        "The comments on a message in the order of its characters",
+        limit=_FEWER,
         scope="review",
         refusals=(409, 410),
     )
-    def list_message_comments(self, request: Request, message_id: uuid.UUID) -> Response:
+    def list_message_comments(self, request: Request, message_id: uuid.UUID) -> dict[str, Any]:
         """A page of them, each with all that happened to it."""
         message = self.find(find_message, message_id=message_id)
         after = _read_key(read_row_key(self, _ON_MESSAGE))
-        found = list_threads(message=message, after=after, limit=self.given["limit"] + 1)
+        found = comments.list_threads(message=message, after=after, limit=self.given["limit"] + 1)
         page, cursor = cut_page(self, found, _write_key, _ON_MESSAGE)
-        return Response({"results": show_threads(page, message, self.key), "next": cursor})
+        return {"results": show_threads(page, message, self.key), "next": cursor}
 
     @operation({201: CommentDetailSerializer}, body=_WRITTEN, scope="review")
-    def write_comment(self, request: Request, message_id: uuid.UUID) -> Response:
+    def write_comment(self, request: Request, message_id: uuid.UUID) -> dict[str, Any]:
         """Comment the characters from `start` up to `end`, in the name of the member who made the key."""
         message, said = self.find(find_message, message_id=message_id), _WRITTEN.read(request)
         with act_for(request) as person:
-            comment = write_comment(membership=person, message=message, **said)
+            comment = comments.write_comment(membership=person, message=message, **said)
         logger.info("key %s: wrote comment %s", self.key.prefix, comment.pk)
-        return self._answer(comment.pk, status=201)
+        return self._answer(comment.pk)
 
     @operation(CommentDetailSerializer, scope="review", refusals=(409, 410))
-    def get_comment(self, request: Request, comment_id: uuid.UUID) -> Response:
+    def get_comment(self, request: Request, comment_id: uuid.UUID) -> dict[str, Any]:
         """The comment with all that happened to it, also when it was taken back."""
         return self._answer(comment_id)
 
     @operation({201: CommentDetailSerializer}, body=_COMMENT_ACT, scope="review")
-    def act_on_comment(self, request: Request, comment_id: uuid.UUID) -> Response:
+    def act_on_comment(self, request: Request, comment_id: uuid.UUID) -> dict[str, Any]:
         """Answer it, resolve it, open it again, or withdraw words, in the name of the member who made the key."""
-        comment, said = self.find(find_thread, comment_id=comment_id).comment, _COMMENT_ACT.read(request)
-        kind = said["act"]
+        comment = self.find(comments.find_thread, comment_id=comment_id).comment
+        said = _COMMENT_ACT.read(request)
         with act_for(request) as person:
-            if kind == CommentTurn.Kind.REPLY:
-                _reply(person, comment, said["words"])
-            elif kind == CommentTurn.Kind.WITHDRAWN:
-                withdraw(membership=person, comment=comment, reply_id=_read_reply(said["reply"]))
+            if said["act"] == CommentTurn.Kind.REPLY:
+                shown = comments.find_commented([comment]).get(comment.pk)
+                message = find_message(workspace=person.workspace, message_id=shown.pk) if shown else None
+                comments.reply(membership=person, comment=comment, message=message, words=said["words"])
+            elif said["act"] == CommentTurn.Kind.WITHDRAWN:
+                comments.withdraw(membership=person, comment=comment, reply_id=_read_reply(said["reply"]))
             else:
-                turn(membership=person, comment=comment, kind=kind)
-        logger.info("key %s: comment %s: %s", self.key.prefix, comment.pk, kind)
-        return self._answer(comment_id, status=201)
+                comments.turn(membership=person, comment=comment, kind=said["act"])
+        logger.info("key %s: comment %s: %s", self.key.prefix, comment.pk, said["act"])
+        return self._answer(comment_id)
 
-    def _answer(self, comment_id: uuid.UUID, *, status: int = 200) -> Response:
-        return Response(show_thread(self.find(find_thread, comment_id=comment_id), self.key), status=status)
-
-
-def _reply(person: Membership, comment: Comment, words: str) -> None:
-    commented = find_commented([comment]).get(comment.pk)
-    message = find_message(workspace=person.workspace, message_id=commented.pk) if commented else None
-    reply(membership=person, comment=comment, message=message, words=words)
+    def _answer(self, comment_id: uuid.UUID) -> dict[str, Any]:
+        thread = self.find(comments.find_thread, comment_id=comment_id)
+        message = comments.find_commented([thread.comment]).get(comment_id)
+        return show_threads([thread], message, self.key)[0]
 
 
 def _read_reply(text: str) -> uuid.UUID | None:
@@ -531,13 +488,13 @@ def _read_reply(text: str) -> uuid.UUID | None:
         raise ProblemError(422, "there is no such reply", member="reply", allowed="the id of a reply") from None
 
 
-def _read_key(key: list[Any] | None) -> PlaceOnWire | None:
+def _read_key(key: list[Any] | None) -> comments.PlaceOnWire | None:
     if key is None:
         return None
     start, end, at, pk = key
     return start, end, datetime.fromisoformat(at), uuid.UUID(pk)
 
 
-def _write_key(thread: Thread) -> list[str | int | bool]:
+def _write_key(thread: comments.Thread) -> list[str | int | bool]:
     said = thread.comment
     return [said.start, said.end, said.created_at.isoformat(), str(said.pk)]

@@ -8,7 +8,6 @@ the digest of the body as it was received.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator
@@ -25,6 +24,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
@@ -49,7 +49,7 @@ from .bodies import EMPTY, FORMS, Form, choose_form, find_length, is_asked_first
 from .deliveries import ReceiptSerializer, grant_wish, make_receipt, refuse_backlog
 from .endpoints import BODY_REFUSALS, Endpoint, operation
 from .messages import Messages, MessageSerializer
-from .parameters import Parameter
+from .parameters import take_text
 from .problems import BrokenBodyError, ProblemError
 
 REPLAY_WINDOW: Final = timedelta(hours=24)
@@ -85,7 +85,7 @@ class PostedMessages(Messages):
     @operation(
         {202: WaitedReceiptSerializer},
         body=_BODY,
-        parameters=(Parameter(name="channel", about="the channel, where no header can be set", max_characters=64),),
+        parameters=(take_text("channel", about="the channel, where no header can be set", max_characters=64),),
         scope="ingest",
         refusals=BODY_REFUSALS,
         headers=[
@@ -152,9 +152,22 @@ def take_body(
     """
     earlier = find_twin(key, token) if token else None
     if earlier and not is_unfinished(earlier):
-        check_twin(body if arrival is None else arrival, earlier)
+        check_twin(arrival or Arrival(body), earlier)
         return earlier
-    delivery = open_delivery(request, key, channel, form, token, earlier)
+    options: dict[str, Any] = {"form": form}
+    if earlier:  # What was kept of that one is not new.
+        options["series"] = series_of(earlier).hex
+    delivery = services.open_delivery(
+        workspace=key.workspace,
+        channel=channel,
+        door=Door.API,
+        key=key,
+        remote_address=find_address(),
+        content_type=request.headers.get("Content-Type", ""),
+        options=options,
+        idempotency_key=token,
+        has_row=False,
+    )
     try:
         return services.take_stream(delivery=delivery, chunks=body, arrival=arrival)
     except BrokenBodyError as error:
@@ -220,7 +233,7 @@ def is_unfinished(delivery: Delivery) -> bool:
     return delivery.state == Delivery.State.BROKEN or (delivery.state == Delivery.State.RECEIVING and is_given_up)
 
 
-def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
+def check_twin(body: Arrival, earlier: Delivery) -> None:
     """Let a request pass whose Idempotency-Key was used before, if it is the same request.
 
     Raises:
@@ -228,29 +241,9 @@ def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
     """
     if not earlier.is_framed:
         raise ProblemError(409, _RUNNING, retry_after=2)
-    digest = hashlib.sha256()
-    for piece in body:
-        digest.update(piece)
-    if digest.digest() != bytes(earlier.sha256 or b""):
+    body.drain()
+    if body.sha256 != bytes(earlier.sha256 or b""):
         raise ProblemError(409, "this Idempotency-Key was used with another body: choose another key for it")
-
-
-def open_delivery(
-    request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None, earlier: Delivery | None
-) -> Delivery:
-    """The delivery for this request; with `earlier`, what was kept of that one is not new."""
-    options: dict[str, Any] = {"form": form}
-    return services.open_delivery(
-        workspace=key.workspace,
-        channel=channel,
-        door=Door.API,
-        key=key,
-        remote_address=find_address(),
-        content_type=request.headers.get("Content-Type", ""),
-        options=options | ({"series": series_of(earlier).hex} if earlier else {}),
-        idempotency_key=token,
-        has_row=False,
-    )
 
 
 JSON: Final = "application/json"
@@ -343,17 +336,9 @@ class Exporters(Endpoint):
                 first = next(lines, None)
                 if first is None:
                     return answer_export(None, kind, signal)
-                whole, kept = itertools.chain([first], lines), Kept(arrival)
-                delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=kept)
+                whole = itertools.chain([first], lines)
+                delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=arrival)
         return answer_export(delivery, kind, signal)
-
-
-class Kept(Arrival):
-    """A body that has arrived whole, for whoever asks for its size and its digest."""
-
-    def __init__(self, arrival: Arrival) -> None:
-        super().__init__(())
-        self._digest, self.size_bytes = arrival._digest, arrival.size_bytes
 
 
 def bound_body(arrival: Arrival) -> Iterator[bytes]:
@@ -422,22 +407,14 @@ def _write(message: Any) -> dict[str, Any]:
 def answer_refusal(refusal: Response, kind: str) -> HttpResponse:
     """The refusal as `google.rpc.Status`, of which OTLP/HTTP uses the field `message` alone ("Failures")."""
     message = str(refusal.data["detail"])
-    status = _write_message(message) if kind == PROTOBUF else json.dumps({"message": message}).encode()
+    # Its field 2 is a text, as that of a `google.rpc.Status` is, of which no other field is written.
+    written = ExportTracePartialSuccess(error_message=message.encode("utf-8", "replace").decode())
+    status = written.SerializeToString() if kind == PROTOBUF else json.dumps({"message": message}).encode()
     answer = HttpResponse(status, status=refusal.status_code, content_type=PROTOBUF if kind == PROTOBUF else JSON)
     for name, value in refusal.headers.items():
         if name.lower() != "content-type":
             answer[name] = value
     return answer
-
-
-def _write_message(message: str) -> bytes:
-    """A `google.rpc.Status` whose field 2, `message`, is this text, in Protobuf."""
-    text = message.encode("utf-8", "replace")
-    size, length = bytearray(), len(text)
-    while length > 0x7F:
-        size.append(length & 0x7F | 0x80)
-        length >>= 7
-    return b"\x12" + bytes([*size, length]) + text
 
 
 def answer_export(delivery: Delivery | None, kind: str, signal: Signal) -> HttpResponse:

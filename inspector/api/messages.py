@@ -13,22 +13,20 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from dialects import Field, Reading, to_shallow_json
-from inspector.accounts.models import ApiKey
+from dialects import Field, to_shallow_json
 from inspector.browsing.transcripts import load_sentences, say_cautions_of
 from inspector.effort import check_effort
 from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.withdrawals import is_hidden
 from inspector.keyring.models import KeyEvent
-from inspector.opening import Opening, disclose, find_openings_of
+from inspector.opening import disclose, find_openings_of
 from inspector.replica import on_replica
 from inspector.search import selectors as search
 from inspector.search.cursors import CursorError
 from inspector.search.news import begin, list_news, read_since, write_since
 from inspector.threads import messages
-from inspector.threads.messages import Provenance, find_provenance
+from inspector.threads.messages import find_provenance
 from inspector.threads.models import Message, Wording
 from inspector.threads.rendering.wordings import list_wordings
 
@@ -36,18 +34,16 @@ from .authentication import may_see_secrets
 from .decoding import list_of, refer
 from .endpoints import Endpoint, operation
 from .evidence import refuse_erased
-from .parameters import Number, Parameter
+from .parameters import take_number, take_text
 from .problems import ProblemError
 from .shapes import (
-    CURSOR,
-    LIMIT,
     SeverityField,
     TextOrNull,
     choose,
     chosen_of,
     cut_found,
     fields_of,
-    page_of,
+    listing,
     read_place,
     show,
 )
@@ -82,19 +78,11 @@ class MessageSerializer(serializers.Serializer[Any]):
 ChosenMessageSerializer: Final = chosen_of("Message", MessageSerializer, "A message")
 
 
-@extend_schema_field(refer("ToldMessage"))
-class ToldMessageField(serializers.JSONField):
-    """A message as the codecs tell it."""
-
-
-@extend_schema_field(list_of(refer("ToldField")))
-class FieldsField(serializers.JSONField):
-    """The field tree."""
-
-
-@extend_schema_field(list_of(refer("ToldLayer")))
-class LayersField(serializers.JSONField):
-    """The texts in which spans count."""
+def described(schema: dict[str, Any], **names: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A field of this schema."""
+    kind = extend_schema_field(schema)(type("DescribedField", (serializers.JSONField,), {}))
+    field: serializers.Field[Any, Any, Any, Any] = kind(**names)
+    return field
 
 
 class WordingSerializer(serializers.Serializer[Any]):
@@ -110,7 +98,15 @@ class WordingSerializer(serializers.Serializer[Any]):
     because_of = serializers.UUIDField(allow_null=True, help_text="the one message that arrived late, where it was one")
 
 
-class MessageDetailSerializer(MessageSerializer):
+class LinkedMessageSerializer(MessageSerializer):
+    """A message with what it answers."""
+
+    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
+    parent_basis = serializers.CharField(allow_blank=True)
+    parent_why = serializers.CharField(allow_blank=True)
+
+
+class MessageDetailSerializer(LinkedMessageSerializer):
     """A message in full: its record, its field tree and its layers."""
 
     is_withdrawn = serializers.BooleanField(
@@ -120,23 +116,12 @@ class MessageDetailSerializer(MessageSerializer):
         child=serializers.CharField(),
         help_text="the labels of the keys that opened it; empty where it is shown as it was sent, or sealed",
     )
-    message = ToldMessageField(help_text="the names of docs/record.md; absent ones are left out")
+    message = described(refer("ToldMessage"), help_text="the names of docs/record.md; absent ones are left out")
     about = serializers.DictField(help_text="dialect, version, candidates and notes of its record")
-    fields = FieldsField()  # type: ignore[assignment]  # the record's own word
-    layers = LayersField()
-    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # likewise
-    parent_basis = serializers.CharField()
-    parent_why = serializers.CharField()
+    fields = described(list_of(refer("ToldField")))  # type: ignore[assignment]  # the record's own word
+    layers = described(list_of(refer("ToldLayer")))
     told_at = serializers.DateTimeField(allow_null=True, help_text="since when it has this wording")
     wordings = WordingSerializer(many=True, help_text="its earlier wordings, oldest first")
-
-
-class LinkedMessageSerializer(MessageSerializer):
-    """A message with what it answers."""
-
-    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]  # the record's own word
-    parent_basis = serializers.CharField(allow_blank=True)
-    parent_why = serializers.CharField(allow_blank=True)
 
 
 MAX_NODES: Final = 2_000
@@ -153,45 +138,33 @@ def show_messages(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, An
     """Messages as the list shows them, by their ids; one statement says where they come from."""
     origins = find_provenance(messages) if messages else {}
     told = load_sentences(messages)
-    return {
-        message.pk: _show_message(message, origins[message.pk], told[message.pk])
-        for message in messages
-        if message.pk in origins
-    }
+    shown = {}
+    for message in messages:
+        if origin := origins.get(message.pk):
+            check_effort()
+            shown[message.pk] = show(
+                MessageSerializer,
+                message,
+                channel=origin.channel,
+                trace=origin.trace,
+                delivery=origin.delivery,
+                topic=message.topic[:200] or None,
+                english=told[message.pk],
+            )
+    return shown
 
 
 def show_linked(messages: Collection[Message]) -> dict[uuid.UUID, dict[str, Any]]:
     """The same, each with what it answers."""
     shown = show_messages(messages)
-    return {
-        message.pk: show(LinkedMessageSerializer, message, **shown[message.pk])
-        for message in messages
-        if message.pk in shown
-    }
-
-
-def _show_message(message: Message, origin: Provenance, told: str) -> dict[str, Any]:
-    check_effort()
-    return show(
-        MessageSerializer,
-        message,
-        channel=origin.channel,
-        trace=origin.trace,
-        delivery=origin.delivery,
-        topic=message.topic[:200] or None,
-        english=told,
-    )
-
-
-@extend_schema_field(list_of(_NODE))
-class NodesField(serializers.Field[Any, Any, Any, Any]):
-    """Fields in the order of the text."""
+    by_id = {message.pk: message for message in messages}
+    return {pk: show(LinkedMessageSerializer, by_id[pk], **row) for pk, row in shown.items()}
 
 
 class FieldWindowSerializer(serializers.Serializer[Any]):
     """A window of the fields, each before its children; `next` is the offset of the window after, or null."""
 
-    results = NodesField()
+    results = described(list_of(_NODE))
     next = serializers.IntegerField(allow_null=True)
 
 
@@ -216,18 +189,15 @@ class LiveSerializer(serializers.Serializer[Any]):
 class Messages(Endpoint):
     """Messages: those that a query means, one in full, its fields, and what is new."""
 
-    @operation(
-        page_of("Message", ChosenMessageSerializer, "Messages, newest first", is_searched=True),
-        parameters=(
-            Parameter(name="q", about="the search language", default=""),
-            CURSOR,
-            LIMIT,
-            fields_of(MessageSerializer),
-        ),
+    @listing(
+        "Message",
+        ChosenMessageSerializer,
+        "Messages, newest first",
+        query=take_text("q", about="the search language", default=""),
         reads="messages",
     )
     @on_replica
-    def list_messages(self, request: Request) -> Response:
+    def list_messages(self, request: Request) -> dict[str, Any]:
         """Messages that a query means, newest first."""
         found = search.search(
             workspace=self.workspace,
@@ -238,10 +208,10 @@ class Messages(Endpoint):
             may_see_secrets=may_see_secrets(self.key),
         )
         page, on = cut_found(self, found, "order_time")
-        return Response({"results": [choose(row, self.given) for row in show_messages(page).values()], **on})
+        return {"results": [choose(row, self.given) for row in show_messages(page).values()], **on}
 
     @operation(MessageDetailSerializer, refusals=(409, 410), reads="messages")
-    def get_message(self, request: Request, message_id: uuid.UUID) -> Response:
+    def get_message(self, request: Request, message_id: uuid.UUID) -> dict[str, Any]:
         """The message with its field tree and its layers; secrets are masked in all of it.
 
         What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
@@ -251,63 +221,66 @@ class Messages(Endpoint):
             refuse_erased(self.key.workspace_id, message_id)
             raise NotFound
         shown = show_linked([message])[message.pk]
-        opening = open_for(self.key, message)
+        opening = None
+        if may_see_secrets(self.key):
+            openings = find_openings_of(messages=[message])
+            disclose(openings, door=KeyEvent.Door.API, api_key=self.key)
+            opening = openings.get(message.pk)
         body = messages.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
         size = vars(message)["record_bytes"]
         is_large = size > MAX_BYTES_LOOKED_THROUGH
         unfolded = None if is_large else messages.unfold(message=message, keys=opening.resolver if opening else None)
+        masked = zip(unfolded.layers, mask_layers(unfolded), strict=True) if unfolded else ()
         cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]
-        return Response(
-            {
-                **shown,
-                **({"english": opening.english + say_cautions_of(message, body)} if opening else {}),
-                "opened_with": list(opening.labels) if opening else [],
-                "message": body["message"],
-                "about": body["record"],
-                "fields": unfolded.fields if unfolded else [],
-                "layers": show_layers(unfolded) if unfolded else [],
-                **({"cut": cuts} if cuts else {}),
-                "told_at": message.told_at,
-                "wordings": [show(WordingSerializer, each) for each in list_wordings(message=message)],
-                "is_withdrawn": is_hidden(record=message.record),
-            }
-        )
+        return {
+            **shown,
+            **({"english": opening.english + say_cautions_of(message, body)} if opening else {}),
+            "opened_with": list(opening.labels) if opening else [],
+            "message": body["message"],
+            "about": body["record"],
+            "fields": unfolded.fields if unfolded else [],
+            "layers": [layer.replace(text=text).to_dict() for layer, text in masked],
+            **({"cut": cuts} if cuts else {}),
+            "told_at": message.told_at,
+            "wordings": [show(WordingSerializer, each) for each in list_wordings(message=message)],
+            "is_withdrawn": is_hidden(record=message.record),
+        }
 
     @operation(
         FieldWindowSerializer,
         parameters=(
-            Number(name="offset", about="the first field of the window", default=0, most=10**9),
-            Number(name="limit", about="how many fields", default=500, least=1, most=MAX_NODES),
+            take_number("offset", about="the first field of the window", default=0, most=10**9),
+            take_number("limit", about="how many fields", default=500, least=1, most=MAX_NODES),
         ),
         refusals=(409, 410),
         reads="messages",
     )
-    def list_fields(self, request: Request, message_id: uuid.UUID) -> Response:
+    def list_fields(self, request: Request, message_id: uuid.UUID) -> dict[str, Any]:
         """A window of the field tree, in the order of the text; secrets are masked in it."""
         message = self.find(messages.find_message, message_id=message_id)
         size = vars(message)["record_bytes"]
         if size > MAX_BYTES_LOOKED_THROUGH:
-            return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
+            return {"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]}
         start, limit = self.given["offset"], self.given["limit"]
         fields = messages.unfold(message=message).fields
         window = list(islice(walk_fields(fields), start, start + limit + 1))
         shown = [to_shallow_json(field) | {"depth": depth, "children": len(field.children)} for depth, field in window]
-        return Response({"results": shown[:limit], "next": start + limit if len(shown) > limit else None})
+        return {"results": shown[:limit], "next": start + limit if len(shown) > limit else None}
 
     @operation(
         LiveSerializer,
         parameters=(
-            Parameter(name="after", about="`after` of the answer before; without it this is where to begin"),
-            Parameter(name="q", about="only what this means, in the search language", default=""),
-            Number(name="limit", about="how many new messages are looked at", least=1, most=200, default=50),
+            take_text("after", about="`after` of the answer before; without it this is where to begin"),
+            take_text("q", about="only what this means, in the search language", default=""),
+            take_number("limit", about="how many new messages are looked at", least=1, most=200, default=50),
             fields_of(MessageSerializer),
         ),
         refusals=(410,),
         reads="new messages",
     )
-    def follow_messages(self, request: Request) -> Response:
+    def follow_messages(self, request: Request) -> dict[str, Any]:
         """The messages that were processed for the first time since `after`: none is left out, and none comes twice.
 
         The answer holds the messages among `limit` new ones that match `q`, so that it may hold fewer, or none, while
@@ -332,19 +305,4 @@ class Messages(Endpoint):
         messages, since, has_more = found
         shown = show_messages(messages)
         rows = [choose(row, self.given) for row in shown.values()]
-        return Response({"results": rows, "after": write_since(since, key.workspace_id), "has_more": has_more})
-
-
-def show_layers(reading: Reading) -> list[dict[str, Any]]:
-    """The layers of a reading as JSON types, their secrets masked."""
-    masked = mask_layers(reading)
-    return [layer.replace(text=text).to_dict() for layer, text in zip(reading.layers, masked, strict=True)]
-
-
-def open_for(key: ApiKey, message: Message) -> Opening | None:
-    """What keys have opened of a message, for an API key that may see it, and noted; else None."""
-    if not may_see_secrets(key):
-        return None
-    openings = find_openings_of(messages=[message])
-    disclose(openings, door=KeyEvent.Door.API, api_key=key)
-    return openings.get(message.pk)
+        return {"results": rows, "after": write_since(since, key.workspace_id), "has_more": has_more}

@@ -7,40 +7,33 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.audit.models import AuditSample, Review, ReviewItem, ReviewQueue
 from inspector.audit.models.reviews import MAX_NAME_LENGTH, Rubric
-from inspector.audit.reviews import verdicts
+from inspector.audit.reviews import selectors, verdicts
 from inspector.audit.reviews.bindings import KINDS, Standing, find_standings, list_item_reviews
 from inspector.audit.reviews.queues import MAX_AT_ONCE, MAX_CRITERIA, MAX_CRITERION_LENGTH, find_rubric
-from inspector.audit.reviews.selectors import (
-    DISPUTED,
-    DONE,
-    OPEN,
-    SECOND,
-    STALE,
-    QueueCount,
-    count_queue,
-    count_reviewers,
-    find_item,
-    find_queue,
-    list_items,
-    walk_queues,
-)
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
 from inspector.audit.samples import MAX_SEED_LENGTH, draw_sample, find_items, find_sample, list_drawn, list_samples
 from inspector.ledger.selectors import find_changed
 
 from .authentication import act_for
 from .endpoints import Endpoint, operation
-from .parameters import Choice, Document, Moment, Number, Text, Texts, Whole
+from .parameters import (
+    Document,
+    take_choice,
+    take_moment,
+    take_number,
+    take_text,
+    take_texts,
+)
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, DigestField, cut_page, page_of, read_place, read_row_key, show
+from .shapes import DigestField, cut_page, listing, read_place, read_row_key, show
 
 STANDINGS: Final = ("holds", "stale", "unknown")
 STATES: Final = tuple(ReviewItem.State.values)
@@ -152,8 +145,10 @@ class ItemDetailSerializer(ItemSerializer):
     """An item with its rubric, and the verdicts on it that this key may see."""
 
     rubric = RubricSerializer(allow_null=True, help_text="its own while it is held; before, the one of its queue")
-    settled_digest = serializers.CharField(
-        allow_null=True, help_text="digest of the conversation as it is now: a verdict names it as `seen`"
+    settled_digest = DigestField(
+        source="conversation.settled_digest",
+        allow_null=True,
+        help_text="digest of the conversation as it is now: a verdict names it as `seen`",
     )
     verdicts = VerdictSerializer(many=True, help_text="the first first; none before both of two have spoken")
 
@@ -165,7 +160,7 @@ class GivenSerializer(serializers.Serializer[Any]):
     item = ItemDetailSerializer()
 
 
-def show_queue(count: QueueCount) -> dict[str, Any]:
+def show_queue(count: selectors.QueueCount) -> dict[str, Any]:
     """A queue and how far it is."""
     return show(
         QueueSerializer,
@@ -192,9 +187,9 @@ def show_item(item: ReviewItem) -> dict[str, Any]:
     )
 
 
-def show_whole_queue(count: QueueCount) -> dict[str, Any]:
+def show_whole_queue(count: selectors.QueueCount) -> dict[str, Any]:
     """A queue with its rubric and who did how much in it, as far as anybody may know."""
-    people = count_reviewers(queue=count.queue, reader_id=None)
+    people = selectors.count_reviewers(queue=count.queue, reader_id=None)
     return {
         **show_queue(count),
         "rubric": _show_rubric(find_rubric(queue=count.queue)),
@@ -209,12 +204,9 @@ def show_whole_item(item: ReviewItem) -> dict[str, Any]:
     # Which version an item keeps from a hand that gave it back would tell that there was one.
     changed = find_changed("verdict", [review.pk for review in reviews]) if reviews else {}
     is_own = item.is_held or item.state != ReviewItem.State.WAITING
-    return {
-        **show_item(item),
-        "rubric": _show_rubric(item.rubric if is_own else find_rubric(queue=item.queue)),
-        "settled_digest": bytes(item.conversation.settled_digest or b"").hex() or None,
-        "verdicts": [show_verdict(review, standings[review.pk], changed) for review in reviews],
-    }
+    rubric = _show_rubric(item.rubric if is_own else find_rubric(queue=item.queue))
+    shown = [show_verdict(review, standings[review.pk], changed) for review in reviews]
+    return show(ItemDetailSerializer, item, **show_item(item), rubric=rubric, verdicts=shown)
 
 
 def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
@@ -224,10 +216,8 @@ def _show_rubric(rubric: Rubric | None) -> Mapping[str, Any] | None:
 def show_given(review: Review, item: ReviewItem) -> dict[str, Any]:
     """A verdict to who gave it, and its item as anybody sees it."""
     standing = find_standings(reviews=[review], conversation=item.conversation)[review.pk]
-    return {
-        "given": show_verdict(review, standing, find_changed("verdict", [review.pk])),
-        "item": show_whole_item(item),
-    }
+    given = show_verdict(review, standing, find_changed("verdict", [review.pk]))
+    return {"given": given, "item": show_whole_item(item)}
 
 
 def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UUID]) -> dict[str, Any]:
@@ -246,19 +236,30 @@ def show_verdict(review: Review, standing: Standing, changed: Collection[uuid.UU
 
 logger = logging.getLogger(__name__)
 
+
+def _read_digest(value: Any) -> bytes:
+    if not isinstance(value, str) or not 0 < len(value) <= 64:
+        raise ValueError
+    return bytes.fromhex(value)
+
+
 _VERDICT: Final = Document(
     '{"verdict": "fine", "comment": "…", "seen": "…", "answers": ["pass"]}',
     (
-        Choice(name="verdict", choices=Review.Verdict.values, is_required=True),
-        Text(name="comment", max_characters=MAX_COMMENT_LENGTH, about="why"),
-        Text(
-            name="seen",
-            is_required=True,
-            max_characters=64,
-            about="`settled_digest` of the item as it was read: nobody signs what they have not seen",
+        take_choice("verdict", choices=Review.Verdict.values, is_required=True),
+        take_text("comment", default="", max_characters=MAX_COMMENT_LENGTH, about="why"),
+        replace(
+            take_text(
+                "seen",
+                is_required=True,
+                max_characters=64,
+                about="`settled_digest` of the item as it was read: nobody signs what they have not seen",
+            ),
+            allowed="the settled_digest of the item, in hexadecimal",
+            read=_read_digest,
         ),
-        Texts(
-            name="answers",
+        take_texts(
+            "answers",
             default=(),
             choices=Review.Answer.values,
             most=MAX_CRITERIA,
@@ -271,57 +272,48 @@ _VERDICT: Final = Document(
 class Reviews(Endpoint):
     """Queues of reviews, their items, and verdicts on these."""
 
-    @operation(
-        page_of(
-            "Queue",
-            QueueSerializer,
-            "Queues of the workspace, open ones first, the standing one last; `next` is the cursor of the page after.",
-        ),
-        parameters=(CURSOR, LIMIT),
+    @listing(
+        "Queue",
+        QueueSerializer,
+        "Queues of the workspace, open ones first, the standing one last; `next` is the cursor of the page after.",
         scope="review",
     )
-    def list_review_queues(self, request: Request) -> Response:
+    def list_review_queues(self, request: Request) -> dict[str, Any]:
         """A page of them, with how far each is, in the order in which they were made."""
-        found = walk_queues(workspace=self.workspace, after=read_place(self), limit=self.given["limit"] + 1)
+        found = selectors.walk_queues(workspace=self.workspace, after=read_place(self), limit=self.given["limit"] + 1)
         page, cursor = cut_page(self, found, lambda each: (each.queue.created_at, each.queue.pk))
-        return Response({"results": [show_queue(count) for count in page], "next": cursor})
+        return {"results": [show_queue(count) for count in page], "next": cursor}
 
     @operation(QueueDetailSerializer, scope="review")
-    def get_review_queue(self, request: Request, queue_id: uuid.UUID) -> Response:
+    def get_review_queue(self, request: Request, queue_id: uuid.UUID) -> dict[str, Any]:
         """How far it is, its rubric, and who did how much in it."""
-        return Response(show_whole_queue(count_queue(queue=self.find(find_queue, queue_id=queue_id))))
+        return show_whole_queue(selectors.count_queue(queue=self.find(selectors.find_queue, queue_id=queue_id)))
 
-    @operation(
-        page_of(
-            "Item",
-            ItemSerializer,
-            "Items, longest waiting first, signed-off ones newest first; `next` is the cursor of the page after.",
-        ),
-        parameters=(
-            CURSOR,
-            LIMIT,
-            Choice(
-                name="state",
-                about="which items: open, needing a second reviewer, disputed, done, or done with a stale sign-off",
-                choices=[OPEN, SECOND, DISPUTED, DONE, STALE],
-                default=OPEN,
-            ),
+    @listing(
+        "Item",
+        ItemSerializer,
+        "Items, longest waiting first, signed-off ones newest first; `next` is the cursor of the page after.",
+        take_choice(
+            "state",
+            about="which items: open, needing a second reviewer, disputed, done, or done with a stale sign-off",
+            choices=[selectors.OPEN, selectors.SECOND, selectors.DISPUTED, selectors.DONE, selectors.STALE],
+            default=selectors.OPEN,
         ),
         scope="review",
     )
-    def list_review_items(self, request: Request, queue_id: uuid.UUID) -> Response:
+    def list_review_items(self, request: Request, queue_id: uuid.UUID) -> dict[str, Any]:
         """A page of its items: longest waiting first, done ones newest first."""
-        queue, given = self.find(find_queue, queue_id=queue_id), self.given
-        found = list_items(
+        queue, given = self.find(selectors.find_queue, queue_id=queue_id), self.given
+        found = selectors.list_items(
             queue=queue, show=given["state"], reader=None, after=read_place(self), limit=given["limit"] + 1
         )
         page, cursor = cut_page(self, found, lambda item: (item.ended_at or item.added_at, item.pk))
-        return Response({"results": [show_item(item) for item in page], "next": cursor})
+        return {"results": [show_item(item) for item in page], "next": cursor}
 
     @operation({200: ItemDetailSerializer}, scope="sign", refusals=(409,))
-    def take_next_review(self, request: Request, queue_id: uuid.UUID) -> Response:
+    def take_next_review(self, request: Request, queue_id: uuid.UUID) -> dict[str, Any]:
         """Claim the item that waits longest and that the member who made the key may judge; 409 where there is none."""
-        queue = self.find(find_queue, queue_id=queue_id)
+        queue = self.find(selectors.find_queue, queue_id=queue_id)
         with act_for(request) as person:
             item = verdicts.claim_next(membership=person, queue=queue)
         if item is None:
@@ -330,60 +322,51 @@ class Reviews(Endpoint):
         return self._answer(item.pk)
 
     @operation(ItemDetailSerializer, scope="review")
-    def get_review_item(self, request: Request, item_id: uuid.UUID) -> Response:
+    def get_review_item(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """The item with the verdicts that anybody may know: of two reviewers nothing before both have spoken."""
         return self._answer(item_id)
 
     @operation({200: ItemDetailSerializer}, scope="sign", refusals=(409,))
-    def take_review(self, request: Request, item_id: uuid.UUID) -> Response:
+    def take_review(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """Claim it for half an hour, in the name of the member who made the key; 409 where another person does."""
         return self._act(item_id, verdicts.claim)
 
     @operation({200: ItemDetailSerializer}, scope="sign", refusals=(409,))
-    def hold_review(self, request: Request, item_id: uuid.UUID) -> Response:
+    def hold_review(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """Hold it for another half hour from now on; 409 where one does not hold it any more."""
         return self._act(item_id, verdicts.renew)
 
     @operation({200: ItemDetailSerializer}, scope="sign", refusals=(409,))
-    def give_review_back(self, request: Request, item_id: uuid.UUID) -> Response:
+    def give_review_back(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """Give it back, so that anybody may take it; 409 where one does not hold it any more."""
         return self._act(item_id, verdicts.release)
 
     @operation({201: GivenSerializer}, body=_VERDICT, scope="sign")
-    def give_verdict(self, request: Request, item_id: uuid.UUID) -> Response:
+    def give_verdict(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """Give a verdict on an item that one holds; on a disputed one it decides.
 
         409 where one does not hold it, has spoken, or the conversation has changed since it was read.
         """
-        item, said = self.find(find_item, item_id=item_id), dict(_VERDICT.read(request))
-        seen = _read_digest(said.pop("seen"))
+        item, said = self.find(selectors.find_item, item_id=item_id), _VERDICT.read(request)
         with act_for(request) as person:
-            review = verdicts.judge_item(membership=person, item=item, seen=seen, **said)
+            review = verdicts.judge_item(membership=person, item=item, **said)
         logger.info("key %s: gave verdict %s in review %s", self.key.prefix, review.pk, item.pk)
-        return Response(show_given(review, self.find(find_item, item_id=item_id)), status=201)
+        return show_given(review, self.find(selectors.find_item, item_id=item_id))
 
     @operation({200: ItemDetailSerializer}, scope="sign", refusals=(409,))
-    def withdraw_verdict(self, request: Request, item_id: uuid.UUID) -> Response:
+    def withdraw_verdict(self, request: Request, item_id: uuid.UUID) -> dict[str, Any]:
         """Take one's verdict back as long as the other reviewer has not spoken. It is kept, as withdrawn."""
         return self._act(item_id, verdicts.withdraw_verdict)
 
-    def _act(self, item_id: uuid.UUID, act: Callable[..., Any]) -> Response:
-        item = self.find(find_item, item_id=item_id)
+    def _act(self, item_id: uuid.UUID, act: Callable[..., Any]) -> dict[str, Any]:
+        item = self.find(selectors.find_item, item_id=item_id)
         with act_for(self.request) as person:
             act(membership=person, item=item)
         logger.info("key %s: %s review %s", self.key.prefix, act.__name__, item.pk)
         return self._answer(item_id)
 
-    def _answer(self, item_id: uuid.UUID) -> Response:
-        return Response(show_whole_item(self.find(find_item, item_id=item_id)))
-
-
-def _read_digest(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError as error:
-        allowed = "the settled_digest of the item, in hexadecimal"
-        raise ProblemError(422, f"seen is {allowed}", member="seen", allowed=allowed) from error
+    def _answer(self, item_id: uuid.UUID) -> dict[str, Any]:
+        return show_whole_item(self.find(selectors.find_item, item_id=item_id))
 
 
 # So many strata stand in an answer; `strata_from` asks for the others.
@@ -391,14 +374,18 @@ MAX_STRATA: Final = 500
 _DRAW: Final = Document(
     '{"name": "November", "stratum": "dialect", "wanted": 25}',
     (
-        Text(name="name", is_required=True, max_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
-        Choice(name="stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
-        Whole(name="wanted", is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"),
-        Text(name="seed", max_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"),
-        Moment(name="since", about="only conversations that were active from here on"),
-        Moment(name="until", about="only conversations that were active before this"),
-        Whole(name="reviewers", default=1, least=1, most=2, about="how many review each conversation"),
-        Texts(name="criteria", default=(), most=MAX_CRITERIA, max_characters=MAX_CRITERION_LENGTH, about="the rubric"),
+        take_text("name", is_required=True, max_characters=MAX_NAME_LENGTH, about="of the sample and of its queue"),
+        take_choice("stratum", choices=AuditSample.Stratum.values, is_required=True, about="what divides it"),
+        take_number(
+            "wanted", in_body=True, is_required=True, least=1, most=MAX_AT_ONCE, about="how many conversations"
+        ),
+        take_text(
+            "seed", default="", max_characters=MAX_SEED_LENGTH, about="printed ASCII; a fresh one where it is left out"
+        ),
+        take_moment("since", about="only conversations that were active from here on"),
+        take_moment("until", about="only conversations that were active before this"),
+        take_number("reviewers", in_body=True, default=1, least=1, most=2, about="how many review each conversation"),
+        take_texts("criteria", default=(), most=MAX_CRITERIA, max_characters=MAX_CRITERION_LENGTH, about="the rubric"),
     ),
 )
 
@@ -451,16 +438,16 @@ class DrawnSerializer(serializers.Serializer[Any]):
 class Samples(Endpoint):
     """Audit samples."""
 
-    @operation(page_of("Sample", SampleSerializer, "Samples, newest first"), parameters=(CURSOR, LIMIT), scope="review")
-    def list_samples(self, request: Request) -> Response:
+    @listing("Sample", SampleSerializer, "Samples, newest first", scope="review")
+    def list_samples(self, request: Request) -> dict[str, Any]:
         """A page of the samples of the workspace."""
         workspace = self.workspace
         found = list_samples(workspace=workspace, after=read_place(self), limit=self.given["limit"] + 1)
         page, cursor = cut_page(self, found, lambda sample: (sample.made_at, sample.pk))
-        return Response({"results": [show(SampleSerializer, sample) for sample in page], "next": cursor})
+        return {"results": [show(SampleSerializer, sample) for sample in page], "next": cursor}
 
     @operation({201: SampleDetailSerializer}, body=_DRAW, scope="sign")
-    def draw_sample(self, request: Request) -> Response:
+    def draw_sample(self, request: Request) -> dict[str, Any]:
         """Draw one into a queue of its own, in the name of the member who made the key.
 
         409 where there is no conversation to draw from.
@@ -469,23 +456,19 @@ class Samples(Endpoint):
         with act_for(request) as person:
             sample = draw_sample(membership=person, **said)
         logger.info("key %s: drew sample %s", self.key.prefix, sample.pk)
-        return Response(_show_sample(sample, 0), status=201)
+        return _show_sample(sample, 0)
 
     @operation(
         SampleDetailSerializer,
-        parameters=(Number(name="strata_from", about="how many strata are passed over", default=0, most=10**9),),
+        parameters=(take_number("strata_from", about="how many strata are passed over", default=0, most=10**9),),
         scope="review",
     )
-    def get_sample(self, request: Request, sample_id: uuid.UUID) -> Response:
+    def get_sample(self, request: Request, sample_id: uuid.UUID) -> dict[str, Any]:
         """How it was drawn, out of how many of each stratum."""
-        return Response(_show_sample(self.find(find_sample, sample_id=sample_id), self.given["strata_from"]))
+        return _show_sample(self.find(find_sample, sample_id=sample_id), self.given["strata_from"])
 
-    @operation(
-        page_of("Drawn", DrawnSerializer, "Conversations in the order they were drawn"),
-        parameters=(CURSOR, LIMIT),
-        scope="review",
-    )
-    def list_drawn(self, request: Request, sample_id: uuid.UUID) -> Response:
+    @listing("Drawn", DrawnSerializer, "Conversations in the order they were drawn", scope="review")
+    def list_drawn(self, request: Request, sample_id: uuid.UUID) -> dict[str, Any]:
         """A page of its conversations."""
         sample = self.find(find_sample, sample_id=sample_id)
         of = f"what a sample drew {sample.pk}"
@@ -495,7 +478,7 @@ class Samples(Endpoint):
         items = find_items(sample=sample, drawn=page)
         found_items = {pk: item.pk for pk, item in items.items()}
         rows = [show(DrawnSerializer, each, item=found_items.get(each.conversation_id)) for each in page]
-        return Response({"results": rows, "next": cursor})
+        return {"results": rows, "next": cursor}
 
 
 def _show_sample(sample: AuditSample, first: int) -> dict[str, Any]:

@@ -11,9 +11,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.db.models import Exists, Model, QuerySet
+from django.http.response import HttpResponseBase
 from rest_framework import serializers
 
 from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
@@ -21,20 +22,18 @@ from inspector.search.selectors import Found, find_meant
 from inspector.threads.models import Conversation, Message
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
-from .parameters import Choice, Names, Number, Parameter
+from .endpoints import Endpoint, operation
+from .parameters import Parameter, take_choice, take_names, take_number, take_text
 from .problems import ProblemError
-
-if TYPE_CHECKING:
-    from .endpoints import Endpoint
 
 Row = TypeVar("Row")
 Shape = type[serializers.Serializer[Any]]
 SEVERITIES: Final = Message.Severity.labels
-CURSOR: Final = Parameter(name="cursor", about="`next` of the page before")
-LIMIT: Final = Number(name="limit", about="rows per page", least=1, most=200, default=50)
+CURSOR: Final = take_text("cursor", about="`next` of the page before")
+LIMIT: Final = take_number("limit", about="rows per page", least=1, most=200, default=50)
 # The older way through a conversation, which a withdrawal moves.
-OFFSET: Final = Number(
-    name="offset", about="how many messages come before; go on by `cursor`", default=0, most=10**9, is_deprecated=True
+OFFSET: Final = take_number(
+    "offset", about="how many messages come before; go on by `cursor`", default=0, most=10**9, is_deprecated=True
 )
 NEXT_OFFSET: Final = "deprecated: the `offset` of the page after, or null; go on by `next`, which nothing moves"
 FIXED: Final = "fixed"
@@ -119,22 +118,49 @@ class ChosenMembers(serializers.Serializer[Any]):
         return members
 
 
-def page_of(name: str, row: Shape, about: str, *, what: str = "", is_searched: bool = False) -> Shape:
+def page_of(name: str, row: Shape, about: str, *, is_searched: bool = False) -> Shape:
     """The shape of a page of a list, as the schema names and describes it.
 
     Args:
         name: of the rows: `Message` makes `MessagePage`.
         row: what each of them is.
         about: what the page is, and in which order.
-        what: what a row is, as in "A message", where the parameter `fields` chooses members of it.
         is_searched: whether the list is searched in, so that the time for that may be up.
     """
-    row = chosen_of(name, row, what) if what else row
     members: dict[str, Any] = {"results": row(many=True), "next": serializers.CharField(allow_null=True)}
     if is_searched:
         members["searched_back_to"] = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
     words = about if about.endswith(".") else f"{about}; `next` is the cursor of the page after, or null."
     return type(f"{name}PageSerializer", (serializers.Serializer,), {"__doc__": words, **members})
+
+
+def listing(
+    name: str,
+    row: Shape,
+    about: str,
+    *filters: Parameter,
+    query: Parameter | None = None,
+    what: str = "",
+    limit: Parameter = LIMIT,
+    **known: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
+    """The operation that gives a page of a list.
+
+    Args:
+        name, row, about: as `page_of` takes them.
+        filters: the parameters that narrow the list or choose its order.
+        query: the one that searches in it.
+        what: what a row is, as in "A message", where the parameter `fields` chooses members of it.
+        limit: the parameter that says how long a page is.
+        known: as `operation` takes it.
+    """
+    row = chosen_of(name, row, what) if what else row
+    searched, chosen = [query] if query else [], [fields_of(row)] if issubclass(row, ChosenMembers) else []
+    return operation(
+        page_of(name, row, about, is_searched=query is not None),
+        parameters=(*searched, CURSOR, limit, *filters, *chosen),
+        **known,
+    )
 
 
 def chosen_of(name: str, row: Shape, what: str) -> Shape:
@@ -143,10 +169,10 @@ def chosen_of(name: str, row: Shape, what: str) -> Shape:
     return type(f"Chosen{name}Serializer", (ChosenMembers, row), {"__doc__": words})
 
 
-def fields_of(row: Shape) -> Names:
+def fields_of(row: Shape) -> Parameter:
     """The parameter that chooses members of a row."""
     about = "only these members of each row, and its id; all where it is left out"
-    return Names(name="fields", about=about, choices=tuple(row._declared_fields))
+    return take_names("fields", about=about, choices=tuple(row._declared_fields))
 
 
 def choose(row: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,10 +181,10 @@ def choose(row: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
 
 
-def offer_order(moving: str, *, about: str, fixed: str) -> Choice:
+def offer_order(moving: str, *, about: str, fixed: str) -> Parameter:
     """The parameter that chooses between the fixed order of a list and one that moves, such as `latest`."""
-    return Choice(
-        name="order",
+    return take_choice(
+        "order",
         about=f"{FIXED}: {fixed}; no row moves in it, so that pages miss and double none; {moving}: {about}, on one "
         "page alone, of at most `limit` rows and without `next`",
         choices=(FIXED, moving),

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.replica import on_replica
 from inspector.search.selectors import mean_traces
@@ -24,9 +23,9 @@ from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, Wi
 from .authentication import may_see_secrets
 from .endpoints import Endpoint, operation
 from .messages import LinkedMessageSerializer, show_linked
-from .parameters import FILTERS, Number, Parameter, read_filters
+from .parameters import FILTERS, read_filters, take_number, take_text
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, SeverityField, choose, fields_of, find_either, offer_order, page_of, show
+from .shapes import SeverityField, choose, find_either, listing, offer_order, show
 
 ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 BEARERS_HELP: Final = (
@@ -70,6 +69,14 @@ class HeadingSerializer(serializers.Serializer[Any]):
     subject = serializers.CharField(allow_blank=True)
 
 
+class InstantField(serializers.DateTimeField):
+    """An instant, of which a line of a tree has the number."""
+
+    def show(self, value: Any) -> Any:
+        """The instant."""
+        return read_instant(value)
+
+
 class PlaceSerializer(serializers.Serializer[Any]):
     """A row of a window: its place in the tree, as `at` takes it, and its depth."""
 
@@ -108,18 +115,18 @@ class TreeSerializer(WindowSerializer):
 class BarSerializer(PlaceSerializer):
     """When a row was said, and until when it lasted: a request until its answer, anything else an instant."""
 
-    starts_at = serializers.DateTimeField()
-    ends_at = serializers.DateTimeField()
+    starts_at = InstantField(source="line.start")
+    ends_at = InstantField(source="line.end")
     outcome = serializers.ChoiceField(choices=[outcome.name.lower() for outcome in Outcome])
-    severity = SeverityField()
+    severity = SeverityField(source="line.severity")
 
 
 class StretchSerializer(serializers.Serializer[Any]):
     """A stretch of time of the whole tree: the number of its messages, and the most severe finding."""
 
-    rows = serializers.IntegerField()
-    first_at = serializers.DateTimeField()
-    last_at = serializers.DateTimeField()
+    rows = serializers.IntegerField(source="messages")
+    first_at = InstantField(source="first")
+    last_at = InstantField(source="last")
     severity = SeverityField()
 
 
@@ -134,11 +141,11 @@ class WaterfallSerializer(WindowSerializer):
 
 MAX_ROWS: Final = 1000
 WINDOW: Final = (
-    Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
-    Number(name="limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
-    Number(name="level", about="rows are open above this depth; left out, everywhere", most=10**6),
-    Parameter(
-        name="toggled",
+    take_text("at", about="the place of the first row, such as `next` of the window before", default=""),
+    take_number("limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
+    take_number("level", about="rows are open above this depth; left out, everywhere", most=10**6),
+    take_text(
+        "toggled",
         about=f"places of rows that are open or closed the other way round, commas between, {MAX_TOGGLED} at most",
         default="",
         max_characters=3000,
@@ -149,20 +156,18 @@ WINDOW: Final = (
 class Traces(Endpoint):
     """Traces, and windows of trees."""
 
-    @operation(
-        page_of("Trace", TraceSerializer, "Traces", what="A trace", is_searched=True),
-        parameters=(
-            Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
-            CURSOR,
-            LIMIT,
-            ORDER,
-            *FILTERS,
-            fields_of(TraceSerializer),
-        ),
+    @listing(
+        "Trace",
+        TraceSerializer,
+        "Traces",
+        ORDER,
+        *FILTERS,
+        query=take_text("q", about="only those with a message that this means, in the search language", default=""),
+        what="A trace",
         reads="traces",
     )
     @on_replica
-    def list_traces(self, request: Request) -> Response:
+    def list_traces(self, request: Request) -> dict[str, Any]:
         """A page of traces."""
         workspace, given = self.workspace, self.given
         wanted = read_filters(given, workspace)
@@ -171,34 +176,34 @@ class Traces(Endpoint):
         moving = select_traces(workspace=workspace, before=None, **wanted)
         page, on = find_either(self, fixed, moving, meant, "traces")
         shown = [choose(show(TraceSerializer, row), given) for row in page]
-        return Response({"results": shown, **on})
+        return {"results": shown, **on}
 
     @operation(TraceDetailSerializer, reads="traces")
-    def get_trace(self, request: Request, trace_id: uuid.UUID) -> Response:
+    def get_trace(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """The trace, and the traces of the same id that nothing joins to it."""
         trace = self.find(find_trace, trace_id=trace_id)
         others = [show(TraceSerializer, other) for other in list_namesakes(trace=trace)]
-        return Response(show(TraceDetailSerializer, trace, same_id_elsewhere=others))
+        return show(TraceDetailSerializer, trace, same_id_elsewhere=others)
 
     @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
-    def get_trace_tree(self, request: Request, trace_id: uuid.UUID) -> Response:
+    def get_trace_tree(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """The rows from `at` on, folded as asked for: headings of conversations, messages, ghosts."""
-        return Response(show_tree(self.find(find_trace, trace_id=trace_id), self.given))
+        return show_tree(self.find(find_trace, trace_id=trace_id), self.given)
 
     @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
-    def get_trace_waterfall(self, request: Request, trace_id: uuid.UUID) -> Response:
+    def get_trace_waterfall(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(self.find(find_trace, trace_id=trace_id), self.given))
+        return show_waterfall(self.find(find_trace, trace_id=trace_id), self.given)
 
     @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
-    def get_conversation_tree(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    def get_conversation_tree(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """The rows from `at` on, folded as asked for: messages and ghosts."""
-        return Response(show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given))
+        return show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given)
 
     @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
-    def get_conversation_waterfall(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    def get_conversation_waterfall(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given))
+        return show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given)
 
 
 def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:
@@ -275,27 +280,7 @@ def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dic
     count, window = read_window(owner, given)
     tree = load_tree(owner)
     bands: Sequence[Band] = tree.list_bands() if tree is not None else ()
-    return {
-        "first_at": owner.first_at,
-        "last_at": owner.last_at,
-        "bars": [
-            {
-                **_show_row(row),
-                "starts_at": read_instant(row.line.start),
-                "ends_at": read_instant(row.line.end),
-                "outcome": row.line.outcome.name.lower(),
-                "severity": Message.Severity(row.line.severity).label,
-            }
-            for row in window.rows
-        ],
-        "map": [
-            {
-                "rows": band.messages,
-                "first_at": read_instant(band.first),
-                "last_at": read_instant(band.last),
-                "severity": Message.Severity(band.severity).label,
-            }
-            for band in bands
-        ],
-        **_show_place(window, count),
-    }
+    bars = [show(BarSerializer, row, **_show_row(row), outcome=row.line.outcome.name.lower()) for row in window.rows]
+    shown = [show(StretchSerializer, band) for band in bands]
+    times = {"first_at": owner.first_at, "last_at": owner.last_at}
+    return {**times, "bars": bars, "map": shown, **_show_place(window, count)}

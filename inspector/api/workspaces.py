@@ -10,7 +10,6 @@ from typing import Any, Final
 from django.conf import settings
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.selectors import find_membership, list_channels
@@ -33,24 +32,24 @@ from .bodies import ENCODINGS, FORMS, SILENCE_SECONDS
 from .decoding import MAX_RECORDS
 from .deliveries import show_waiting
 from .endpoints import Endpoint, operation
-from .parameters import Choice, Document, Parameter, Text
+from .parameters import Document, take_choice, take_text
 from .problems import ProblemError
-from .shapes import CURSOR, LIMIT, cut_page, page_of, read_row_key, show, walk_by_id
+from .shapes import cut_page, listing, read_row_key, show, walk_by_id
 
 logger = logging.getLogger(__name__)
 
 _ACT: Final = Document(
     '{"act": "rename", "name": "Night shift"} or {"act": "archive"}',
     (
-        Choice(name="act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
-        Text(name="name", max_characters=120, about="to rename it to"),
+        take_choice("act", choices=("rename", "archive"), is_required=True, about="the action on the workspace"),
+        take_text("name", default="", max_characters=120, about="to rename it to"),
     ),
 )
 _MADE: Final = Document(
     '{"slug": "night", "name": "Night shift"}',
     (
-        Text(name="slug", is_required=True, max_characters=64, about="its part of every address"),
-        Text(name="name", is_required=True, max_characters=120, about="as people read it"),
+        take_text("slug", is_required=True, max_characters=64, about="its part of every address"),
+        take_text("name", is_required=True, max_characters=120, about="as people read it"),
     ),
 )
 
@@ -206,12 +205,12 @@ class Workspaces(Endpoint):
     """The workspace of a key, what a query or a filter can name in it, how much it holds, and what is allowed."""
 
     @operation(WorkspaceSerializer, scope=("read", "workspace"))
-    def get_workspace(self, request: Request) -> Response:
+    def get_workspace(self, request: Request) -> dict[str, Any]:
         """What it is called, and since when it is there."""
-        return Response(show(WorkspaceSerializer, self.workspace))
+        return show(WorkspaceSerializer, self.workspace)
 
     @operation({201: WorkspaceSerializer}, body=_ACT, scope="workspace")
-    def act_on_workspace(self, request: Request) -> Response:
+    def act_on_workspace(self, request: Request) -> dict[str, Any]:
         """Rename or archive it, in the name of the member who made the key: an owner of the workspace today.
 
         Once it is archived every key of it is refused, this one too: an owner restores it on its settings page.
@@ -223,10 +222,10 @@ class Workspaces(Endpoint):
             else:
                 archive_workspace(workspace=key.workspace, by=person)
         logger.info("key %s: workspace %s: %s", key.prefix, key.workspace_id, said["act"])
-        return Response(show(WorkspaceSerializer, key.workspace), status=201)
+        return show(WorkspaceSerializer, key.workspace)
 
     @operation({201: WorkspaceSerializer}, body=_MADE, scope="workspace")
-    def make_workspace(self, request: Request) -> Response:
+    def make_workspace(self, request: Request) -> dict[str, Any]:
         """Make another one, in the name of the member who made the key: an owner of the key's workspace today.
 
         They own the new one. This key sees nothing of it: its owner makes keys for it on its settings page.
@@ -235,10 +234,10 @@ class Workspaces(Endpoint):
         with act_for(request) as person:
             workspace = make_workspace(**said, owner=person.user, by=person)
         logger.info("key %s: made workspace %s", key.prefix, workspace.pk)
-        return Response(show(WorkspaceSerializer, workspace), status=201)
+        return show(WorkspaceSerializer, workspace)
 
-    @operation(page_of("Rule", RuleSerializer, "Rules in the order of their codes"), parameters=(CURSOR, LIMIT))
-    def list_rules(self, request: Request) -> Response:
+    @listing("Rule", RuleSerializer, "Rules in the order of their codes")
+    def list_rules(self, request: Request) -> dict[str, Any]:
         """A page of rules, each with how many findings of it there are."""
         workspace = self.workspace
         key = read_row_key(self, "rules")
@@ -247,32 +246,26 @@ class Workspaces(Endpoint):
         set_so = load_settings(workspace_id=workspace.pk)
         counts = {count.rule.code: count for count in count_by_rule(workspace=workspace)}
         rows = [show_rule(RULES[code], set_so, counts.get(code)) for code in page]
-        return Response({"results": rows, "next": cursor})
+        return {"results": rows, "next": cursor}
 
-    @operation(
-        page_of("Channel", ChannelSerializer, "Channels in the order in which they were made"),
-        parameters=(CURSOR, LIMIT),
-    )
-    def list_channels(self, request: Request) -> Response:
+    @listing("Channel", ChannelSerializer, "Channels in the order in which they were made")
+    def list_channels(self, request: Request) -> dict[str, Any]:
         """A page of channels."""
         page, cursor = walk_by_id(self, list_channels(workspace=self.workspace), "channels")
-        return Response({"results": [show(ChannelSerializer, each) for each in page], "next": cursor})
+        return {"results": [show(ChannelSerializer, each) for each in page], "next": cursor}
 
-    @operation(
-        page_of("SavedSearch", SavedSearchSerializer, "Saved searches in the order in which they were made"),
-        parameters=(CURSOR, LIMIT),
-    )
-    def list_searches(self, request: Request) -> Response:
+    @listing("SavedSearch", SavedSearchSerializer, "Saved searches in the order in which they were made")
+    def list_searches(self, request: Request) -> dict[str, Any]:
         """A page of the shared searches, and of those of the member who made the key, while that is a member."""
         key = self.key
         maker = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
         found = select_saved(workspace=key.workspace, user_id=maker.user_id if maker else None)
         page, cursor = walk_by_id(self, found, "searches")
-        return Response({"results": [show(SavedSearchSerializer, each) for each in page], "next": cursor})
+        return {"results": [show(SavedSearchSerializer, each) for each in page], "next": cursor}
 
-    @operation(FacetsSerializer, parameters=(Parameter(name="q", about="the search language", default=""),))
+    @operation(FacetsSerializer, parameters=(take_text("q", about="the search language", default=""),))
     @on_replica
-    def count_facets(self, request: Request) -> Response:
+    def count_facets(self, request: Request) -> dict[str, Any]:
         """The commonest dialects, acts, senders, receivers, severities and rules of the newest messages it means."""
         key, query = self.key, self.given["q"]
         terms = list(list_terms(read_query(query)))
@@ -285,37 +278,33 @@ class Workspaces(Endpoint):
             raise ProblemError(
                 503, "counting takes too long: make the query narrower, by time or by agent", retry_after=5
             )
-        return Response(show(FacetsSerializer, found))
+        return show(FacetsSerializer, found)
 
     @operation(TotalsSerializer)
     @on_replica
-    def get_totals(self, request: Request) -> Response:
+    def get_totals(self, request: Request) -> dict[str, Any]:
         """Records by what became of them; messages, conversations, traces, agents and open findings."""
         workspace = self.workspace
         records = fetch(sum_deliveries(workspace=workspace).values_list(*_RECORDS), PATIENCE_MS)
         messages = fetch(sum_messages(workspace=workspace), PATIENCE_MS)
         counts = count_sections(workspace=workspace, names=_LISTS)
-        return Response(
-            {
-                "records": None if records is None else dict(zip(_RECORDS, (records or [(0,) * 5])[0], strict=True)),
-                "messages": None if messages is None else int(sum(messages)),
-                **{
-                    name: {"count": min(count, MAX_COUNTED), "is_exact": count <= MAX_COUNTED}
-                    for name, count in counts.items()
-                },
-            }
-        )
+        return {
+            "records": None if records is None else dict(zip(_RECORDS, (records or [(0,) * 5])[0], strict=True)),
+            "messages": None if messages is None else int(sum(messages)),
+            **{
+                name: {"count": min(count, MAX_COUNTED), "is_exact": count <= MAX_COUNTED}
+                for name, count in counts.items()
+            },
+        }
 
     @operation(LimitsSerializer, scope=tuple(ApiKey.Scope.values))
-    def get_limits(self, request: Request) -> Response:
+    def get_limits(self, request: Request) -> dict[str, Any]:
         """The limits."""
-        return Response(
-            {
-                **settings.LIMITS,
-                "decode_records": MAX_RECORDS,
-                "silence_seconds": SILENCE_SECONDS,
-                **show_waiting(),
-                "content_types": list(FORMS),
-                "content_encodings": list(ENCODINGS),
-            }
-        )
+        return {
+            **settings.LIMITS,
+            "decode_records": MAX_RECORDS,
+            "silence_seconds": SILENCE_SECONDS,
+            **show_waiting(),
+            "content_types": list(FORMS),
+            "content_encodings": list(ENCODINGS),
+        }

@@ -33,6 +33,13 @@ def list_operations() -> Iterator[tuple[URLPattern, str, Operation]]:
                 )
 
 
+def get(path: str, token: str, status: int = 200, **query: Any) -> Any:
+    """What an address of the API answers with."""
+    answer = Client().get(f"/api/v1/{path}", query, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
 def walk(client: Client, address: str, **given: Any) -> list[dict[str, Any]]:
     """The rows of all pages, one a page."""
     found: list[dict[str, Any]] = []
