@@ -256,7 +256,7 @@ def _show_checkpoint(checkpoint: LedgerCheckpoint) -> dict[str, Any]:
     )
 
 
-def _spell(data: bytes) -> str:
+def _spell(data: bytes | memoryview) -> str:
     return base64.b64encode(data).decode()
 
 

@@ -380,7 +380,7 @@ def _show_thread(
 # The text of each is looked through for secrets on the way.
 _FEWER: Final = take_number("limit", about="rows per page", least=1, most=100, default=25)
 _ON_MESSAGE: Final = "comments on a message"
-_PLACE: Final = {"in_body": True, "most": 2**31 - 1, "is_required": True}
+_PLACE: Final[dict[str, Any]] = {"in_body": True, "most": 2**31 - 1, "is_required": True}
 _WRITTEN: Final = Document(
     '{"start": 0, "end": 12, "words": "…"}',
     (

@@ -260,7 +260,8 @@ def _read(known: Parameter, given: Mapping[str, Any], *, status: int, called: st
         detail = f"{known.name} is not given" + (f": {known.about}" if is_in_address else "")
     else:
         return known.default
-    raise ProblemError(status, detail, **{called: known.name}, allowed=known.allowed)
+    said: dict[str, Any] = {called: known.name, "allowed": known.allowed}
+    raise ProblemError(status, detail, **said)
 
 
 SLUGS: Final = tuple(dialect.slug for dialect in all_dialects())

@@ -96,6 +96,10 @@ _SENTENCES: Final[dict[type[Exception], str]] = {
     exceptions.MethodNotAllowed: "{request.method} is not taken here: send {methods}",
     exceptions.NotAcceptable: "the answer is {view.media_type}: send that or */* under Accept, or no Accept at all",
 }
+_AWAY: Final = {
+    True: "this took too long: send it again, narrower if you can",
+    False: "the database cannot be reached: send this again later",
+}
 # What errors of other rooms are refused with, the first that fits.
 _REFUSALS: Final[tuple[tuple[Any, Callable[[Any], exceptions.APIException]], ...]] = (
     (Http404, lambda error: exceptions.NotFound()),
@@ -110,10 +114,6 @@ _REFUSALS: Final[tuple[tuple[Any, Callable[[Any], exceptions.APIException]], ...
     ((OperationalError, InterfaceError), lambda error: ProblemError(503, _AWAY[is_cut_off(error)], retry_after=5)),
     (exceptions.APIException, lambda error: error),
 )
-_AWAY: Final = {
-    True: "this took too long: send it again, narrower if you can",
-    False: "the database cannot be reached: send this again later",
-}
 _FAILED: Final = "this should not have happened; it is logged, and your request may be sent again"
 
 

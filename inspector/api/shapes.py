@@ -99,7 +99,7 @@ def _plan(shape: Shape) -> list[tuple[str, list[str], Callable[[Any], Any] | Non
 
 def _find_conversion(member: Any) -> Callable[[Any], Any] | None:
     if isinstance(member, serializers.ListSerializer):
-        inner = type(member.child)
+        inner: Any = type(member.child)
         return lambda rows: [show(inner, row) for row in rows]
     if isinstance(member, serializers.Serializer):
         shape = type(member)

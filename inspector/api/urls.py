@@ -1,5 +1,7 @@
 """The addresses of the HTTP API, version 1: of each the operations by their methods."""
 
+from typing import Any
+
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 from django.views.generic import TemplateView
@@ -20,7 +22,7 @@ from .traces import Traces
 from .workspaces import Workspaces
 
 
-def _at(route: str, name: str, endpoint: type[Endpoint], **operations: str) -> URLPattern:
+def _at(route: str, name: str, endpoint: type[Endpoint], **operations: Any) -> URLPattern:
     return path(f"v1/{route}", endpoint.as_view(operations), name=name)
 
 
