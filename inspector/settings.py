@@ -329,7 +329,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 10_485_760
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["inspector.api.authentication.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["inspector.api.authentication.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["inspector.api.rendering.ExactRenderer"],
+    "DEFAULT_THROTTLE_CLASSES": ["inspector.api.authentication.KeyThrottle"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "inspector.api.problems.answer_exception",
@@ -341,7 +342,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Agent conversation inspector",
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
-    "DEFAULT_GENERATOR_CLASS": "inspector.api.shapes.DescriptionGenerator",
+    "DEFAULT_GENERATOR_CLASS": "inspector.api.decoding.DescriptionGenerator",
     # Words to choose from stand where they are chosen, and not as components with made-up names.
     "POSTPROCESSING_HOOKS": [],
     "SERVE_INCLUDE_SCHEMA": False,

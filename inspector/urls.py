@@ -4,15 +4,15 @@ from django.conf import settings
 from django.urls import include, path
 
 from inspector.api import probes
-from inspector.api.spans import LogsView, SpansView
+from inspector.api.ingest import Exporters
 
 urlpatterns = [
     path("healthz", probes.show_health, name="healthz"),
     path("readyz", probes.show_readiness, name="readyz"),
     path("metrics", probes.show_metrics, name="metrics"),
     # Where an exporter of OpenTelemetry sends to that is told the address of the server and no more.
-    path("v1/traces", SpansView.as_view(schema=None), name="spans"),
-    path("v1/logs", LogsView.as_view(schema=None), name="logs"),
+    path("v1/traces", Exporters.as_view({"post": "export_spans"}, schema=None), name="spans"),
+    path("v1/logs", Exporters.as_view({"post": "export_logs"}, schema=None), name="logs"),
     path("api/", include("inspector.api.urls")),
     path("", include("inspector.pages.urls")),
 ]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, ClassVar, Final
+from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.audit.agents import Outcome, count_asked_of
 from inspector.browsing import directory
@@ -18,13 +16,11 @@ from inspector.replica import on_replica
 from inspector.threads.agents.names import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
-from .endpoints import Endpoint
-from .paging import CURSOR, FIELDS_ABOUT, FIXED, LIMIT, choose, chosen_of, cut_by_id, offer_order, page_of, read_row_id
-from .parameters import SLUGS, Choice, Names, Parameter, find_named_channel
-from .shapes import show
+from .endpoints import Endpoint, operation
+from .parameters import SLUGS, find_named_channel, take_choice, take_text
+from .shapes import FIXED, choose, cut_by_id, listing, offer_order, read_row_id, show
 
 MAX_PAIRS, MAX_DECLARED = 200, 200
-_AGENTS = "agents"
 
 
 class NameSerializer(serializers.Serializer[Any]):
@@ -71,9 +67,6 @@ class AgentSerializer(CalledSerializer):
     last_at = serializers.DateTimeField(allow_null=True)
 
 
-AgentPageSerializer: Final = page_of("Agent", chosen_of("Agent", AgentSerializer, "An agent"), "Agents")
-
-
 class PairSerializer(serializers.Serializer[Any]):
     """How much one agent said to another; a message to three counts with each of them."""
 
@@ -115,9 +108,7 @@ def show_called(agent: Agent, label: Label | None) -> dict[str, Any]:
 
 def show_agent(row: AgentSum, outcome: Outcome) -> dict[str, Any]:
     """An agent as the directory has it."""
-    called = show_called(row.agent, row.label)
-    aliases, asked = [show(NameSerializer, alias) for alias in row.aliases], show(AskedSerializer, outcome)
-    return show(AgentSerializer, row, **called, aliases=aliases, asked_of_it=asked)
+    return show(AgentSerializer, row, **show_called(row.agent, row.label), asked_of_it=show(AskedSerializer, outcome))
 
 
 def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, Any]:
@@ -129,48 +120,43 @@ def show_pair(pair: PairSum, customs: dict[uuid.UUID, list[str]]) -> dict[str, A
     return show(PairSerializer, pair, **sides)
 
 
-class AgentsView(Endpoint):
-    """Agents of the directory."""
+class Agents(Endpoint):
+    """The directory of agents."""
 
-    parameters: ClassVar = {
-        "GET": (
-            CURSOR,
-            LIMIT,
-            offer_order("busiest", about="busiest first", fixed="by their ids"),
-            Parameter(name="name", about="filter by part of a name, raw or friendly", default=""),
-            Parameter(name="channel", about="filter by channel", default=""),
-            Choice(name="dialect", about="filter by dialect", choices=SLUGS, default=""),
-            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(AgentSerializer().fields)),
-        )
-    }
-
-    @extend_schema(operation_id="list_agents", responses=AgentPageSerializer)
+    @listing(
+        "Agent",
+        AgentSerializer,
+        "Agents",
+        offer_order("busiest", about="busiest first", fixed="by their ids"),
+        take_text("name", about="filter by part of a name, raw or friendly", default=""),
+        take_text("channel", about="filter by channel", default=""),
+        take_choice("dialect", about="filter by dialect", choices=SLUGS, default=""),
+        what="An agent",
+    )
     @on_replica
-    def get(self, request: Request) -> Response:
+    def list_agents(self, request: Request) -> dict[str, Any]:
         """A page of the directory; a channel or a dialect narrows the counts as well."""
         workspace = self.workspace
-        after = read_row_id(self.given, workspace, of=_AGENTS)
-        channel = find_named_channel(workspace, self.given["channel"])
+        after = read_row_id(self, "agents")
+        choice = directory.Choice(
+            channel=find_named_channel(workspace, self.given["channel"]),
+            dialect=self.given["dialect"],
+            name=make_storable(self.given["name"]),
+        )
         found = directory.list_agents(
             workspace=workspace,
-            choice=directory.Choice(
-                channel=channel, dialect=self.given["dialect"], name=make_storable(self.given["name"])
-            ),
+            choice=choice,
             after=(0, after) if after else None,
             limit=self.given["limit"] + 1,
             is_by_id=self.given["order"] == FIXED,
         )
-        page, cursor = cut_by_id(found, self.given, workspace, lambda row: row.agent.pk, of=_AGENTS)
+        page, cursor = cut_by_id(self, found, lambda row: row.agent.pk, "agents")
         outcomes = count_asked_of(workspace=workspace, sums=page)
         shown = [show_agent(row, outcomes.get(row.agent.pk, Outcome())) for row in page]
-        return Response({"results": [choose(row, self.given["fields"]) for row in shown], "next": cursor})
+        return {"results": [choose(row, self.given) for row in shown], "next": cursor}
 
-
-class AgentView(Endpoint):
-    """One agent in full."""
-
-    @extend_schema(operation_id="get_agent", responses=AgentDetailSerializer)
-    def get(self, request: Request, agent_id: uuid.UUID) -> Response:
+    @operation(AgentDetailSerializer)
+    def get_agent(self, request: Request, agent_id: uuid.UUID) -> dict[str, Any]:
         """The agent with whom it talks and what it declares; a joined name gives the agent it is known by."""
         workspace = self.workspace
         agent = self.find(directory.find_agent, agent_id=agent_id)
@@ -185,10 +171,8 @@ class AgentView(Endpoint):
         declared = directory.list_declarations(
             workspace=workspace, agent_ids=[each.pk for each in row.every], limit=MAX_DECLARED
         )
-        return Response(
-            {
-                **show_agent(row, outcomes.get(agent.pk, Outcome())),
-                "pairs": [show_pair(pair, customs) for pair in pairs],
-                "declared": [show(DeclarationSerializer, each) for each in declared],
-            }
-        )
+        return {
+            **show_agent(row, outcomes.get(agent.pk, Outcome())),
+            "pairs": [show_pair(pair, customs) for pair in pairs],
+            "declared": [show(DeclarationSerializer, each) for each in declared],
+        }

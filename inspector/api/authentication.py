@@ -22,6 +22,7 @@ from rest_framework.authentication import BaseAuthentication, get_authorization_
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
 
 from inspector.accounts import selectors, services
 from inspector.accounts.models import ApiKey, Membership
@@ -35,8 +36,8 @@ from .problems import ProblemError
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
-# What an act with a body may be refused with, beside what every endpoint may be.
-ACT_REFUSALS: Final = (408, 409, 413, 415, 422)
+
+    from .endpoints import Endpoint
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -119,10 +120,9 @@ def caller_of(request: Request) -> ApiKey:
 
 
 class HasScope(BasePermission):
-    """The key has the scope that the view names for the method, `scopes = {"POST": "ingest", "GET": "read"}`, or one of
-    several: `{"GET": ("read", "ingest")}`. HEAD needs what GET needs."""
+    """The key has the scope that the operation names, or one of several. HEAD needs what GET needs."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: Endpoint) -> bool:  # type: ignore[override]  # it guards no other
         """Whether there is a key; it has the scope then.
 
         Raises:
@@ -130,12 +130,15 @@ class HasScope(BasePermission):
         """
         if not isinstance(request.auth, ApiKey):
             return False
-        scopes: dict[str, Any] = getattr(view, "scopes", {})
-        named = scopes.get("GET" if request.method == "HEAD" else request.method or "", "read")
-        needed = (named,) if isinstance(named, str) else named
+        needed = view.operation.scopes
         if set(needed).isdisjoint(request.auth.scopes):
             raise refuse_scope(*needed)
         return True
+
+
+def may_see_secrets(key: ApiKey) -> bool:
+    """Whether an owner gave this key the scope for it."""
+    return ApiKey.Scope.SECRETS in key.scopes
 
 
 def refuse_scope(*needed: str, what: str = "this") -> ProblemError:
@@ -143,27 +146,18 @@ def refuse_scope(*needed: str, what: str = "this") -> ProblemError:
     return ProblemError(403, f"{what} needs a key with the scope {' or '.join(needed)}", scope=list(needed))
 
 
-def find_person(key: ApiKey) -> Membership:
-    """The member who made the key, as a member of its workspace today.
+@contextmanager
+def act_for(request: Request) -> Iterator[Membership]:
+    """Act as the person who made the key, a member of its workspace today; what the service refuses becomes a problem.
 
     Raises:
-        ProblemError: 403 where that is nobody.
+        ProblemError: 403 where that is nobody or that person may not, 422 for what cannot be so (with the `members` at
+            fault), 409 where it cannot be done as things stand.
     """
+    key = caller_of(request)
     person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
     if person is None:
         raise ProblemError(403, "this is a person's act: use a key that a member of the workspace made")
-    return person
-
-
-@contextmanager
-def act_for(request: Request) -> Iterator[Membership]:
-    """Act as the person who made the key; what the service refuses becomes a problem.
-
-    Raises:
-        ProblemError: 403 where that person may not, 422 for what cannot be so (with the `members` at fault), 409 where
-            it cannot be done as things stand.
-    """
-    person = find_person(caller_of(request))
     try:
         yield person
     except PermissionDenied as error:
@@ -183,26 +177,30 @@ _taken: Final[dict[UUID, tuple[int, float]]] = {}
 _lock: Final = threading.Lock()
 
 
-def refuse_haste(request: Request) -> None:
-    """Count the request against its key.
+class KeyThrottle(BaseThrottle):
+    """Counts each request against its key."""
 
-    Raises:
-        ProblemError: 429 with the time after which the next request passes.
-    """
-    most = settings.LIMITS["requests_per_minute"]
-    key = request.auth
-    if not most or not isinstance(key, ApiKey) or _take(key.pk):
-        return
-    count = max(1, most // 60)
-    if reserve_requests(key=key, count=count, most=most):
-        _keep(key.pk, count - 1)
-    elif count == 1 or not reserve_requests(key=key, count=1, most=most):
-        wait = math.ceil(60 / most)
-        raise ProblemError(
-            429,
-            f"this key sends more than {most} requests a minute: send more records in each, or wait {wait} s",
-            retry_after=wait,
-        )
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Let the request pass.
+
+        Raises:
+            ProblemError: 429 with the time after which the next request passes.
+        """
+        most = settings.LIMITS["requests_per_minute"]
+        key = request.auth
+        if not most or not isinstance(key, ApiKey) or _take(key.pk):
+            return True
+        count = max(1, most // 60)
+        if reserve_requests(key=key, count=count, most=most):
+            _keep(key.pk, count - 1)
+        elif count == 1 or not reserve_requests(key=key, count=1, most=most):
+            wait = math.ceil(60 / most)
+            raise ProblemError(
+                429,
+                f"this key sends more than {most} requests a minute: send more records in each, or wait {wait} s",
+                retry_after=wait,
+            )
+        return True
 
 
 def _take(key: UUID) -> bool:

@@ -1,31 +1,31 @@
-"""Request bodies: streams of plain bytes, chunked or sized, gzip or zstd, never whole in memory; and the JSON object
-that an endpoint takes, one table of members, which reads it strictly and describes it in the schema.
-
-What is misspelt, of another type or out of range is refused by name, as with the parameters of an address: a member
-that is silently passed over would let a sender believe that it was done.
-"""
+"""Request bodies: streams of plain bytes, chunked or sized, gzip or zstd, never whole in memory."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.http import HttpRequest
-from rest_framework.request import Request
 
 import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
 
-from .parameters import MAX_SHOWN_LENGTH, Number, Parameter
 from .problems import BrokenBodyError, ProblemError
 
 # What is read may be given up before its end, and then hands the line back to the server.
 Pieces = Generator[bytes, None, None]
+Form = Literal["lines", "ndjson", "csv"] | None
+FORMS: Final[dict[str, Form]] = {
+    "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+    "application/json": None,
+    "text/plain": "lines",
+    "text/event-stream": "lines",
+    "text/csv": "csv",
+}
 ENCODINGS: Final = ("identity", "gzip", "zstd")
 EMPTY: Final = "the body is empty: send at least one record"
 # How long a sender may be silent in the middle of a body.
@@ -224,95 +224,23 @@ def _go_on(head: bytes, broken: BrokenBodyError | None, body: Pieces) -> Iterato
     yield from body
 
 
-# A text as in an address; empty where it is left out.
-Text = partial(Parameter, default="")
+def choose_form(request: HttpRequest) -> Form:
+    """The form of log that the Content-Type declares; None where its first bytes decide.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Whole(Number):
-    """A whole number from `least` to `most`."""
-
-    most: int = 2**31 - 1
-
-    def read(self, value: Any) -> int:
-        """The number."""
-        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
-            raise ValueError
-        return value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Texts(Parameter):
-    """A list of up to `most` texts; of `choices`, where there are any."""
-
-    most: int
-    choices: Sequence[str] = ()
-
-    @property
-    def allowed(self) -> str:
-        each = f"of {', '.join(self.choices)}" if self.choices else f"of at most {self.max_characters} characters each"
-        return f"a list of at most {self.most} texts, {each}"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        each = {"enum": list(self.choices)} if self.choices else {"maxLength": self.max_characters}
-        return {"type": "array", "items": {"type": "string", **each}, "maxItems": self.most}
-
-    def read(self, value: Any) -> list[str]:
-        """The texts."""
-        if not isinstance(value, list) or len(value) > self.most:
-            raise ValueError
-        for each in value:
-            is_known = not self.choices or each in self.choices
-            if not isinstance(each, str) or len(each) > self.max_characters or not is_known:
-                raise ValueError
-        return list(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """An object with these members and no other; `example` is what to send, for whoever sent something else."""
-
-    example: str
-    members: tuple[Parameter, ...]
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """What the operation takes, as `extend_schema` has it."""
-        described = {"type": "object", "properties": {}, "additionalProperties": False}
-        for member in self.members:
-            about = {"description": member.about} if member.about else {}
-            described["properties"][member.name] = member.shape | about  # type: ignore[index]  # it is the dict above
-        required = [member.name for member in self.members if member.is_required]
-        return {"application/json": described | ({"required": required} if required else {})}
-
-    def read(self, request: Request) -> Mapping[str, Any]:
-        """The value of every member by its name; its default where it is left out.
-
-        Raises:
-            ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
-                another type; 422 with `member` and `allowed` for what does not belong there.
-        """
-        wanted = f"send {self.example} as application/json"
-        given = read_json(request._request, wanted=wanted)
-        if not isinstance(given, dict):
-            raise ProblemError(422, wanted)
-        known = {member.name: member for member in self.members}
-        for name in given:
-            if name not in known:
-                detail = f"there is no member {name[:MAX_SHOWN_LENGTH]!r} here: {wanted}"
-                raise ProblemError(422, detail, member=name[:MAX_SHOWN_LENGTH], allowed=list(known))
-        return {name: _read(member, given) for name, member in known.items()}
-
-
-def _read(member: Parameter, given: Mapping[str, Any]) -> Any:
-    if member.name not in given:
-        if member.is_required:
-            raise ProblemError(422, f"{member.name} is not given", member=member.name, allowed=member.allowed)
-        return member.default
-    try:
-        return member.read(given[member.name])
-    except ValueError:
-        raise ProblemError(
-            422, f"{member.name} is {member.allowed}", member=member.name, allowed=member.allowed
-        ) from None
+    Raises:
+        ProblemError: 400 for no body at all, 415 for a type that is not one of `FORMS`, or for text in another
+            encoding than UTF-8.
+    """
+    if find_length(request) == 0:
+        raise ProblemError(400, EMPTY)
+    declared = request.headers.get("Content-Type", "")
+    kind, _, parameters = declared.partition(";")
+    charset = parameters.partition("charset=")[2].strip(' "').lower()
+    kind = kind.strip().lower()
+    if kind not in FORMS:
+        curl = " (curl -d declares it, unless -H says otherwise)" if kind == "application/x-www-form-urlencoded" else ""
+        known = ", ".join(FORMS)
+        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood{curl}: send one of {known}")
+    if charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise ProblemError(415, f"text in {charset[:100]!r} is not understood: send UTF-8")
+    return FORMS[kind]

@@ -1,44 +1,88 @@
-"""GET what stands in a conversation: its tasks, with its measures, as of a moment; and its sequence, a window of the
-timeline as arrows, messages alike in a row taken together.
+"""Conversations: those that a query means, one with its messages, its tasks with its measures, as of a moment, and its
+sequence, a window of the timeline as arrows, messages alike in a row taken together.
 """
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
+from dialects import make_visible
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
-from inspector.threads.models import Task
-from inspector.threads.selectors import find_conversation
+from inspector.browsing.transcripts import tell_lines
+from inspector.replica import on_replica
+from inspector.search.selectors import mean_conversations
+from inspector.threads.models import Conversation, Task
+from inspector.threads.selectors import filter_conversations, find_conversation, select_conversations
 from inspector.threads.tasks.events import EVENTS, LINKS
-from inspector.threads.tasks.measures import find_moment, list_tasks, measure_conversation
+from inspector.threads.tasks.measures import find_moment, get_state, list_tasks, measure_conversation
 from inspector.threads.tasks.rows import read_steps
+from inspector.threads.timeline import read_timeline
 
-from .endpoints import Endpoint
-from .paging import (
+from .authentication import may_see_secrets
+from .endpoints import Endpoint, operation
+from .messages import LinkedMessageSerializer, show_linked
+from .parameters import FILTERS, read_filters, take_choice, take_number, take_text
+from .shapes import (
     CURSOR,
     FIXED,
     LIMIT,
     NEXT_OFFSET,
     OFFSET,
+    SeverityField,
+    TextOrNull,
+    choose,
     cut_by_id,
+    find_either,
+    listing,
     offer_order,
     read_row_id,
     read_start,
+    show,
     show_next,
 )
-from .parameters import Choice, Number, Parameter
-from .shapes import show
-from .traces import BEARERS_HELP
+from .traces import BEARERS_HELP, ORDER
+
+
+class ConversationSerializer(serializers.Serializer[Any]):
+    """A conversation in a list."""
+
+    id = serializers.UUIDField()
+    native_id = serializers.CharField(allow_blank=True)
+    channel = serializers.CharField(source="channel.name")
+    subject = serializers.CharField(allow_blank=True)
+    state = serializers.ChoiceField(choices=Conversation.State.values)
+    agents = serializers.ListField(child=serializers.CharField())
+    dialects = serializers.ListField(child=serializers.CharField())
+    message_count = serializers.IntegerField()
+    missing_count = serializers.IntegerField()
+    severity = SeverityField()
+    first_at = serializers.DateTimeField(allow_null=True)
+    last_at = serializers.DateTimeField(allow_null=True)
+    is_settled = serializers.BooleanField()
+
+
+class TranscriptMessageSerializer(LinkedMessageSerializer):
+    """A message with what it answers, and as a line of its conversation's transcript."""
+
+    line = serializers.CharField(
+        help_text="as the transcript in plain text prints it: number, time, sentence, what it answers, cautions"
+    )
+
+
+class ConversationDetailSerializer(ConversationSerializer):
+    """A conversation with a page of its messages; `next` is the cursor of the page after, or null."""
+
+    messages = TranscriptMessageSerializer(many=True, help_text="in the order of time")
+    next = serializers.CharField(allow_null=True)
+    next_offset = serializers.IntegerField(allow_null=True, help_text=NEXT_OFFSET)
 
 
 class TimesSerializer(serializers.Serializer[Any]):
@@ -78,18 +122,18 @@ class TaskSerializer(serializers.Serializer[Any]):
     """A task; docs/lifecycle.md says what each name means."""
 
     id = serializers.UUIDField()
-    native_id = serializers.CharField(allow_null=True)
+    native_id = TextOrNull()
     state = serializers.ChoiceField(choices=Task.State.values, help_text="as of the moment")
     said_state = serializers.ChoiceField(
         source="state", choices=Task.State.values, help_text="what the messages say, at any moment"
     )
     request = serializers.UUIDField(allow_null=True, help_text="the message that asked; null: not received")
-    act = serializers.CharField(allow_null=True)
-    requester = serializers.CharField(allow_null=True)
-    performer = serializers.CharField(allow_null=True)
-    delegate = serializers.CharField(allow_null=True)
-    delegation = serializers.CharField(allow_null=True, help_text="the mode in which it was passed on")
-    deadline = serializers.CharField(allow_null=True, help_text="as the message states it")
+    act = TextOrNull()
+    requester = TextOrNull()
+    performer = TextOrNull()
+    delegate = TextOrNull()
+    delegation = TextOrNull(help_text="the mode in which it was passed on")
+    deadline = TextOrNull(help_text="as the message states it")
     deadline_at = serializers.DateTimeField(allow_null=True)
     first_at = serializers.DateTimeField()
     last_at = serializers.DateTimeField()
@@ -116,69 +160,18 @@ class TaskPageSerializer(serializers.Serializer[Any]):
     next = serializers.CharField(allow_null=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment(Parameter):
-    """`now`, or a time with its zone."""
-
-    @property
-    def allowed(self) -> str:
-        return "now, or a time with its zone such as 2026-11-21T09:00:00Z"
-
-    def read(self, text: str) -> datetime:
-        """The moment.
-
-        Raises:
-            ValueError: for what is no time, or has no zone.
-        """
-        at = timezone.now() if text == "now" else parse_datetime(text)
-        if at is None or timezone.is_naive(at):
-            raise ValueError
-        return at
+def _read_as_of(text: str) -> datetime:
+    at = timezone.now() if text == "now" else parse_datetime(text)
+    if at is None or timezone.is_naive(at):
+        raise ValueError
+    return at
 
 
-AS_OF: Final = Moment(name="as_of", about="the moment of reading: by default the latest record of the channel")
-
-
-class TasksView(Endpoint):
-    """The tasks of a conversation."""
-
-    parameters: ClassVar = {
-        "GET": (
-            CURSOR,
-            LIMIT,
-            offer_order("begin", about="in which they begin", fixed="by their ids"),
-            Choice(name="state", about="filter by state", choices=Task.State.values, default=""),
-            AS_OF,
-        )
-    }
-
-    @extend_schema(operation_id="list_tasks", responses=TaskPageSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
-        """A page of tasks, and the measures of all of them."""
-        workspace, conversation = self.workspace, self.find(find_conversation, conversation_id=conversation_id)
-        given, of = self.given, f"tasks {conversation.pk}"
-        moment = given["as_of"] or find_moment(conversation=conversation)
-        after = read_row_id(given, workspace, of=of)
-        found = list_tasks(
-            conversation=conversation,
-            moment=moment,
-            after=(b"", after) if after else None,
-            limit=given["limit"] + 1,
-            states=[given["state"]] if given["state"] else [],
-            is_by_id=given["order"] == FIXED,
-        )
-        page, cursor = cut_by_id(found, given, workspace, lambda task: task.pk, of=of)
-        return Response(
-            {
-                "as_of": moment,
-                "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
-                "results": [show_task(task) for task in page],
-                "next": cursor,
-            }
-        )
-
-
-_OR_NULL: Final = ("native_id", "act", "requester", "performer", "delegate", "delegation", "deadline")
+_AS_OF: Final = replace(
+    take_text("as_of", about="the moment of reading: by default the latest record of the channel"),
+    allowed="now, or a time with its zone such as 2026-11-21T09:00:00Z",
+    read=_read_as_of,
+)
 
 
 def show_task(task: Task) -> dict[str, Any]:
@@ -187,15 +180,11 @@ def show_task(task: Task) -> dict[str, Any]:
         TaskSerializer,
         task,
         state=getattr(task, "stands", task.state),
-        **{name: getattr(task, name) or None for name in _OR_NULL},
         steps=[
             show(StepSerializer, step, inferred=LINKS.get(step.link, step.link) or None)
             for step in read_steps(task.steps)
         ],
     )
-
-
-ALIKE: Final = ("together", "apart")
 
 
 class ArrowSerializer(serializers.Serializer[Any]):
@@ -210,7 +199,7 @@ class ArrowSerializer(serializers.Serializer[Any]):
         help_text="source of the times: wire (the message itself), envelope, start, receipt"
     )
     seconds_since = serializers.FloatField(allow_null=True, help_text="since the message before; null at the beginning")
-    sender = serializers.CharField(allow_null=True)
+    sender = TextOrNull()
     receivers = serializers.ListField(child=serializers.CharField())
     is_broadcast = serializers.BooleanField()
     performative = serializers.CharField(allow_null=True)
@@ -243,41 +232,116 @@ class SequenceSerializer(serializers.Serializer[Any]):
     next_offset = serializers.IntegerField(allow_null=True, help_text=NEXT_OFFSET)
 
 
-class SequenceView(Endpoint):
-    """The sequence of one conversation."""
+class Conversations(Endpoint):
+    """Conversations, and what stands in each."""
 
-    reads = "conversations"
-    parameters: ClassVar = {
-        "GET": (
+    @listing(
+        "Conversation",
+        ConversationSerializer,
+        "Conversations",
+        ORDER,
+        *FILTERS,
+        query=take_text("q", about="only those with a message that this means, in the search language", default=""),
+        what="A conversation",
+        reads="conversations",
+    )
+    @on_replica
+    def list_conversations(self, request: Request) -> dict[str, Any]:
+        """A page of conversations."""
+        workspace, given = self.workspace, self.given
+        wanted = read_filters(given, workspace)
+        meant = mean_conversations(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
+        fixed = filter_conversations(workspace=workspace, **wanted)
+        moving = select_conversations(workspace=workspace, before=None, grade=None, **wanted)
+        page, on = find_either(self, fixed, moving, meant, "conversations")
+        shown = [choose(show_conversation(row), given) for row in page]
+        return {"results": shown, **on}
+
+    @operation(ConversationDetailSerializer, parameters=(CURSOR, OFFSET, LIMIT), reads="conversations")
+    def get_conversation(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
+        """The conversation and a page of its messages in the order of time, each with what it answers."""
+        conversation = self.find(find_conversation, conversation_id=conversation_id)
+        window = read_timeline(
+            conversation=conversation,
+            start=read_start(self, conversation),
+            size=self.given["limit"],
+            without=("words", "atoms"),
+        )
+        lines = tell_lines(workspace=self.workspace, messages=window.rows)
+        linked = [{**shown, "line": make_visible(lines[pk].text)} for pk, shown in show_linked(window.rows).items()]
+        return {**show_conversation(conversation), "messages": linked, **show_next(window, conversation)}
+
+    @operation(
+        TaskPageSerializer,
+        parameters=(
+            CURSOR,
+            LIMIT,
+            offer_order("begin", about="in which they begin", fixed="by their ids"),
+            take_choice("state", about="filter by state", choices=Task.State.values, default=""),
+            _AS_OF,
+        ),
+    )
+    def list_tasks(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
+        """A page of tasks, and the measures of all of them."""
+        conversation = self.find(find_conversation, conversation_id=conversation_id)
+        given, of = self.given, f"tasks {conversation.pk}"
+        moment = given["as_of"] or find_moment(conversation=conversation)
+        after = read_row_id(self, of)
+        found = list_tasks(
+            conversation=conversation,
+            moment=moment,
+            after=(b"", after) if after else None,
+            limit=given["limit"] + 1,
+            states=[given["state"]] if given["state"] else [],
+            is_by_id=given["order"] == FIXED,
+        )
+        page, cursor = cut_by_id(self, found, lambda task: task.pk, of)
+        return {
+            "as_of": moment,
+            "measures": asdict(measure_conversation(conversation=conversation, moment=moment)),
+            "results": [show_task(task) for task in page],
+            "next": cursor,
+        }
+
+    @operation(
+        SequenceSerializer,
+        parameters=(
             CURSOR,
             OFFSET,
-            Number(name="limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
-            Choice(name="alike", about="messages alike in a row: as one, or each", choices=ALIKE, default=ALIKE[0]),
-        )
-    }
-
-    @extend_schema(operation_id="get_sequence", responses=SequenceSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+            take_number("limit", about="how many messages a window has", least=1, most=200, default=WINDOW_STEPS),
+            take_choice(
+                "alike",
+                about="messages alike in a row: as one, or each",
+                choices=("together", "apart"),
+                default="together",
+            ),
+        ),
+        reads="conversations",
+    )
+    def get_sequence(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """A window of the conversation in the order of time.
 
         Windows end to end hold every message once, whatever is added or withdrawn meanwhile.
         """
-        workspace, conversation = self.workspace, self.find(find_conversation, conversation_id=conversation_id)
+        conversation = self.find(find_conversation, conversation_id=conversation_id)
         arrows, window = read_sequence(
             conversation=conversation,
-            start=read_start(self.given, workspace, conversation),
+            start=read_start(self, conversation),
             size=self.given["limit"],
             is_all_opened=self.given["alike"] == "apart",
         )
         present = {name for arrow in arrows for step in arrow.steps for name in (step.sender, *step.receivers)}
-        return Response(
-            {
-                "agents": [name for name in conversation.agents if name in present],
-                "message_count": conversation.message_count,
-                "arrows": [show_arrow(arrow) for arrow in arrows],
-                **show_next(window, conversation),
-            }
-        )
+        return {
+            "agents": [name for name in conversation.agents if name in present],
+            "message_count": conversation.message_count,
+            "arrows": [show_arrow(arrow) for arrow in arrows],
+            **show_next(window, conversation),
+        }
+
+
+def show_conversation(conversation: Conversation) -> dict[str, Any]:
+    """A conversation as the list shows it."""
+    return show(ConversationSerializer, conversation, state=get_state(conversation))
 
 
 def show_arrow(arrow: Arrow) -> dict[str, Any]:
@@ -291,7 +355,6 @@ def show_arrow(arrow: Arrow) -> dict[str, Any]:
         messages=[step.id for step in arrow.steps],
         last_at=arrow.last.at,
         seconds_since=None if arrow.since is None else arrow.since.total_seconds(),
-        sender=first.sender or None,
         cautions=arrow.cautions,
         is_parent_missing=bool(first.missing) and not first.bearers,
     )

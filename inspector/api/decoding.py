@@ -1,27 +1,166 @@
-"""POST decode and encode: the codecs over HTTP. Nothing that is sent here is stored, and nothing of it is logged."""
+"""The codecs over HTTP: their own values as JSON schemas, worked out of these so that neither can drift; POST decode
+and encode. Nothing that is sent here is stored, and nothing of it is logged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.plumbing import ResolvedComponent
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 import dialects
-from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
+from dialects import (
+    Candidate,
+    Conversations,
+    EnvelopeError,
+    Field,
+    Layer,
+    LogOptions,
+    LogReader,
+    LogRecord,
+    Loss,
+    Message,
+    Note,
+    Reading,
+)
 from inspector.bounds import CUTS
 from inspector.effort import bound_effort, check_effort
 
-from .bodies import look_at_beginning, read_body
-from .endpoints import Endpoint
-from .ingest import choose_form
-from .parameters import SLUGS, Choice
+from .bodies import choose_form, look_at_beginning, read_body
+from .endpoints import Endpoint, operation
+from .parameters import SLUGS, take_choice
 from .problems import BrokenBodyError, ProblemError
-from .shapes import TEXT_OR_NULL, list_of, or_null, refer
+
+# In the order in which one may name another.
+VALUES: Final = (
+    dialects.Segment,
+    dialects.Target,
+    dialects.Moment,
+    dialects.Priority,
+    dialects.Failure,
+    dialects.Reference,
+    dialects.Definition,
+    dialects.Security,
+    dialects.Parent,
+    Note,
+    Candidate,
+    Layer,
+    Field,
+    Loss,
+    Message,
+)
+_SCALARS: Final = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_OBJECT: Final = {"type": "object", "additionalProperties": {}}
+
+
+def refer(name: str) -> dict[str, Any]:
+    """A reference to a component."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def list_of(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """An array of this shape."""
+    return {"type": "array", "items": dict(shape)}
+
+
+def or_null(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """This shape, or null."""
+    return {"anyOf": [dict(shape), {"type": "null"}]}
+
+
+def closed_object(*optional: str, **properties: Any) -> dict[str, Any]:
+    """An object with these members and no other; those that are not `optional` are always there."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def describe_value(value: type[Any]) -> dict[str, Any]:
+    """The schema of a codec's value as `to_dict` writes it; no name is required, for what is absent may be left out."""
+    hints = typing.get_type_hints(value)
+    return {
+        "type": "object",
+        "properties": {name: describe_type(hints[name]) for name in value._order},
+        "additionalProperties": False,
+    }
+
+
+def describe_type(kind: Any) -> dict[str, Any]:
+    """The schema of an annotation.
+
+    Raises:
+        TypeError: for one that no rule here knows; the schema of the API is then not made at all.
+    """
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any:
+        return {}
+    if kind in _SCALARS:
+        return {"type": _SCALARS[kind]}
+    if kind in VALUES:
+        return refer(name_of(kind))
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [describe_type(choice) for choice in inner]}
+    if origin is typing.Literal:
+        return {"type": "string", "enum": list(inner)}
+    if origin is tuple and inner[-1] is Ellipsis:
+        return list_of(describe_type(inner[0]))
+    if origin is tuple:
+        return {
+            "type": "array",
+            "prefixItems": [describe_type(item) for item in inner],
+            "minItems": len(inner),
+            "maxItems": len(inner),
+        }
+    if origin is not None and issubclass(origin, Mapping):
+        return dict(_OBJECT)
+    raise TypeError(f"{kind} has no schema")
+
+
+def name_of(value: type[Any]) -> str:
+    """The component's name: what the API calls a message in a list is another thing than the codecs' message."""
+    return f"Told{value.__name__}"
+
+
+TEXT_OR_NULL: Final = or_null({"type": "string"})
+DECODED: Final = closed_object(
+    "fields",
+    "layers",
+    index={"type": "integer", "minimum": 0},
+    dialect=TEXT_OR_NULL,
+    version=TEXT_OR_NULL,
+    vocabulary=TEXT_OR_NULL,
+    candidates=list_of(refer(name_of(Candidate))),
+    footer=or_null(_OBJECT),
+    messages=list_of(refer(name_of(Message))),
+    notes=list_of(refer(name_of(Note))),
+    error=or_null(
+        closed_object(kind={"type": "string"}, reason={"type": "string"}, offset=or_null({"type": "integer"}))
+    ),
+    fields=list_of(refer(name_of(Field))),
+    layers=list_of(refer(name_of(Layer))),
+)
+
+
+class DescriptionGenerator(SchemaGenerator):
+    """The generator of the description, which knows the codecs' own values as components."""
+
+    def parse(self, *args: Any, **names: Any) -> Any:
+        """The paths; the operations may name any of the components."""
+        shapes = {name_of(value): describe_value(value) for value in VALUES} | {"DecodedRecord": DECODED}
+        for name, shape in shapes.items():
+            self.registry.register_on_missing(
+                ResolvedComponent(  # type: ignore[no-untyped-call]  # it has no types
+                    name=name, type=ResolvedComponent.SCHEMA, schema=shape, object=name
+                )
+            )
+        return super().parse(*args, **names)  # type: ignore[no-untyped-call]  # it has no types
+
 
 MAX_RECORDS: Final = 1000
 BESIDES: Final = frozenset({"prior", "keys"})
@@ -39,11 +178,8 @@ _ENVELOPE: Final[dict[str, Any]] = {
         "parent": {"type": "string"},
         "id": {"type": "string"},
         "dialect": {"type": "string"},
-        "prior": {**list_of({}), "description": "said earlier, oldest first: texts or envelopes"},
-        "keys": {
-            **list_of({}),
-            "description": "in Base64: {session, private, peer} or {session, psk}",
-        },
+        "prior": list_of({}) | {"description": "said earlier, oldest first: texts or envelopes"},
+        "keys": list_of({}) | {"description": "in Base64: {session, private, peer} or {session, psk}"},
     },
 }
 _DECODE_BODY: Final[dict[str, Any]] = {
@@ -52,19 +188,12 @@ _DECODE_BODY: Final[dict[str, Any]] = {
     "text/plain": {"type": "string"},
     "text/csv": {"type": "string"},
 }
-_DECODE_ANSWER: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "records": list_of(refer("DecodedRecord")),
-        "ending": {
-            **or_null({"type": "object", "additionalProperties": {}}),
-            "description": "a problem at the end of the body, after whole records",
-        },
-        "cut": CUTS,
-    },
-    "required": ["records", "ending"],
-    "additionalProperties": False,
-}
+_DECODE_ANSWER: Final = closed_object(
+    "cut",
+    records=list_of(refer("DecodedRecord")),
+    ending=or_null(_OBJECT) | {"description": "a problem at the end of the body, after whole records"},
+    cut=CUTS,
+)
 _ENCODE_BODY: Final[dict[str, Any]] = {
     "application/json": {
         "anyOf": [
@@ -78,50 +207,11 @@ _ENCODE_BODY: Final[dict[str, Any]] = {
         ]
     }
 }
-_ENCODE_ANSWER: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "dialect": {"type": "string"},
-        "wire": {"type": "string"},
-        "losses": {**list_of(refer("ToldLoss")), "description": "what the dialect cannot hold"},
-    },
-    "required": ["dialect", "wire", "losses"],
-    "additionalProperties": False,
-}
-
-
-class DecodeView(Endpoint):
-    """Text in, messages out."""
-
-    scopes: ClassVar = {"POST": "read"}
-    parameters: ClassVar = {
-        "POST": (
-            Choice(name="format", about="tree adds fields and layers", choices=("json", "tree"), default="json"),
-            Choice(name="dialect", about="read every record in this dialect", choices=SLUGS),
-        )
-    }
-    refusals: ClassVar = {"POST": (408, 413, 415, 422)}
-
-    @extend_schema(operation_id="decode", request=_DECODE_BODY, responses={200: _DECODE_ANSWER})
-    @bound_effort()
-    def post(self, request: Request) -> Response:
-        """Read a log, or single texts with what is known around them.
-
-        The same records as from a POST of the same body to /messages, each in the context of those before
-        it in its conversation. An envelope with `prior` or `keys` is decoded by itself, with these. Nothing is stored.
-        """
-        form = choose_form(request)
-        pieces = read_body(request._request, max_bytes=settings.LIMITS["decode_bytes"])
-        reader = LogReader(LogOptions(form=form, max_record_bytes=settings.LIMITS["record_bytes"]))
-        is_tree = self.given["format"] == "tree"
-        with closing(pieces):
-            try:
-                body = look_at_beginning(pieces, form)
-                records = list(decode_log(reader, body, dialect=self.given["dialect"], is_tree=is_tree))
-            except BrokenBodyError as error:
-                raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
-        ending = reader.ending.to_dict() if reader.ending else None
-        return _answer({"records": records, "ending": ending})
+_ENCODE_ANSWER: Final = closed_object(
+    dialect={"type": "string"},
+    wire={"type": "string"},
+    losses=list_of(refer("ToldLoss")) | {"description": "what the dialect cannot hold"},
+)
 
 
 def decode_log(
@@ -174,26 +264,54 @@ def _decode_alone(record: LogRecord, dialect: str | None) -> Reading | None:
     return dialects.decode_envelope(given, dialect) if is_envelope else None
 
 
-class EncodeView(Endpoint):
-    """A normalised record in, its wire out."""
+class Codecs(Endpoint):
+    """The codecs over HTTP."""
 
-    scopes: ClassVar = {"POST": "read"}
-    parameters: ClassVar = {
-        "POST": (Choice(name="dialect", about="what to write in; the record's own where left out", choices=SLUGS),)
-    }
-    refusals: ClassVar = {"POST": (408, 413, 415, 422)}
+    @operation(
+        {200: _DECODE_ANSWER},
+        body=_DECODE_BODY,
+        parameters=(
+            take_choice("format", about="tree adds fields and layers", choices=("json", "tree"), default="json"),
+            take_choice("dialect", about="read every record in this dialect", choices=SLUGS),
+        ),
+        refusals=(408, 413, 415, 422),
+    )
+    @bound_effort()
+    def decode(self, request: Request) -> dict[str, Any]:
+        """Read a log, or single texts with what is known around them.
 
-    @extend_schema(operation_id="encode", request=_ENCODE_BODY, responses={200: _ENCODE_ANSWER})
-    def post(self, request: Request) -> Response:
+        The same records as from a POST of the same body to /messages, each in the context of those before
+        it in its conversation. An envelope with `prior` or `keys` is decoded by itself, with these. Nothing is stored.
+        """
+        form = choose_form(request._request)
+        pieces = read_body(request._request, max_bytes=settings.LIMITS["decode_bytes"])
+        reader = LogReader(LogOptions(form=form, max_record_bytes=settings.LIMITS["record_bytes"]))
+        is_tree = self.given["format"] == "tree"
+        with closing(pieces):
+            try:
+                body = look_at_beginning(pieces, form)
+                records = list(decode_log(reader, body, dialect=self.given["dialect"], is_tree=is_tree))
+            except BrokenBodyError as error:
+                raise ProblemError(error.status, f"{error}; nothing is kept of it") from error
+        ending = reader.ending.to_dict() if reader.ending else None
+        return {"records": records, "ending": ending}
+
+    @operation(
+        {200: _ENCODE_ANSWER},
+        body=_ENCODE_BODY,
+        parameters=(take_choice("dialect", about="what to write in; the record's own where left out", choices=SLUGS),),
+        refusals=(408, 413, 415, 422),
+    )
+    def encode(self, request: Request) -> dict[str, Any]:
         """Write a record in a dialect, and say what that dialect cannot hold. Nothing is stored."""
-        if choose_form(request) is not None:
+        if choose_form(request._request) is not None:
             raise ProblemError(415, "a record is sent as application/json")
         try:
             body = b"".join(read_body(request._request, max_bytes=settings.LIMITS["decode_bytes"]))
             given = dialects.parse_json(body)
         except EnvelopeError as error:
             raise ProblemError(400, f"the body is {error}") from error
-        return _answer(encode_record(given, self.given["dialect"]))
+        return encode_record(given, self.given["dialect"])
 
 
 def encode_record(given: Any, dialect: str | None) -> dict[str, Any]:
@@ -215,9 +333,3 @@ def encode_record(given: Any, dialect: str | None) -> dict[str, Any]:
     except dialects.EncodeError as error:
         raise ProblemError(422, str(error), dialect=error.dialect, part=error.part) from error
     return {"dialect": slug, "wire": written.wire, "losses": [loss.to_dict() for loss in written.losses]}
-
-
-def _answer(data: dict[str, Any]) -> Response:
-    response = Response(data)
-    response["Cache-Control"] = "no-store"
-    return response

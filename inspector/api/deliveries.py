@@ -1,125 +1,301 @@
-"""Deliveries: the list, one of them, its withdrawal, and the exact bytes of a record."""
+"""Deliveries: the list, the receipt of one and what became of it, its withdrawal; the exact bytes of a record, for who
+may have them; and waiting: in how many seconds what is posted is told, and `Prefer: wait=N` (RFC 7240), which holds the
+answer of a POST until what it brought is told, and adds the messages.
+
+The records are durable before the waiting begins, and nothing is locked while it lasts: it is a look at the database
+now and then. A process lends two of its threads to it at most; whoever comes third is answered at once.
+
+What is secret of a record is what the codecs mask: the leaves of the field tree that say so. A masked character becomes
+one mark, so that every span of the tree still points at its place.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
+import threading
+import time
 import uuid
-from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any, Final
 
+from django.db.models import F, Func, IntegerField, Sum
 from django.http import StreamingHttpResponse
+from django.urls import reverse
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dialects import Reading, read
+from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.intake import selectors, services
-from inspector.intake.models import Delivery, Withdrawal
-from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
-from inspector.ledger.proofs import find_changed, say_changed
+from inspector.intake.concealing import conceal_reading, has_tokens
+from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask
+from inspector.intake.models import Delivery, Door, Record, Withdrawal
+from inspector.intake.warnings import list_warnings
+from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals, is_weighing
+from inspector.ledger.proofs import find_changed, find_entry, say_changed
 from inspector.lookups import or_404
 from inspector.opening import disclose_source
 from inspector.ranges import BYTES, RangeError, answer_bytes
+from inspector.threads.messages import has_unread_records, list_messages_of, list_messages_of_delivery, unfold
+from inspector.threads.models import Announcement, Message
+from inspector.threads.selectors import is_settling
+from inspector.trail.row_security import across
 
-from .authentication import ACT_REFUSALS, act_for, caller_of
-from .bodies import read_json
-from .endpoints import Endpoint
-from .erasures import refuse_erased
-from .masking import may_see_secrets, withhold
-from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, cut_page, read_place
-from .parameters import Choice, Names, Number, Parameter, find_named_channel
-from .problems import ProblemError
-from .receipts import (
-    LISTED_STATES,
-    DeliveryPageSerializer,
-    DeliveryRowSerializer,
-    DeliverySerializer,
-    WithdrawalSerializer,
-    make_delivery,
-    make_withdrawal,
-    show_delivery,
+from .authentication import act_for, may_see_secrets
+from .endpoints import Endpoint, operation
+from .evidence import refuse_erased
+from .messages import show_messages
+from .parameters import (
+    Document,
+    find_named_channel,
+    take_choice,
+    take_number,
+    take_text,
 )
+from .problems import ProblemError
+from .shapes import DigestField, choose, cut_page, listing, read_place, show
 
 logger = logging.getLogger(__name__)
 
-_WANTED: Final = 'send {"reason": "…"} as application/json'
-_BODY: Final[dict[str, Any]] = {
-    "application/json": {
-        "type": "object",
-        "properties": {"reason": {"type": "string", "minLength": 1, "maxLength": MAX_REASON_LENGTH}},
-        "required": ["reason"],
-        "additionalProperties": False,
-    }
-}
+LISTED_STATES: Final = [state for state in Delivery.State.values if state != Delivery.State.STAGED]
 
 
-class DeliveriesView(Endpoint):
-    """Deliveries, newest first."""
+class ProblemRowSerializer(serializers.Serializer[Any]):
+    """A record that was quarantined."""
 
-    parameters: ClassVar = {
-        "GET": (
-            CURSOR,
-            LIMIT,
-            Parameter(name="channel", about="filter by channel", default=""),
-            Choice(name="state", about="filter by state", choices=LISTED_STATES, default=""),
-            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(DeliveryRowSerializer().fields)),
-        )
-    }
+    index = serializers.IntegerField(help_text="its place in the delivery, from zero")
+    line = serializers.IntegerField(help_text="the line it begins on, from one")
+    reason = serializers.CharField()
+    raw = serializers.CharField(help_text="where its exact bytes are")
 
-    @extend_schema(operation_id="list_deliveries", responses=DeliveryPageSerializer)
-    def get(self, request: Request) -> Response:
+
+class WarningRowSerializer(serializers.Serializer[Any]):
+    """A likely mistake of the sender. The stored bytes stay as they are."""
+
+    index = serializers.IntegerField(help_text="the record's place in the delivery, from zero")
+    line = serializers.IntegerField(help_text="the line it begins on, from one")
+    code = serializers.CharField(help_text="a stable name of the problem")
+    reason = serializers.CharField(help_text="the problem in words, and how it was handled")
+    hint = serializers.CharField(help_text="what to change")
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """Counts of records: received = stored + duplicate + quarantined, always."""
+
+    delivery = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=Delivery.State.values)
+    received = serializers.IntegerField()
+    stored = serializers.IntegerField()
+    duplicate = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+    told_in_seconds = serializers.IntegerField(
+        help_text="about how long until its messages are processed, by what waits now; 0 when all are read"
+    )
+    problems = ProblemRowSerializer(many=True)
+    warnings = WarningRowSerializer(many=True, help_text="the first hundred, and the first of each code")
+    warnings_total = serializers.IntegerField()
+    warnings_by_code = serializers.DictField(child=serializers.IntegerField())
+    links = serializers.DictField(child=serializers.CharField())
+
+
+class WithdrawalSerializer(serializers.Serializer[Any]):
+    """An act of withdrawal, and of taking it back."""
+
+    by = serializers.CharField(source="by.username", help_text="who withdrew it")
+    at = serializers.DateTimeField()
+    reason = serializers.CharField()
+    taken_back_by = serializers.CharField(source="taken_back_by.username", allow_null=True)
+    taken_back_at = serializers.DateTimeField(allow_null=True)
+    taken_back_reason = serializers.CharField()
+    is_done = serializers.BooleanField(help_text="whether its records are all hidden, or shown again, by now")
+
+
+class LedgerPlaceSerializer(serializers.Serializer[Any]):
+    """Where the receipt stands in the ledger: GET /ledger/proofs/inclusion?kind=delivery&id=… proves it."""
+
+    index = serializers.IntegerField()
+
+
+class DeliverySerializer(ReceiptSerializer):
+    """A receipt with custody and progress."""
+
+    channel = serializers.CharField(source="channel.name")
+    door = serializers.ChoiceField(choices=Door.values)
+    received_at = serializers.DateTimeField()
+    file_name = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    sha256 = DigestField(allow_null=True)
+    framed_bytes = serializers.IntegerField()
+    read = serializers.IntegerField(help_text="records read into messages so far")
+    is_framed = serializers.BooleanField(help_text="whether the counts are final")
+    is_read = serializers.BooleanField(help_text="whether every stored record has been read")
+    failure = serializers.CharField()
+    ledger = LedgerPlaceSerializer(allow_null=True, help_text="null until it is entered, some seconds later")
+    withdrawal = WithdrawalSerializer(allow_null=True, help_text="the one in force")
+    findings = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="open findings about its records so far, by severity; GET /findings?delivery= lists them",
+    )
+
+
+class DeliveryRowSerializer(serializers.Serializer[Any]):
+    """A delivery in a list."""
+
+    id = serializers.UUIDField()
+    state = serializers.ChoiceField(choices=LISTED_STATES)
+    is_withdrawn = serializers.BooleanField()
+    channel = serializers.CharField(source="channel.name")
+    door = serializers.ChoiceField(choices=Door.values)
+    received_at = serializers.DateTimeField()
+    file_name = serializers.CharField(allow_blank=True)
+    size_bytes = serializers.IntegerField()
+    sha256 = DigestField(allow_null=True)
+    received = serializers.IntegerField(help_text="records: received = stored + duplicate + quarantined, always")
+    stored = serializers.IntegerField()
+    duplicate = serializers.IntegerField()
+    quarantined = serializers.IntegerField()
+    read = serializers.IntegerField(help_text="records read into messages so far")
+    failure = serializers.CharField(allow_blank=True)
+
+
+def make_receipt(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
+    """The members of a receipt; problems from the index after `after` on, at most a hundred."""
+    problems = selectors.list_problems(delivery=delivery, after=after) if delivery.quarantined else ()
+    warned = list_warnings(delivery.warnings)
+    return show(
+        ReceiptSerializer,
+        delivery,
+        delivery=str(delivery.pk),
+        told_in_seconds=tell_wait(delivery),
+        problems=[
+            show(ProblemRowSerializer, problem, raw=reverse("api:raw", args=[problem.record_id]))
+            for problem in problems
+        ],
+        warnings=[asdict(row) for row in warned.first],
+        warnings_total=warned.total,
+        warnings_by_code=dict(warned.counts),
+        links={"self": reverse("api:delivery", args=[delivery.pk])},
+    )
+
+
+def make_delivery(delivery: Delivery, *, after: int = -1) -> dict[str, Any]:
+    """The members of a delivery's resource."""
+    progress = selectors.find_progress(delivery=delivery)
+    withdrawal = find_withdrawal(delivery=delivery)
+    found = count_open_by_severity(workspace=delivery.workspace, within=of_delivery(delivery.pk))
+    entry = find_entry("delivery", delivery.pk)
+    receipt = make_receipt(delivery, after=after)
+    receipt["links"]["findings"] = f"{reverse('api:findings')}?delivery={delivery.pk}"
+    if len(receipt["problems"]) == 100:
+        last = receipt["problems"][-1]["index"]
+        receipt["links"]["next"] = f"{receipt['links']['self']}?after={last}"
+    return show(
+        DeliverySerializer,
+        delivery,
+        **receipt,
+        **{name: getattr(progress, name) for name in ("framed_bytes", "read", "is_framed", "is_read", "failure")},
+        ledger={"index": entry.index} if entry else None,
+        withdrawal=make_withdrawal(withdrawal) if withdrawal else None,
+        findings={Message.Severity(severity).label.lower(): count for severity, count in found.items()},
+    )
+
+
+def make_withdrawal(withdrawal: Withdrawal) -> dict[str, Any]:
+    """The members of an act of withdrawal."""
+    return show(WithdrawalSerializer, withdrawal, is_done=not is_weighing(delivery=withdrawal.delivery))
+
+
+def withhold(record: Record) -> tuple[bool, str | None]:
+    """Whether there is something of a record that a key may not have which may see no secrets, and what it gets in its
+    place: the text with its secrets masked, if it could be looked through.
+    """
+    if not selectors.has_bytes(record) or len(record.source) > MAX_BYTES_LOOKED_THROUGH or not record.source:
+        return True, None
+    spans = [span for reading in _read_all(record) for span in find_outer_secrets(reading)]
+    return (True, mask(_text_of(record), spans)) if spans or has_tokens(record) else (False, None)
+
+
+def _read_all(record: Record) -> Iterator[Reading]:
+    """The record as its messages were settled, as it would be read without them, and as the bytes stand."""
+    messages: list[Message] = list_messages_of(record=record)
+    for message in messages:
+        yield unfold(message=message)
+    if not messages:
+        yield conceal_reading(read(_text_of(record)))
+
+
+def _text_of(record: Record) -> str:
+    """The text; of bytes that are none, what can be read in them."""
+    wire = bytes(record.source if record.wire is None else record.wire)
+    return wire.decode("utf-8", "replace" if record.is_quarantined else "surrogatepass")
+
+
+_REASON: Final = take_text(
+    "reason", about="reason of the withdrawal", is_required=True, max_characters=MAX_REASON_LENGTH
+)
+_WITHDRAWAL: Final = Document('{"reason": "…"}', (_REASON,))
+
+
+class Deliveries(Endpoint):
+    """Deliveries, their withdrawals, and the exact bytes of their records."""
+
+    @listing(
+        "Delivery",
+        DeliveryRowSerializer,
+        "Deliveries, newest first",
+        take_text("channel", about="filter by channel", default=""),
+        take_choice("state", about="filter by state", choices=LISTED_STATES, default=""),
+        what="A delivery",
+    )
+    def list_deliveries(self, request: Request) -> dict[str, Any]:
         """A page of deliveries, with their counts; the problems of each are at its own address."""
-        given, workspace = self.given, self.workspace
+        given = self.given
         found = selectors.list_deliveries(
-            workspace=workspace,
-            channel=find_named_channel(workspace, given["channel"]),
+            workspace=self.workspace,
+            channel=find_named_channel(self.workspace, given["channel"]),
             state=given["state"],
-            before=read_place(given, workspace),
+            before=read_place(self),
             limit=given["limit"] + 1,
         )
-        page, cursor = cut_page(found, given, workspace, lambda delivery: (delivery.received_at, delivery.pk))
+        page, cursor = cut_page(self, found, lambda delivery: (delivery.received_at, delivery.pk))
         withdrawn = find_withdrawals(delivery_ids=[delivery.pk for delivery in page])
-        rows = [choose(show_delivery(each, is_withdrawn=each.pk in withdrawn), given["fields"]) for each in page]
-        return Response({"results": rows, "next": cursor})
+        rows = [show(DeliveryRowSerializer, each, is_withdrawn=each.pk in withdrawn) for each in page]
+        return {"results": [choose(row, given) for row in rows], "next": cursor}
 
-
-class DeliveryView(Endpoint):
-    """One delivery: custody, counts, progress, problems."""
-
-    scopes: ClassVar = {"GET": ("ingest", "read")}
-    parameters: ClassVar = {"GET": (Number(name="after", about="problems after the one with this index", default=-1),)}
-
-    @extend_schema(operation_id="get_delivery", responses=DeliverySerializer)
-    def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    @operation(
+        DeliverySerializer,
+        parameters=(take_number("after", about="problems after the one with this index", default=-1),),
+        scope=("ingest", "read"),
+    )
+    def get_delivery(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """The delivery; `after` pages through its problems."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return Response(make_delivery(delivery, after=self.given["after"]))
+        return make_delivery(delivery, after=self.given["after"])
 
-
-class RawView(Endpoint):
-    """The exact bytes of a record: the slice of the stream, or the wire read from it."""
-
-    reads = "exact bytes"
-    parameters: ClassVar = {
-        "GET": (
-            Choice(
-                name="part",
+    @operation(
+        {
+            (200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download"),
+            (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
+        },
+        parameters=(
+            take_choice(
+                "part",
                 about="source: the received bytes; wire: the text that was read from them",
                 choices=("source", "wire"),
                 default="source",
             ),
-        )
-    }
-    refusals: ClassVar = {"GET": (409, 410, 416)}
-    media_type = BYTES
-
-    @extend_schema(
-        operation_id="get_raw",
-        responses={
-            (200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download"),
-            (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
-        },
-        parameters=[
+        ),
+        refusals=(409, 410, 416),
+        reads="exact bytes",
+        media_type=BYTES,
+        headers=[
             OpenApiParameter("Range", {"type": "string"}, "header", description="one range of bytes, as bytes=0-1023"),
             OpenApiParameter("Content-Range", {"type": "string"}, "header", response=[206]),
             OpenApiParameter("Accept-Ranges", {"type": "string"}, "header", response=[200, 206]),
@@ -129,7 +305,7 @@ class RawView(Endpoint):
             ),
         ],
     )
-    def get(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
+    def get_raw(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
         """The bytes, as a download that no browser will interpret: all of them, or the range that is asked for.
 
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
@@ -140,20 +316,20 @@ class RawView(Endpoint):
         refuse_erased(key.workspace_id, record_id)
         for index in find_changed("record", [record.pk]).values():
             raise ProblemError(409, say_changed("record", index), index=index)
-        withheld = withhold(record)
-        if withheld and not may_see_secrets(key):
+        is_secret, masked = withhold(record)
+        size, digest = selectors.measure_source(record=record)
+        if is_secret and not may_see_secrets(key):
             raise ProblemError(
                 403,
                 "the record holds a secret, or is too long to be looked through: its exact bytes need a key with the "
                 "scope secrets",
                 scope=["secrets"],
-                masked=withheld.masked,
-                sha256=withheld.sha256,
+                masked=masked,
+                sha256=digest,
             )
-        if withheld:
+        if is_secret:
             logger.info("key %s was given the exact bytes of record %s, which holds a secret", key.prefix, record.pk)
             disclose_source(record=record, by=key)
-        size, digest = selectors.measure_source(record=record)
         pieces = selectors.read_source(record=record)
         wire_bytes = vars(record)["wire_bytes"]
         if self.given["part"] == "wire" and wire_bytes is not None:
@@ -165,59 +341,134 @@ class RawView(Endpoint):
         response["X-Source-SHA256"] = digest
         return response
 
-
-class WithdrawalView(Endpoint):
-    """That a delivery is withdrawn. Nothing is erased by it, and its receipt stands."""
-
-    scopes: ClassVar = {"GET": "ingest", "POST": "withdraw", "DELETE": "withdraw"}
-    parameters: ClassVar = {
-        "DELETE": (
-            Parameter(
-                name="reason", about="reason of the withdrawal", is_required=True, max_characters=MAX_REASON_LENGTH
-            ),
-        )
-    }
-    refusals: ClassVar = {"POST": ACT_REFUSALS, "DELETE": (409, 422)}
-
-    @extend_schema(operation_id="get_withdrawal", responses=WithdrawalSerializer)
-    def get(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    @operation(WithdrawalSerializer, scope="ingest")
+    def get_withdrawal(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """The withdrawal in force; 404 where there is none."""
         found = or_404(find_withdrawal(delivery=self.find(selectors.find_delivery, delivery_id=delivery_id)))
-        return Response(make_withdrawal(found))
+        return make_withdrawal(found)
 
-    @extend_schema(operation_id="withdraw_delivery", request=_BODY, responses={201: WithdrawalSerializer})
-    def post(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    @operation({201: WithdrawalSerializer}, body=_WITHDRAWAL, scope="withdraw")
+    def withdraw_delivery(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return _act(request, delivery, read_reason(request), services.withdraw_delivery, status=201)
+        return self._act(delivery, _WITHDRAWAL.read(request)["reason"], services.withdraw_delivery)
 
-    @extend_schema(operation_id="take_withdrawal_back", responses={200: WithdrawalSerializer})
-    def delete(self, request: Request, delivery_id: uuid.UUID) -> Response:
+    @operation({200: WithdrawalSerializer}, parameters=(_REASON,), scope="withdraw", refusals=(409, 422))
+    def take_withdrawal_back(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
-        return _act(
-            request,
-            self.find(selectors.find_delivery, delivery_id=delivery_id),
-            self.given["reason"],
-            services.take_back,
-            status=200,
+        delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
+        return self._act(delivery, self.given["reason"], services.take_back)
+
+    def _act(self, delivery: Delivery, reason: str, act: Callable[..., Withdrawal]) -> dict[str, Any]:
+        with act_for(self.request) as person:
+            made = act(membership=person, delivery=delivery, reason=reason)
+        logger.info("key %s: %s delivery %s", self.key.prefix, act.__name__, delivery.pk)
+        return make_withdrawal(made)
+
+
+# What a system without a backlog takes: what is posted is gathered, read and told.
+QUIET_SECONDS: Final = 6
+# Over how long the pace is measured, and the messages a second that one core tells where nothing was measured yet.
+PACE_SECONDS, MIN_PACE = 60, 300
+# How often a process looks.
+LOOK_SECONDS: Final = 1.0
+
+_looked: tuple[float, int] = (float("-inf"), QUIET_SECONDS)
+
+
+def estimate_told() -> int:
+    """In how many seconds what is posted now is told, as of the last look."""
+    global _looked
+    now = time.monotonic()
+    if now - _looked[0] >= LOOK_SECONDS:
+        with across():
+            _looked = (now, QUIET_SECONDS + int(max(selectors.find_lag(), selectors.count_posted() / measure_pace())))
+    return _looked[1]
+
+
+def measure_pace() -> float:
+    """How many messages a second all workers told lately, where there were many."""
+    lately = Announcement.objects.filter(at__gt=timezone.now() - timedelta(seconds=PACE_SECONDS))
+    count = Func(F("messages"), function="cardinality", output_field=IntegerField())
+    told = lately.aggregate(told=Sum(count))["told"] or 0
+    return max(float(MIN_PACE), told / PACE_SECONDS)
+
+
+def tell_wait(delivery: Delivery) -> int:
+    """In how many seconds a delivery is told; 0 for one of which everything is read."""
+    is_read = delivery.is_framed and delivery.read + delivery.set_aside >= delivery.stored
+    return 0 if is_read else estimate_told()
+
+
+def refuse_backlog(max_seconds: int) -> None:
+    """Take nothing more while what is posted would wait for longer than this.
+
+    Raises:
+        ProblemError: 503 with the seconds until it is worth another try.
+    """
+    seconds = estimate_told()
+    if seconds > max_seconds:
+        raise ProblemError(
+            503,
+            f"what is posted now would be processed in {seconds:,} seconds: send this again later",
+            retry_after=min(max(seconds - max_seconds, 30), 300),
         )
 
 
-def read_reason(request: Request) -> str:
-    """The reason in the body.
+MAX_WAITERS: Final = 2
+MAX_SECONDS: Final = 30
+MAX_MESSAGES: Final = 200
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 0.5
 
-    Raises:
-        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
-            another type, 422 where it holds anything else.
-    """
-    given = read_json(request._request, wanted=_WANTED)
-    if not isinstance(given, dict) or set(given) != {"reason"} or not isinstance(given["reason"], str):
-        raise ProblemError(422, _WANTED)
-    return str(given["reason"])
+_seats = threading.BoundedSemaphore(MAX_WAITERS)
+_WAIT = re.compile(r'wait\s*=\s*"?(\d{1,6})"?\s*(?:;.*)?', re.IGNORECASE)
 
 
-def _act(request: Request, delivery: Delivery, reason: str, act: Callable[..., Withdrawal], *, status: int) -> Response:
-    with act_for(request) as person:
-        made = act(membership=person, delivery=delivery, reason=reason)
-    logger.info("key %s: %s delivery %s", caller_of(request).prefix, act.__name__, delivery.pk)
-    return Response(make_withdrawal(made), status=status)
+def read_wish(request: Request) -> int:
+    """The seconds of `Prefer: wait`, at most 30; 0 for no such wish. The first of several holds."""
+    for preference in request.headers.get("Prefer", "").split(","):
+        found = _WAIT.fullmatch(preference.strip())
+        if found:
+            return min(int(found[1]), MAX_SECONDS)
+    return 0
+
+
+def grant_wish(request: Request, delivery: Delivery, response: Response) -> Response:
+    """The response, with the messages of the delivery where the request asked to wait and a seat was free."""
+    seconds = read_wish(request)
+    if not seconds:
+        return response
+    if not _seats.acquire(blocking=False):
+        return response
+    try:
+        is_settled = wait_until_settled(delivery, seconds=seconds)
+        found = list_messages_of_delivery(delivery=delivery, limit=MAX_MESSAGES + 1)
+    finally:
+        _seats.release()
+    response.data |= {
+        "is_settled": is_settled,
+        "messages": list(show_messages(found[:MAX_MESSAGES]).values()),
+        "has_more_messages": len(found) > MAX_MESSAGES,
+    }
+    response["Preference-Applied"] = f"wait={seconds}"
+    return response
+
+
+def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
+    """Look until every record of the delivery is read and its conversations are settled, or the time is over."""
+    until, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
+    while True:
+        delivery.refresh_from_db(fields=["read", "stored"])
+        is_read = delivery.read >= delivery.stored and not has_unread_records(delivery=delivery)
+        if is_read and not is_settling(delivery=delivery):
+            return True
+        left = until - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
+
+
+def show_waiting() -> dict[str, Any]:
+    """The bounds of waiting, as GET /limits tells them."""
+    return {"wait_seconds": MAX_SECONDS, "waiters": MAX_WAITERS, "waited_messages": MAX_MESSAGES}

@@ -1,36 +1,128 @@
-"""What every endpoint shares: its parameters are read strictly, its answer has one type, its refusals are described."""
+"""What every endpoint shares: its operations, each with its parameters, its scope and its shapes; answers of one type,
+in JSON as the codecs write it; and refusals that are described.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ClassVar, Final, TypeVar
 
 from django.db import DatabaseError
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
 from django.utils.cache import patch_cache_control
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import MethodNotAllowed, NotAcceptable
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import MethodNotAllowed, NotAcceptable, NotFound
 from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.renderers import BaseRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSet
 
+from dialects import write_json
 from inspector.accounts.models import ApiKey, Workspace
 from inspector.accounts.services import add_reads
 from inspector.bounds import fit_answer
 from inspector.effort import GoneError, SpentError
 from inspector.lookups import or_404
 
-from .authentication import caller_of, refuse_haste
-from .parameters import Parameter, read_parameters
+from .authentication import caller_of
+from .parameters import Document, Parameter, read_parameters
 from .problems import CONTENT_TYPE, TITLES, ProblemSerializer
 
 Found = TypeVar("Found")
 # What any request may be answered with instead; an address with an id in it adds 404.
 EVERYWHERE: Final = (400, 401, 403, 406, 429, 503)
 WAITING: Final = (429, 503)
+# What an act with a body may be refused with besides.
+BODY_REFUSALS: Final = (408, 409, 413, 415, 422)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What is known of an operation: see `operation`."""
+
+    scopes: tuple[str, ...] = ("read",)
+    parameters: Sequence[Parameter] = ()
+    refusals: Sequence[int] = ()
+    reads: str = ""
+    media_type: str = "application/json"
+
+
+# What another method than those there are needs: what reading does.
+NO_OPERATION: Final = Operation()
+
+
+def operation(
+    responses: Any,
+    *,
+    body: Document | Mapping[str, Any] | None = None,
+    headers: Sequence[OpenApiParameter] | None = None,
+    scope: str | tuple[str, ...] = "read",
+    refusals: Sequence[int] = (),
+    **known: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
+    """An operation of the API, whose id in the schema is the name of its method. The method gives what is shown, or a
+    response of its own.
+
+    Args:
+        responses: the shape of its answer, or shapes by status, as `extend_schema` has it.
+        body: what it takes, if anything; what a `Document` may be refused with need not be said.
+        headers: what it reads besides, and headers of its answers.
+        scope: what a key needs for it, or several scopes of which one is enough.
+        refusals: the statuses that it may be answered with besides those of every endpoint.
+        known: `parameters`, the table of those in its address; `reads`, what it shows of messages, in a word or two:
+            that a key read it is in the audit log; `media_type` of its answer.
+    """
+    refusals = refusals or (BODY_REFUSALS if isinstance(body, Document) else ())
+    row = Operation(scopes=(scope,) if isinstance(scope, str) else scope, refusals=refusals, **known)
+
+    status = next(iter(responses)) if isinstance(responses, Mapping) and len(responses) == 1 else 200
+    request = body.schema if isinstance(body, Document) else body
+
+    def mark(method: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
+        @wraps(method)
+        def answer(*args: Any, **named: Any) -> HttpResponseBase:
+            shown = method(*args, **named)
+            return shown if isinstance(shown, HttpResponseBase) else Response(shown, status=status)
+
+        vars(answer)["operation"] = row
+        described: Callable[..., HttpResponseBase] = extend_schema(
+            operation_id=method.__name__, request=request, responses=responses, parameters=headers
+        )(answer)
+        return described
+
+    return mark
+
+
+class ExactRenderer(JSONRenderer):
+    """The plain renderer, and the codecs' own writing for what it refuses.
+
+    A log may hold 1e400 or a number of five thousand digits. Such a message has to be shown like any other.
+    """
+
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The data as JSON; numbers that JSON has not become text, lone surrogates their escapes."""
+        try:
+            written: bytes = super().render(data, accepted_media_type, renderer_context)
+        except ValueError:
+            return write_json(self._flatten(data)).encode()
+        return written
+
+    def _flatten(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(name): self._flatten(inner) for name, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._flatten(inner) for inner in value]
+        if value is None or isinstance(value, (str, int, float, bool)):
+            return value
+        return self._flatten(self.encoder_class().default(value))
 
 
 class Negotiation(BaseContentNegotiation):
@@ -76,8 +168,8 @@ class EndpointSchema(AutoSchema):
     view: Endpoint  # type: ignore[override]  # it describes no other views
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any]:
-        """The endpoint's table for this method."""
-        return [parameter.describe() for parameter in self.view.parameters.get(self.method, ())]
+        """The table of the operation."""
+        return [parameter.describe() for parameter in self.view.operation.parameters]
 
     def get_summary(self) -> str:
         """The name of the operation in words: `list_exports` is "List exports"."""
@@ -94,7 +186,7 @@ class EndpointSchema(AutoSchema):
         if operation is None:
             return None
         problem = self.resolve_serializer(ProblemSerializer, "response").ref
-        statuses = {*EVERYWHERE, *self.view.refusals.get(self.method, ())} | ({404} if "{" in self.path else set())
+        statuses = {*EVERYWHERE, *self.view.operation.refusals} | ({404} if "{" in self.path else set())
         for status in sorted(statuses):
             content = self.view.problem_content or {CONTENT_TYPE: {"schema": problem}}
             answer: dict[str, Any] = {"description": TITLES[status], "content": content}
@@ -110,28 +202,31 @@ class EndpointSchema(AutoSchema):
         return operation
 
 
-class Endpoint(APIView):
-    """A view of the API.
+class Endpoint(ViewSet):
+    """The operations on one subject, which `urls` gives their addresses and methods.
 
-    `scopes` names the scope that each method needs, or several of which one is enough; reading is all that a view has
-    that names none. `parameters` is the table of each,
-    and `refusals` the statuses that a method may be answered with besides those of every endpoint. What `parameters`
-    read is in `given`.
+    What the parameters of the one that is asked for read is in `given`.
     """
 
-    scopes: ClassVar[Mapping[str, str | tuple[str, ...]]] = {"GET": "read"}
-    parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
-    refusals: ClassVar[Mapping[str, Sequence[int]]] = {}
-    # What it shows of messages, in a word or two: that a key read it is in the audit log.
-    reads: ClassVar[str] = ""
-    media_type: ClassVar[str] = "application/json"
     # What refusals are, by type, where a protocol has them in a form of its own.
     problem_content: ClassVar[Mapping[str, Any]] = {}
-    # `initial` asks for the key before a body is read, and `bodies` bounds each by what its endpoint takes.
+    # `initial` asks for the key before a body is read, and `bodies` bounds each by what its operation takes.
     takes_large_bodies: ClassVar[bool] = True
+    renderer_classes = (ExactRenderer,)
     content_negotiation_class = Negotiation
     schema = EndpointSchema()
     given: Mapping[str, Any]
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that is asked for."""
+        row: Operation = getattr(getattr(self, self.action or "", None), "operation", NO_OPERATION)
+        return row
+
+    @property
+    def media_type(self) -> str:
+        """The type of the answer."""
+        return self.operation.media_type
 
     @property
     def key(self) -> ApiKey:
@@ -158,9 +253,9 @@ class Endpoint(APIView):
                 response.data = fit_answer(response.data)
             except (SpentError, GoneError) as error:
                 response = self.handle_exception(error)
-        if self.reads and request.method == "GET" and response.status_code < 300:
+        if request.method == "GET" and response.status_code < 300 and (what := self.operation.reads):
             try:
-                add_reads(key_id=caller_of(request).pk, what=self.reads)
+                add_reads(key_id=caller_of(request).pk, what=what)
             except DatabaseError as error:
                 response = self.handle_exception(error)
         answer = super().finalize_response(request, response, *args, **names)
@@ -174,11 +269,34 @@ class Endpoint(APIView):
             MethodNotAllowed: before anything else is looked at, for no key makes a method be there.
             ProblemError: 400 for parameters that are none, 429 for a key that asks too often.
         """
-        method = "GET" if request.method == "HEAD" else request.method or ""
-        if method not in self.allowed_methods:
-            raise MethodNotAllowed(method)
+        if (request.method or "") not in self.allowed_methods:
+            raise MethodNotAllowed(request.method or "")
         super().initial(request, *args, **names)
-        refuse_haste(request)
-        if method != "OPTIONS":
-            known = self.parameters.get(method, ())
-            self.given = read_parameters(request._request.GET, known, has_body=method == "POST")
+        if request.method != "OPTIONS":
+            query = request._request.GET
+            self.given = read_parameters(query, self.operation.parameters, has_body=request.method == "POST")
+
+
+class Nothing(Endpoint):
+    """Every address below /api/ that is none: a problem document like any other refusal."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    schema = None  # type: ignore[assignment]  # it is not described
+
+    def initial(self, request: Request, *args: Any, **names: Any) -> None:
+        """Refuse whatever the method.
+
+        Raises:
+            NotFound: always; it names the address that was probably meant.
+        """
+        path = request.path
+        other = path.rstrip("/") if path.endswith("/") else f"{path}/"
+        try:
+            is_address = resolve(other).url_name != "nothing"
+        except Resolver404:
+            is_address = False
+        if is_address:
+            slash = "without its last slash" if path.endswith("/") else "with a slash at its end"
+            raise NotFound(f"there is no such address: the one {slash} is {other}")
+        raise NotFound("there is no such address; GET /api/schema/ lists all addresses")

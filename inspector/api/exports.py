@@ -4,58 +4,48 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.exports.exporters import BROUGHT
 from inspector.exports.making import read_file
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports, make_manifest
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
+from inspector.ranges import BYTES
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
-from .authentication import caller_of, refuse_scope
-from .bodies import read_json
-from .endpoints import Endpoint
-from .masking import may_see_secrets
-from .paging import CURSOR, LIMIT, cut_page, page_of, read_place
+from .authentication import may_see_secrets, refuse_scope
+from .endpoints import Endpoint, operation
+from .parameters import Document, take_choice, take_flag, take_id, take_text
 from .problems import ProblemError
-from .shapes import show
+from .shapes import cut_page, listing, read_place, show
 
 FORMS: Final = [*Export.Form.values, *BROUGHT]
-BYTES: Final = "application/octet-stream"
-WANTED: Final = 'send {"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"} as application/json'
-_NAMES: Final = {
-    "form": str,
-    "q": str,
-    "conversation": str,
-    "include_secrets": bool,
-    "is_masked": bool,
-    "has_mark": bool,
-}
-_BODY: Final[dict[str, Any]] = {
-    "application/json": {
-        "type": "object",
-        "properties": {
-            "form": {"type": "string", "enum": FORMS},
-            "q": {"type": "string", "maxLength": MAX_CHARACTERS, "description": "the search language; empty for all"},
-            "conversation": {"type": "string", "format": "uuid", "description": "one conversation, in the place of q"},
-            "include_secrets": {"type": "boolean", "description": "true needs the scope secrets", "default": False},
-            "is_masked": {"type": "boolean", "description": "the opposite, under its old name", "deprecated": True},
-            "has_mark": {"type": "boolean", "description": "CSV begins with a byte order mark", "default": False},
-        },
-        "required": ["form"],
-        "additionalProperties": False,
-    }
-}
+
+
+_WISH: Final = Document(
+    '{"form": "jsonl", "q": "…"} or {"form": "jsonl", "conversation": "…"}',
+    (
+        take_choice("form", choices=FORMS, is_required=True),
+        take_text("q", max_characters=MAX_CHARACTERS, about="the search language; empty for all"),
+        # What is no id names nothing that is there.
+        replace(
+            take_id("conversation", about="one conversation, in the place of q"), read=take_text("conversation").read
+        ),
+        take_flag("include_secrets", otherwise=False, about="true needs the scope secrets"),
+        take_flag("is_masked", is_deprecated=True, about="the opposite, under its old name"),
+        take_flag("has_mark", default=False, otherwise=False, about="CSV begins with a byte order mark"),
+    ),
+)
 
 
 class ExportSerializer(serializers.Serializer[Any]):
@@ -70,69 +60,42 @@ class ExportSerializer(serializers.Serializer[Any]):
     manifest = serializers.DictField(help_text="what the file is: docs/exports.md has its names")
 
 
-ExportPageSerializer: Final = page_of("Export", ExportSerializer, "Exports, newest first")
-
-
-def show_exports(exports: Sequence[Export], request: Request) -> list[dict[str, Any]]:
-    """Exports as the API shows them to this key."""
-    key = caller_of(request)
-    progresses = find_progresses(exports=exports)
-    shown = []
-    for export in exports:
-        progress = progresses[export.pk]
-        export.workspace = key.workspace
-        has_file = export.state == Export.State.DONE and may_download(export, api_key=key)
-        shown.append(
-            show(
-                ExportSerializer,
-                progress,
-                id=export.pk,
-                state="stuck" if progress.is_stuck else export.state,
-                file=f"/api/v1/exports/{export.pk}/file" if has_file else None,
-                manifest=make_manifest(export),
-            )
-        )
-    return shown
-
-
-class ExportsView(Endpoint):
+class Exports(Endpoint):
     """The exports of a workspace."""
 
-    scopes: ClassVar = {"GET": "export", "POST": "export"}
-    parameters: ClassVar = {"GET": (CURSOR, LIMIT)}
-    refusals: ClassVar = {"POST": (404, 408, 409, 413, 415, 422)}
-
-    @extend_schema(operation_id="list_exports", responses=ExportPageSerializer)
-    def get(self, request: Request) -> Response:
+    @listing("Export", ExportSerializer, "Exports, newest first", scope="export")
+    def list_exports(self, request: Request) -> dict[str, Any]:
         """A page of exports of all members."""
-        workspace, given = self.workspace, self.given
-        found = list_exports(workspace=workspace, before=read_place(given, workspace), limit=given["limit"] + 1)
-        page, cursor = cut_page(found, given, workspace, lambda export: (export.asked_at, export.pk))
-        return Response({"results": show_exports(page, request), "next": cursor})
+        found = list_exports(workspace=self.workspace, before=read_place(self), limit=self.given["limit"] + 1)
+        page, cursor = cut_page(self, found, lambda export: (export.asked_at, export.pk))
+        return {"results": self._show(page), "next": cursor}
 
-    @extend_schema(operation_id="make_export", request=_BODY, responses={202: ExportSerializer})
-    def post(self, request: Request) -> Response:
+    @operation({202: ExportSerializer}, body=_WISH, scope="export", refusals=(404, 408, 409, 413, 415, 422))
+    def make_export(self, request: Request) -> dict[str, Any]:
         """Ask for a file of the messages of a query or of a conversation; a worker makes it.
 
         Secrets are masked, unless the key has the scope `secrets` and asks for `"include_secrets": true`.
         """
-        key, said = self.key, _read_wish(request)
-        is_masked = said.get("is_masked", not said.get("include_secrets", False))
+        key, said = self.key, _WISH.read(request)
+        query, conversation, is_masked = said["q"], said["conversation"], said["is_masked"]
+        if query is not None and conversation is not None:
+            raise ProblemError(422, "give q or conversation, not both")
+        if is_masked is not None and said["include_secrets"] is not None:
+            raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
+        if said["form"] == Export.Form.REPORT and conversation is None:
+            raise ProblemError(422, "a report is of one conversation: give conversation")
+        is_masked = not said["include_secrets"] if is_masked is None else is_masked
         if not is_masked and not may_see_secrets(key):
             raise refuse_scope("secrets", what="an export with exact bytes")
-        given: dict[str, Any] = {"query": said.get("q", "")}
-        title = said.get("q", "")
-        if "conversation" in said:
-            given, title = {"conversation_id": _read_id(said["conversation"])}, f"conversation {said['conversation']}"
         try:
             export = ask_for_export(
                 workspace=key.workspace,
                 api_key=key,
                 form=said["form"],
                 is_masked=is_masked,
-                has_mark=said.get("has_mark", False),
-                title=title,
-                **given,
+                has_mark=said["has_mark"],
+                title=query or "" if conversation is None else f"conversation {conversation}",
+                **({"query": query or ""} if conversation is None else {"conversation_id": _read_id(conversation)}),
             )
         except QueryError as error:
             raise ProblemError(422, f"q: {error}", parameter="q", start=error.start, end=error.end) from error
@@ -140,51 +103,15 @@ class ExportsView(Endpoint):
             raise NotFound from error
         except BusyError as error:
             raise ProblemError(409, str(error)) from error
-        return Response(show_exports([export], request)[0], status=202)
+        return self._show([export])[0]
 
-
-def _read_id(text: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(text)
-    except ValueError as error:
-        raise NotFound from error
-
-
-def _read_wish(request: Request) -> dict[str, Any]:
-    """The export to make.
-
-    Raises:
-        ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
-            another type, 422 where it holds anything else.
-    """
-    said = read_json(request._request, wanted=WANTED)
-    if not isinstance(said, dict) or said.get("form") not in FORMS:
-        raise ProblemError(422, WANTED)
-    for name, value in said.items():
-        if name not in _NAMES or not isinstance(value, _NAMES[name]):
-            raise ProblemError(422, f"{name[:100]!r} does not belong there, or is of another type: {WANTED}")
-    if {"q", "conversation"} <= set(said) or len(said.get("q", "")) > MAX_CHARACTERS:
-        raise ProblemError(422, f"give q, of at most {MAX_CHARACTERS} characters, or conversation, not both")
-    if {"include_secrets", "is_masked"} <= set(said):
-        raise ProblemError(422, "give include_secrets alone: is_masked is its old name")
-    if said["form"] == Export.Form.REPORT and "conversation" not in said:
-        raise ProblemError(422, "a report is of one conversation: give conversation")
-    return said
-
-
-class ExportView(Endpoint):
-    """One export."""
-
-    scopes: ClassVar = {"GET": "export", "DELETE": "export"}
-    refusals: ClassVar = {"DELETE": (409,)}
-
-    @extend_schema(operation_id="get_export", responses=ExportSerializer)
-    def get(self, request: Request, export_id: uuid.UUID) -> Response:
+    @operation(ExportSerializer, scope="export")
+    def get_export(self, request: Request, export_id: uuid.UUID) -> dict[str, Any]:
         """How far it is, and its manifest."""
-        return Response(show_exports([self.find(find_export, export_id=export_id)], request)[0])
+        return self._show([self.find(find_export, export_id=export_id)])[0]
 
-    @extend_schema(operation_id="stop_export", responses={200: ExportSerializer})
-    def delete(self, request: Request, export_id: uuid.UUID) -> Response:
+    @operation({200: ExportSerializer}, scope="export", refusals=(409,))
+    def stop_export(self, request: Request, export_id: uuid.UUID) -> dict[str, Any]:
         """Cancel it while it is under way, or remove its file; for the key that asked for it. Its entry stays."""
         try:
             stopped = stop_export(export=self.find(find_export, export_id=export_id), api_key=self.key)
@@ -192,22 +119,16 @@ class ExportView(Endpoint):
             raise ProblemError(403, "an export is stopped by the key that asked for it, or by a person") from error
         except ValidationError as error:
             raise ProblemError(409, "; ".join(error.messages)) from error
-        return Response(show_exports([stopped], request)[0])
+        return self._show([stopped])[0]
 
-
-class ExportFileView(Endpoint):
-    """The file of an export."""
-
-    scopes: ClassVar = {"GET": "export"}
-    refusals: ClassVar = {"GET": (409,)}
-    media_type = BYTES
-
-    @extend_schema(
-        operation_id="get_export_file",
-        responses={(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the file, as a download")},
-        parameters=[OpenApiParameter("X-SHA256", {"type": "string"}, "header", response=[200], description="of it")],
+    @operation(
+        {(200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the file, as a download")},
+        scope="export",
+        refusals=(409,),
+        media_type=BYTES,
+        headers=[OpenApiParameter("X-SHA256", {"type": "string"}, "header", response=[200], description="of it")],
     )
-    def get(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
+    def get_export_file(self, request: Request, export_id: uuid.UUID) -> StreamingHttpResponse:
         """The file, for a key that may have it today; 409 where there is none yet, or none any more."""
         key, export = self.key, self.find(find_export, export_id=export_id)
         if not may_download(export, api_key=key):
@@ -223,3 +144,28 @@ class ExportFileView(Endpoint):
         response["X-SHA256"] = bytes(export.sha256 or b"").hex()
         response["Cache-Control"] = "no-store, private"
         return response
+
+    def _show(self, exports: Sequence[Export]) -> list[dict[str, Any]]:
+        """Exports as this key sees them."""
+        progresses, shown = find_progresses(exports=exports), []
+        for export in exports:
+            progress, export.workspace = progresses[export.pk], self.workspace
+            has_file = export.state == Export.State.DONE and may_download(export, api_key=self.key)
+            shown.append(
+                show(
+                    ExportSerializer,
+                    progress,
+                    id=export.pk,
+                    state="stuck" if progress.is_stuck else export.state,
+                    file=f"/api/v1/exports/{export.pk}/file" if has_file else None,
+                    manifest=make_manifest(export),
+                )
+            )
+        return shown
+
+
+def _read_id(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError as error:
+        raise NotFound from error

@@ -1,17 +1,34 @@
-"""POST /api/v1/messages: take a body in, record by record, and answer when it is durable. GET: search."""
+"""What is posted: messages, and by OTLP over HTTP spans and records of logs, as Protobuf or JSON. A body is taken in
+record by record, and answered when it is durable.
+
+The protocol is OTLP/HTTP 1.x (opentelemetry-proto, docs/specification.md). A body of JSON is stored as it came. One of
+Protobuf is stored as OTLP's own JSON, a span or record a line with its resource and scope beside it; the delivery has
+the digest of the body as it was received.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+import itertools
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,28 +41,17 @@ from inspector.intake.framing import series_of
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
 from inspector.logs import note_about
-from inspector.replica import on_replica
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
-from .backlog import refuse_backlog
-from .bodies import EMPTY, find_length, is_asked_first, look_at_beginning, read_body
-from .endpoints import Endpoint
-from .messages import SEARCH, MessagePageSerializer, WaitedReceiptSerializer, list_messages
-from .parameters import Parameter
+from .authentication import ExporterAuthentication
+from .bodies import EMPTY, FORMS, Form, choose_form, find_length, is_asked_first, look_at_beginning, read_body
+from .deliveries import ReceiptSerializer, grant_wish, make_receipt, refuse_backlog
+from .endpoints import BODY_REFUSALS, Endpoint, operation
+from .messages import Messages, MessageSerializer
+from .parameters import take_text
 from .problems import BrokenBodyError, ProblemError
-from .receipts import make_receipt
-from .waiting import grant_wish
 
-Form = Literal["lines", "ndjson", "csv"] | None
-FORMS: Final[dict[str, Form]] = {
-    "application/x-ndjson": "ndjson",
-    "application/jsonl": "ndjson",
-    "application/json": None,
-    "text/plain": "lines",
-    "text/event-stream": "lines",
-    "text/csv": "csv",
-}
 REPLAY_WINDOW: Final = timedelta(hours=24)
 # What is longer, or of unknown length, has to fit into what may wait.
 LARGE_BYTES: Final = 1024 * 1024
@@ -65,22 +71,24 @@ _WAIT: Final = (
 )
 
 
-class MessagesView(Endpoint):
-    """The door for programs, and the search for them."""
+class WaitedReceiptSerializer(ReceiptSerializer):
+    """A receipt; the last three names are there where `Prefer: wait` was applied."""
 
-    reads = "messages"
-    scopes: ClassVar = {"POST": "ingest", "GET": "read"}
-    parameters: ClassVar = {
-        "POST": (Parameter(name="channel", about="the channel, where no header can be set", max_characters=64),),
-        "GET": SEARCH,
-    }
-    refusals: ClassVar = {"POST": (408, 409, 413, 415, 422)}
+    is_settled = serializers.BooleanField(required=False, help_text="whether all messages are processed")
+    messages = MessageSerializer(many=True, required=False, help_text="of its records, at most 200")
+    has_more_messages = serializers.BooleanField(required=False)
 
-    @extend_schema(
-        operation_id="send_messages",
-        request=_BODY,
-        responses={202: WaitedReceiptSerializer},
-        parameters=[
+
+class PostedMessages(Messages):
+    """Messages, which programs post by this door."""
+
+    @operation(
+        {202: WaitedReceiptSerializer},
+        body=_BODY,
+        parameters=(take_text("channel", about="the channel, where no header can be set", max_characters=64),),
+        scope="ingest",
+        refusals=BODY_REFUSALS,
+        headers=[
             OpenApiParameter(
                 "X-Channel", {"type": "string", "maxLength": 64}, "header", description="the channel; default main"
             ),
@@ -93,11 +101,11 @@ class MessagesView(Endpoint):
             OpenApiParameter("Prefer", {"type": "string"}, "header", description=_WAIT),
         ],
     )
-    def post(self, request: Request) -> Response:
+    def send_messages(self, request: Request) -> Response:
         """Take messages in. The answer comes after every complete record of the body is durable."""
         key = self.key
         refuse_crowd(request, key)
-        form = choose_form(request)
+        form = choose_form(request._request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
         if is_asked_first(request._request):
@@ -107,12 +115,6 @@ class MessagesView(Endpoint):
             delivery = take_body(request, key, channel, form, token, look_at_beginning(body, form))
         note_about(delivery=delivery.pk)
         return grant_wish(request, delivery, Response(make_receipt(delivery), status=202))
-
-    @extend_schema(operation_id="list_messages", responses=MessagePageSerializer)
-    @on_replica
-    def get(self, request: Request) -> Response:
-        """Messages that a query means, newest first."""
-        return list_messages(request, **self.given)
 
 
 def refuse_crowd(request: Request, key: ApiKey) -> None:
@@ -150,9 +152,22 @@ def take_body(
     """
     earlier = find_twin(key, token) if token else None
     if earlier and not is_unfinished(earlier):
-        check_twin(body if arrival is None else arrival, earlier)
+        check_twin(arrival or Arrival(body), earlier)
         return earlier
-    delivery = open_delivery(request, key, channel, form, token, earlier)
+    options: dict[str, Any] = {"form": form}
+    if earlier:  # What was kept of that one is not new.
+        options["series"] = series_of(earlier).hex
+    delivery = services.open_delivery(
+        workspace=key.workspace,
+        channel=channel,
+        door=Door.API,
+        key=key,
+        remote_address=find_address(),
+        content_type=request.headers.get("Content-Type", ""),
+        options=options,
+        idempotency_key=token,
+        has_row=False,
+    )
     try:
         return services.take_stream(delivery=delivery, chunks=body, arrival=arrival)
     except BrokenBodyError as error:
@@ -161,28 +176,6 @@ def take_body(
         raise ProblemError(400, EMPTY) from None
     except services.TwinError as error:
         raise ProblemError(409, _RUNNING, retry_after=2) from error
-
-
-def choose_form(request: Request) -> Form:
-    """The form of log that the Content-Type declares; None where its first bytes decide.
-
-    Raises:
-        ProblemError: 400 for no body at all, 415 for a type that is not one of `FORMS`, or for text in another
-            encoding than UTF-8.
-    """
-    if find_length(request._request) == 0:
-        raise ProblemError(400, EMPTY)
-    declared = request.headers.get("Content-Type", "")
-    kind, _, parameters = declared.partition(";")
-    charset = parameters.partition("charset=")[2].strip(' "').lower()
-    kind = kind.strip().lower()
-    if kind not in FORMS:
-        curl = " (curl -d declares it, unless -H says otherwise)" if kind == "application/x-www-form-urlencoded" else ""
-        known = ", ".join(FORMS)
-        raise ProblemError(415, f"Content-Type {declared[:100]!r} is not understood{curl}: send one of {known}")
-    if charset not in ("", "utf-8", "utf8", "us-ascii"):
-        raise ProblemError(415, f"text in {charset[:100]!r} is not understood: send UTF-8")
-    return FORMS[kind]
 
 
 def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
@@ -240,7 +233,7 @@ def is_unfinished(delivery: Delivery) -> bool:
     return delivery.state == Delivery.State.BROKEN or (delivery.state == Delivery.State.RECEIVING and is_given_up)
 
 
-def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
+def check_twin(body: Arrival, earlier: Delivery) -> None:
     """Let a request pass whose Idempotency-Key was used before, if it is the same request.
 
     Raises:
@@ -248,26 +241,190 @@ def check_twin(body: Iterable[bytes], earlier: Delivery) -> None:
     """
     if not earlier.is_framed:
         raise ProblemError(409, _RUNNING, retry_after=2)
-    digest = hashlib.sha256()
-    for piece in body:
-        digest.update(piece)
-    if digest.digest() != bytes(earlier.sha256 or b""):
+    body.drain()
+    if body.sha256 != bytes(earlier.sha256 or b""):
         raise ProblemError(409, "this Idempotency-Key was used with another body: choose another key for it")
 
 
-def open_delivery(
-    request: Request, key: ApiKey, channel: Channel, form: str | None, token: str | None, earlier: Delivery | None
-) -> Delivery:
-    """The delivery for this request; with `earlier`, what was kept of that one is not new."""
-    options: dict[str, Any] = {"form": form}
-    return services.open_delivery(
-        workspace=key.workspace,
-        channel=channel,
-        door=Door.API,
-        key=key,
-        remote_address=find_address(),
-        content_type=request.headers.get("Content-Type", ""),
-        options=options | ({"series": series_of(earlier).hex} if earlier else {}),
-        idempotency_key=token,
-        has_row=False,
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/x-protobuf"
+# A body of Protobuf is read whole.
+MAX_PROTOBUF_BYTES: Final = 16 * 1024 * 1024
+# What stands around spans is written with each of them, so that little could become much.
+MAX_AROUND_BYTES: Final = 64 * 1024 * 1024
+_IDS: Final = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId"}
+
+
+class Signal(NamedTuple):
+    """What is exported: the messages of the protocol, and how its lists and the count of what is refused are called."""
+
+    request: Any
+    response: Any
+    resources: str
+    scopes: str
+    items: str
+    rejected: str
+
+
+SPANS: Final = Signal(
+    ExportTraceServiceRequest, ExportTraceServiceResponse, "resource_spans", "scope_spans", "spans", "rejected_spans"
+)
+LOGS: Final = Signal(
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+    "resource_logs",
+    "scope_logs",
+    "log_records",
+    "rejected_log_records",
+)
+
+
+def _describe(rejected: str) -> dict[str, Any]:
+    """What an operation takes and answers with, whose answer counts what is refused under this name."""
+    said = {rejected: {"type": "string"}, "errorMessage": {"type": "string"}}
+    answer = {"type": "object", "properties": {"partialSuccess": {"type": "object", "properties": said}}}
+    return {
+        "responses": {(200, JSON): answer},
+        "body": {JSON: {"type": "object"}, PROTOBUF: {"type": "string", "format": "binary"}},
+        "scope": "ingest",
+        "refusals": BODY_REFUSALS,
+    }
+
+
+class Exporters(Endpoint):
+    """The doors for exporters of OpenTelemetry."""
+
+    authentication_classes = (ExporterAuthentication,)
+    problem_content: ClassVar = {
+        JSON: {"schema": {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]}},
+        PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
+    }
+
+    @property
+    def media_type(self) -> str:
+        """The type of the request, in which it is answered, without its parameters."""
+        return (self.request.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+
+    def handle_exception(self, error: Exception) -> Any:
+        """A refusal as the protocol has it: a `google.rpc.Status`, in the type of the request."""
+        return answer_refusal(super().handle_exception(error), self.media_type)
+
+    @operation(**_describe("rejectedSpans"))
+    def export_spans(self, request: Request) -> HttpResponse | Response:
+        """Take what is exported in, by OTLP over HTTP. The answer comes after it is durable."""
+        return self._take(request, SPANS)
+
+    @operation(**_describe("rejectedLogRecords"))
+    def export_logs(self, request: Request) -> HttpResponse | Response:
+        """Take what is exported in, by OTLP over HTTP. The answer comes after it is durable."""
+        return self._take(request, LOGS)
+
+    def _take(self, request: Request, signal: Signal) -> HttpResponse | Response:
+        key, kind = self.key, self.media_type
+        refuse_crowd(request, key)
+        if kind not in (JSON, PROTOBUF):
+            raise ProblemError(415, f"Content-Type {kind[:100]!r} is not understood: send {PROTOBUF} or {JSON}")
+        channel, token = choose_channel(request, key, None), read_idempotency_key(request)
+        if is_asked_first(request._request):
+            return Response(status=204)
+        with closing(read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])) as body:
+            if kind == JSON:
+                delivery = take_body(request, key, channel, None, token, look_at_beginning(body, None))
+            else:
+                arrival = Arrival(body)
+                lines = write_items(parse_export(b"".join(bound_body(arrival)), signal), signal)
+                first = next(lines, None)
+                if first is None:
+                    return answer_export(None, kind, signal)
+                whole = itertools.chain([first], lines)
+                delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=arrival)
+        return answer_export(delivery, kind, signal)
+
+
+def bound_body(arrival: Arrival) -> Iterator[bytes]:
+    """The pieces of a body that is read whole.
+
+    Raises:
+        ProblemError: 400, 408 or 413 for one that breaks off or is too long; nothing of it is stored.
+    """
+    for piece in arrival:
+        if arrival.size_bytes > MAX_PROTOBUF_BYTES:
+            raise ProblemError(413, f"a body of Protobuf has at most {MAX_PROTOBUF_BYTES} bytes: send it in parts")
+        yield piece
+
+
+def parse_export(body: bytes, signal: Signal) -> Any:
+    """The export that a body of Protobuf is.
+
+    Raises:
+        ProblemError: 400 for bytes that are none, 413 where the resources, written with each span, are too long.
+    """
+    try:
+        exported = signal.request.FromString(body)
+    except DecodeError as error:
+        raise ProblemError(400, f"the body is no {signal.request.__name__}: {error}") from error
+    around = sum(
+        len(getattr(scope, signal.items)) * (each.resource.ByteSize() + scope.scope.ByteSize())
+        for each, scope in _list_scopes(exported, signal)
     )
+    if around > MAX_AROUND_BYTES:
+        raise ProblemError(413, f"resources have at most {MAX_AROUND_BYTES} bytes for all of it: send fewer at once")
+    return exported
+
+
+def _list_scopes(exported: Any, signal: Signal) -> Iterator[tuple[Any, Any]]:
+    for each in getattr(exported, signal.resources):
+        for scope in getattr(each, signal.scopes):
+            yield each, scope
+
+
+def write_items(exported: Any, signal: Signal) -> Iterator[bytes]:
+    """What an export holds as JSON by OTLP, one a line, each with its resource and its scope."""
+    for each, scope in _list_scopes(exported, signal):
+        around = {"resource": _write(each.resource), "scope": _write(scope.scope)}
+        for item in getattr(scope, signal.items):
+            said = _write_item(item) | {name: value for name, value in around.items() if value}
+            yield json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _write_item(item: Any) -> dict[str, Any]:
+    said = _write(item) | _write_ids(item)
+    for link, written in zip(getattr(item, "links", ()), said.get("links", ()), strict=False):
+        written.update(_write_ids(link))
+    return said
+
+
+def _write_ids(held: Any) -> dict[str, str]:
+    """OTLP writes ids as hexadecimal digits where Protobuf's own JSON has Base64."""
+    return {name: value.hex() for key, name in _IDS.items() if (value := getattr(held, key, b""))}
+
+
+def _write(message: Any) -> dict[str, Any]:
+    said: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
+    return said
+
+
+def answer_refusal(refusal: Response, kind: str) -> HttpResponse:
+    """The refusal as `google.rpc.Status`, of which OTLP/HTTP uses the field `message` alone ("Failures")."""
+    message = str(refusal.data["detail"])
+    # Its field 2 is a text, as that of a `google.rpc.Status` is, of which no other field is written.
+    written = ExportTracePartialSuccess(error_message=message.encode("utf-8", "replace").decode())
+    status = written.SerializeToString() if kind == PROTOBUF else json.dumps({"message": message}).encode()
+    answer = HttpResponse(status, status=refusal.status_code, content_type=PROTOBUF if kind == PROTOBUF else JSON)
+    for name, value in refusal.headers.items():
+        if name.lower() != "content-type":
+            answer[name] = value
+    return answer
+
+
+def answer_export(delivery: Delivery | None, kind: str, signal: Signal) -> HttpResponse:
+    """What the protocol answers with, in the type of the request: how much could not become text, and why.
+
+    An export of nothing is taken, and leaves no delivery.
+    """
+    answer = signal.response()
+    if delivery and delivery.quarantined:
+        setattr(answer.partial_success, signal.rejected, delivery.quarantined)
+        answer.partial_success.error_message = f"kept and not read: see /api/v1/deliveries/{delivery.pk}"
+    written = answer.SerializeToString() if kind == PROTOBUF else json.dumps(_write(answer)).encode()
+    return HttpResponse(written, content_type=kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
@@ -24,9 +24,9 @@ from inspector.search.selectors import SlowQueryError
 
 logger = logging.getLogger(__name__)
 
-CONTENT_TYPE = "application/problem+json"
+CONTENT_TYPE: Final = "application/problem+json"
 
-TITLES = {
+TITLES: Final = {
     400: "The request cannot be understood",
     401: "A key is needed",
     403: "The key may not do this",
@@ -88,79 +88,59 @@ def make_problem(status: int, detail: str, **extra: Any) -> dict[str, Any]:
     return {"type": "about:blank", "title": TITLES.get(status, "Refused"), "status": status, **quoted}
 
 
-def _name_methods(context: dict[str, Any]) -> str:
-    return ", ".join(context["view"].allowed_methods)
-
-
-# What the framework says in words of its own is said in ours: the error, and the sentence.
-_SENTENCES: dict[type[exceptions.APIException], Callable[[dict[str, Any]], str]] = {
-    exceptions.NotFound: lambda context: "nothing of that id is in the key's workspace",
-    exceptions.NotAuthenticated: lambda context: "send a key as: Authorization: Bearer <key>",
-    exceptions.PermissionDenied: lambda context: "the key may not do this",
-    exceptions.MethodNotAllowed: lambda context: (
-        f"{context['request'].method} is not taken here: send {_name_methods(context)}"
-    ),
-    exceptions.NotAcceptable: lambda context: (
-        f"the answer is {context['view'].media_type}: send that or */* under Accept, or no Accept at all"
-    ),
+# What the framework says in words of its own is said in ours.
+_SENTENCES: Final[dict[type[Exception], str]] = {
+    exceptions.NotFound: "nothing of that id is in the key's workspace",
+    exceptions.NotAuthenticated: "send a key as: Authorization: Bearer <key>",
+    exceptions.PermissionDenied: "the key may not do this",
+    exceptions.MethodNotAllowed: "{request.method} is not taken here: send {methods}",
+    exceptions.NotAcceptable: "the answer is {view.media_type}: send that or */* under Accept, or no Accept at all",
 }
+_AWAY: Final = {
+    True: "this took too long: send it again, narrower if you can",
+    False: "the database cannot be reached: send this again later",
+}
+# What errors of other rooms are refused with, the first that fits.
+_REFUSALS: Final[tuple[tuple[Any, Callable[[Any], exceptions.APIException]], ...]] = (
+    (Http404, lambda error: exceptions.NotFound()),
+    (PermissionDenied, lambda error: exceptions.PermissionDenied()),
+    (SuspiciousOperation, lambda error: ProblemError(400, f"the request cannot be taken: {error}")),
+    (SealError, lambda error: ProblemError(410 if error.is_destroyed else 409, str(error))),
+    (KeyringError, lambda error: ProblemError(503, str(error))),
+    (QueryError, lambda error: ProblemError(400, str(error), parameter="q", start=error.start, end=error.end)),
+    (CursorError, lambda error: ProblemError(400, str(error), parameter="cursor")),
+    (BrokenBodyError, lambda error: ProblemError(error.status, str(error))),
+    ((GoneError, SpentError, SlowQueryError, StoreError), lambda error: ProblemError(503, str(error), retry_after=5)),
+    ((OperationalError, InterfaceError), lambda error: ProblemError(503, _AWAY[is_cut_off(error)], retry_after=5)),
+    (exceptions.APIException, lambda error: error),
+)
+_FAILED: Final = "this should not have happened; it is logged, and your request may be sent again"
 
 
 def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     """The response for an error raised in a view; what is no refusal is a bug, is logged, and is a problem too."""
-    if isinstance(error, Http404):
-        error = exceptions.NotFound()
-    elif isinstance(error, PermissionDenied):
-        error = exceptions.PermissionDenied()
-    elif isinstance(error, SuspiciousOperation):
-        error = ProblemError(400, f"the request cannot be taken: {error}")
-    elif isinstance(error, SealError):
-        error = ProblemError(410 if error.is_destroyed else 409, str(error))
-    elif isinstance(error, StoreError):
-        error = ProblemError(503, str(error), retry_after=5)
-    elif isinstance(error, KeyringError):
+    request, view = context["request"], context["view"]
+    if isinstance(error, KeyringError) and not isinstance(error, SealError):
         logger.error("the keyring cannot be used", exc_info=error)
-        error = ProblemError(503, str(error))
-    elif isinstance(error, QueryError):
-        error = ProblemError(400, str(error), parameter="q", start=error.start, end=error.end)
-    elif isinstance(error, CursorError):
-        error = ProblemError(400, str(error), parameter="cursor")
-    elif isinstance(error, BrokenBodyError):
-        error = ProblemError(error.status, str(error))
-    elif isinstance(error, (GoneError, SpentError, SlowQueryError)):
-        error = ProblemError(503, str(error), retry_after=5)
     elif isinstance(error, (OperationalError, InterfaceError)):
-        cut_off = is_cut_off(error)
-        detail = (
-            "this took too long: send it again, narrower if you can"
-            if cut_off
-            else "the database cannot be reached: send this again later"
-        )
-        logger.error("a statement ran too long" if cut_off else "the database is away", exc_info=error)
-        error = ProblemError(503, detail, retry_after=5)
-    elif not isinstance(error, exceptions.APIException):
-        logger.error("%s %s failed", context["request"].method, context["request"].path, exc_info=error)
-        got_request_exception.send(sender=None, request=context["request"]._request)
-        error = ProblemError(500, "this should not have happened; it is logged, and your request may be sent again")
+        logger.error("a statement ran too long" if is_cut_off(error) else "the database is away", exc_info=error)
+    refuse = next((refuse for kinds, refuse in _REFUSALS if isinstance(error, kinds)), None)
+    if refuse is None:
+        logger.error("%s %s failed", request.method, request.path, exc_info=error)
+        got_request_exception.send(sender=None, request=request._request)
+    refusal = refuse(error) if refuse else ProblemError(500, _FAILED)
+    detail, kind = str(refusal.detail), type(refusal)
+    if kind in _SENTENCES and (kind is exceptions.MethodNotAllowed or detail == str(refusal.default_detail)):
+        detail = _SENTENCES[kind].format(request=request, view=view, methods=", ".join(view.allowed_methods))
     response = Response(
-        make_problem(error.status_code, _say(error, context), **getattr(error, "extra", {})),
-        status=error.status_code,
+        make_problem(refusal.status_code, detail, **getattr(refusal, "extra", {})),
+        status=refusal.status_code,
         content_type=CONTENT_TYPE,
     )
-    header = getattr(error, "auth_header", None)
-    if header:
+    if header := getattr(refusal, "auth_header", None):
         response["WWW-Authenticate"] = header
-    wait = getattr(error, "wait", None)
-    if wait:
+    if wait := getattr(refusal, "wait", None):
         response["Retry-After"] = str(int(wait))
-    for name, value in getattr(error, "headers", {}).items():
+    for name, value in getattr(refusal, "headers", {}).items():
         response[name] = value
     return response
-
-
-def _say(error: exceptions.APIException, context: dict[str, Any]) -> str:
-    say = _SENTENCES.get(type(error))
-    is_own = str(error.detail) not in (str(error.default_detail), str(error.default_detail).format(method="X"))
-    if say is None or (is_own and not isinstance(error, exceptions.MethodNotAllowed)):
-        return error.detail if isinstance(error.detail, str) else str(error.detail)
-    return say(context)

@@ -1,171 +1,332 @@
-"""The normalised record as JSON schemas, worked out from the codecs' own values, so that neither can drift."""
+"""What answers look like: rows, each in one shape that the schema follows from too; pages of lists by keyset, the
+parameters that ask for one, the place it begins at, and the cursor of the next.
+
+A list with pages is in an order in which no row moves, so that a walk misses and doubles none while others write. An
+order that moves, such as the latest activity first, gives one page alone.
+"""
 
 from __future__ import annotations
 
-import types
-import typing
-from collections.abc import Mapping
-from typing import Any, Final
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, TypeVar
 
-from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.plumbing import ResolvedComponent
-from rest_framework.serializers import Serializer
+from django.db.models import Exists, Model, QuerySet
+from django.http.response import HttpResponseBase
+from rest_framework import serializers
 
-import dialects
-from dialects import Candidate, Field, Layer, Loss, Message, Note
+from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
+from inspector.search.selectors import Found, find_meant
+from inspector.threads.models import Conversation, Message
+from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 
-# In the order in which one may name another.
-VALUES: Final = (
-    dialects.Segment,
-    dialects.Target,
-    dialects.Moment,
-    dialects.Priority,
-    dialects.Failure,
-    dialects.Reference,
-    dialects.Definition,
-    dialects.Security,
-    dialects.Parent,
-    Note,
-    Candidate,
-    Layer,
-    Field,
-    Loss,
-    Message,
+from .endpoints import Endpoint, operation
+from .parameters import Parameter, take_choice, take_names, take_number, take_text
+from .problems import ProblemError
+
+Row = TypeVar("Row")
+Shape = type[serializers.Serializer[Any]]
+SEVERITIES: Final = Message.Severity.labels
+CURSOR: Final = take_text("cursor", about="`next` of the page before")
+LIMIT: Final = take_number("limit", about="rows per page", least=1, most=200, default=50)
+# The older way through a conversation, which a withdrawal moves.
+OFFSET: Final = take_number(
+    "offset", about="how many messages come before; go on by `cursor`", default=0, most=10**9, is_deprecated=True
 )
-_SCALARS: Final = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-_OBJECT: Final = {"type": "object", "additionalProperties": {}}
+NEXT_OFFSET: Final = "deprecated: the `offset` of the page after, or null; go on by `next`, which nothing moves"
+FIXED: Final = "fixed"
+SEARCHED_BACK_TO: Final = (
+    "how far a search came whose time was up, null where it came to an end; `next` goes on from there"
+)
 
 
-def refer(name: str) -> dict[str, Any]:
-    """A reference to a component."""
-    return {"$ref": f"#/components/schemas/{name}"}
+class TextOrNull(serializers.CharField):
+    """A text; null where the row has an empty one."""
+
+    def __init__(self, **names: Any) -> None:
+        super().__init__(allow_null=True, **names)
+
+    def show(self, value: Any) -> Any:
+        """The text, or None."""
+        return value or None
 
 
-def list_of(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """An array of this shape."""
-    return {"type": "array", "items": dict(shape)}
+class SeverityField(serializers.ChoiceField):
+    """The label of a severity, of which the row has the number."""
+
+    def __init__(self, **names: Any) -> None:
+        super().__init__(choices=SEVERITIES, **names)
+
+    def show(self, value: int) -> str:
+        """The label."""
+        return str(Message.Severity(value).label)
 
 
-def or_null(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """This shape, or null."""
-    return {"anyOf": [dict(shape), {"type": "null"}]}
+class DigestField(serializers.CharField):
+    """The hexadecimal digits of the bytes of a row; None where it has none."""
+
+    def show(self, value: bytes | None) -> str | None:
+        """The digits."""
+        return bytes(value).hex() if value else None
 
 
-def describe_value(value: type[Any]) -> dict[str, Any]:
-    """The schema of a codec's value as `to_dict` writes it; no name is required, for what is absent may be left out."""
-    hints = typing.get_type_hints(value)
-    return {
-        "type": "object",
-        "properties": {name: describe_type(hints[name]) for name in value._order},
-        "additionalProperties": False,
-    }
-
-
-def describe_type(kind: Any) -> dict[str, Any]:
-    """The schema of an annotation.
-
-    Raises:
-        TypeError: for one that no rule here knows; the schema of the API is then not made at all.
-    """
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return {}
-    if kind in _SCALARS:
-        return {"type": _SCALARS[kind]}
-    if kind in VALUES:
-        return refer(name_of(kind))
-    if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [describe_type(choice) for choice in inner]}
-    if origin is typing.Literal:
-        return {"type": "string", "enum": list(inner)}
-    if origin is tuple and inner[-1] is Ellipsis:
-        return list_of(describe_type(inner[0]))
-    if origin is tuple:
-        return {
-            "type": "array",
-            "prefixItems": [describe_type(item) for item in inner],
-            "minItems": len(inner),
-            "maxItems": len(inner),
-        }
-    if origin is not None and issubclass(origin, Mapping):
-        return dict(_OBJECT)
-    raise TypeError(f"{kind} has no schema")
-
-
-def name_of(value: type[Any]) -> str:
-    """The component's name: what the API calls a message in a list is another thing than the codecs' message."""
-    return f"Told{value.__name__}"
-
-
-def show(shape: type[Serializer[Any]], row: Any, **worked_out: Any) -> dict[str, Any]:
+def show(shape: Shape, row: Any, **worked_out: Any) -> dict[str, Any]:
     """A row in the shape that the schema has of it: each member by its `source` or name in the row, or worked out.
 
-    What a `source` names by way of something that is not there is None.
+    What a `source` names by way of something that is not there is None. Members that are shapes show what is there.
     """
-    return {
-        name: worked_out[name] if name in worked_out else _follow(row, member.source or name)
+    shown = {}
+    for name, path, convert in _plan(shape):
+        if name in worked_out:
+            shown[name] = worked_out[name]
+            continue
+        value = row
+        for step in path:
+            value = None if value is None else getattr(value, step)
+        shown[name] = convert(value) if convert else value
+    return shown
+
+
+@cache
+def _plan(shape: Shape) -> list[tuple[str, list[str], Callable[[Any], Any] | None]]:
+    return [
+        (name, (member.source or name).split("."), _find_conversion(member))
         for name, member in shape._declared_fields.items()
+    ]
+
+
+def _find_conversion(member: Any) -> Callable[[Any], Any] | None:
+    if isinstance(member, serializers.ListSerializer):
+        inner: Any = type(member.child)
+        return lambda rows: [show(inner, row) for row in rows]
+    if isinstance(member, serializers.Serializer):
+        shape = type(member)
+        return lambda row: None if row is None else show(shape, row)
+    return getattr(member, "show", None)
+
+
+class ChosenMembers(serializers.Serializer[Any]):
+    """Each member but the id may be left out of an answer, by the parameter `fields`."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """The members; only the id is always there."""
+        members = super().get_fields()
+        for name, member in members.items():
+            member.required = name == "id"
+        return members
+
+
+def page_of(name: str, row: Shape, about: str, *, is_searched: bool = False) -> Shape:
+    """The shape of a page of a list, as the schema names and describes it.
+
+    Args:
+        name: of the rows: `Message` makes `MessagePage`.
+        row: what each of them is.
+        about: what the page is, and in which order.
+        is_searched: whether the list is searched in, so that the time for that may be up.
+    """
+    members: dict[str, Any] = {"results": row(many=True), "next": serializers.CharField(allow_null=True)}
+    if is_searched:
+        members["searched_back_to"] = serializers.DateTimeField(allow_null=True, help_text=SEARCHED_BACK_TO)
+    words = about if about.endswith(".") else f"{about}; `next` is the cursor of the page after, or null."
+    return type(f"{name}PageSerializer", (serializers.Serializer,), {"__doc__": words, **members})
+
+
+def listing(
+    name: str,
+    row: Shape,
+    about: str,
+    *filters: Parameter,
+    query: Parameter | None = None,
+    what: str = "",
+    limit: Parameter = LIMIT,
+    **known: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
+    """The operation that gives a page of a list.
+
+    Args:
+        name, row, about: as `page_of` takes them.
+        filters: the parameters that narrow the list or choose its order.
+        query: the one that searches in it.
+        what: what a row is, as in "A message", where the parameter `fields` chooses members of it.
+        limit: the parameter that says how long a page is.
+        known: as `operation` takes it.
+    """
+    row = chosen_of(name, row, what) if what else row
+    searched, chosen = [query] if query else [], [fields_of(row)] if issubclass(row, ChosenMembers) else []
+    return operation(
+        page_of(name, row, about, is_searched=query is not None),
+        parameters=(*searched, CURSOR, limit, *filters, *chosen),
+        **known,
+    )
+
+
+def chosen_of(name: str, row: Shape, what: str) -> Shape:
+    """A row of which the parameter `fields` chooses members; `what` it is, as in "A message"."""
+    words = f"{what} in a list; with `fields` only its id and what was chosen."
+    return type(f"Chosen{name}Serializer", (ChosenMembers, row), {"__doc__": words})
+
+
+def fields_of(row: Shape) -> Parameter:
+    """The parameter that chooses members of a row."""
+    about = "only these members of each row, and its id; all where it is left out"
+    return take_names("fields", about=about, choices=tuple(row._declared_fields))
+
+
+def choose(row: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with only the members that the parameter names and its id; as it is where none are named."""
+    names = given["fields"]
+    return row if names is None else {name: value for name, value in row.items() if name == "id" or name in names}
+
+
+def offer_order(moving: str, *, about: str, fixed: str) -> Parameter:
+    """The parameter that chooses between the fixed order of a list and one that moves, such as `latest`."""
+    return take_choice(
+        "order",
+        about=f"{FIXED}: {fixed}; no row moves in it, so that pages miss and double none; {moving}: {about}, on one "
+        "page alone, of at most `limit` rows and without `next`",
+        choices=(FIXED, moving),
+        default=FIXED,
+    )
+
+
+def read_place(view: Endpoint) -> Place | None:
+    """The time and id of the row that the page comes after; None for the first page.
+
+    Raises:
+        CursorError: for a cursor that is none of this workspace's.
+    """
+    return read_cursor(view.given["cursor"], view.workspace.pk)
+
+
+def read_row_key(view: Endpoint, of: str) -> list[Any] | None:
+    """The key of the row that the page comes after, in a list that is in another order than that of time.
+
+    Raises:
+        CursorError: for a cursor that is none of this list of this workspace.
+    """
+    return read_key(view.given["cursor"], view.workspace.pk, of=of)
+
+
+def read_row_id(view: Endpoint, of: str) -> uuid.UUID | None:
+    """The id of the row that the page comes after, in a list that is in the order of its ids; None for the first page.
+
+    Raises:
+        CursorError: for a cursor that is none of this list of this workspace.
+        ProblemError: 400 for a cursor in an order that moves.
+    """
+    order = view.given.get("order", FIXED)
+    if view.given["cursor"] and order != FIXED:
+        detail = f"order={order} has one page alone: send the cursor without order, or order without a cursor"
+        raise ProblemError(400, detail, parameter="cursor")
+    key = read_row_key(view, of)
+    return uuid.UUID(key[0]) if key else None
+
+
+def cut_page(
+    view: Endpoint, found: Sequence[Row], key_of: Callable[[Row], Any], of: str = ""
+) -> tuple[Sequence[Row], str | None]:
+    """The rows of the page, and the cursor of the next or None, of a list that was asked for one row more.
+
+    Args:
+        view: whose parameters say how long a page is.
+        found: the rows.
+        key_of: the time and id of a row; with `of` its key in another order.
+        of: the list, where it is in another order than that of time.
+    """
+    page = found[: view.given["limit"]]
+    if len(found) == len(page):
+        return page, None
+    key, workspace_id = key_of(page[-1]), view.workspace.pk
+    return page, write_key(key, workspace_id, of=of) if of else write_cursor(key, workspace_id)
+
+
+def cut_by_id(
+    view: Endpoint, found: Sequence[Row], id_of: Callable[[Row], uuid.UUID], of: str
+) -> tuple[Sequence[Row], str | None]:
+    """The same of a list in the order of its ids; one in an order that moves goes no further."""
+    page, cursor = cut_page(view, found, lambda row: [str(id_of(row))], of)
+    return page, cursor if view.given.get("order", FIXED) == FIXED else None
+
+
+def walk_by_id(
+    view: Endpoint, rows: QuerySet[Model], of: str, *, is_newest_first: bool = False
+) -> tuple[Sequence[Any], str | None]:
+    """The same of all rows, of which those of the page are found by their ids.
+
+    Raises:
+        CursorError: for a cursor that is none of this list of this workspace.
+    """
+    if after := read_row_id(view, of):
+        rows = rows.filter(**{f"pk__{'lt' if is_newest_first else 'gt'}": after})
+    found = list(rows.order_by("-pk" if is_newest_first else "pk")[: view.given["limit"] + 1])
+    return cut_by_id(view, found, lambda row: row.pk, of)
+
+
+def find_page(
+    view: Endpoint, rows: QuerySet[Model], meant: Exists | None, *, at: str, before: Place | None
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of what a query means, and how to go on: see `find_meant` and `cut_found`.
+
+    Raises:
+        ProblemError: 503 where the search takes too long to find out anything.
+    """
+    return cut_found(view, find_meant(rows, meant, at=at, before=before, limit=view.given["limit"] + 1), at)
+
+
+def find_either(
+    view: Endpoint, fixed: QuerySet[Model], moving: QuerySet[Model], meant: Exists | None, of: str
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The same of a list in the order of its ids, in which no row moves; or its one page by the latest activity.
+
+    Raises:
+        ProblemError: 400 as in `read_row_id`; 503 where the search takes too long to find out anything.
+    """
+    after = read_row_id(view, of)
+    if view.given["order"] != FIXED:
+        page, on = find_page(view, moving, meant, at="last_at", before=None)
+        return page, on | {"next": None}
+    place: Any = (after, after) if after else None
+    found = find_meant(fixed.order_by("-pk"), meant, at="id", before=place, limit=view.given["limit"] + 1)
+    page, place = found.rows[: view.given["limit"]], found.searched_back_to
+    last = page[-1].pk if len(found.rows) > len(page) else place[1] if place else None
+    return page, {
+        "next": write_key([str(last)], view.workspace.pk, of=of) if last else None,
+        # As an id says, a UUIDv7.
+        "searched_back_to": datetime.fromtimestamp((place[1].int >> 80) / 1000, tz=UTC) if place else None,
     }
 
 
-def _follow(row: Any, source: str) -> Any:
-    for name in source.split("."):
-        row = None if row is None else getattr(row, name)
-    return row
+def cut_found(view: Endpoint, found: Found[Any], at: str) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The rows of the page of a search that was asked for one row more; and `next` and `searched_back_to`.
+
+    Where its time was up before it came to the end of the list, it says how far it came, and `next` goes on from there.
+    """
+    page, back = found.rows[: view.given["limit"]], found.searched_back_to
+    place = (getattr(page[-1], at), page[-1].pk) if len(found.rows) > len(page) else back
+    cursor = write_cursor(place, view.workspace.pk) if place else None
+    return page, {"next": cursor, "searched_back_to": back[0] if back else None}
 
 
-TEXT_OR_NULL: Final = or_null({"type": "string"})
-DECODED: Final = {
-    "type": "object",
-    "properties": {
-        "index": {"type": "integer", "minimum": 0},
-        "dialect": TEXT_OR_NULL,
-        "version": TEXT_OR_NULL,
-        "vocabulary": TEXT_OR_NULL,
-        "candidates": list_of(refer(name_of(Candidate))),
-        "footer": or_null(_OBJECT),
-        "messages": list_of(refer(name_of(Message))),
-        "notes": list_of(refer(name_of(Note))),
-        "error": or_null(
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"type": "string"},
-                    "reason": {"type": "string"},
-                    "offset": or_null({"type": "integer"}),
-                },
-                "required": ["kind", "reason", "offset"],
-                "additionalProperties": False,
-            }
-        ),
-        "fields": list_of(refer(name_of(Field))),
-        "layers": list_of(refer(name_of(Layer))),
-    },
-    "required": [
-        "index",
-        "dialect",
-        "version",
-        "vocabulary",
-        "candidates",
-        "messages",
-        "footer",
-        "notes",
-        "error",
-    ],
-    "additionalProperties": False,
-}
+def read_start(view: Endpoint, conversation: Conversation) -> Start:
+    """Where in the timeline of a conversation the page begins.
+
+    Raises:
+        CursorError: for a cursor that is none of this conversation.
+        ProblemError: 400 for a cursor beside an offset.
+    """
+    if view.given["cursor"] and view.given["offset"]:
+        raise ProblemError(400, "offset and cursor exclude each other: send the cursor alone", parameter="offset")
+    said = read_row_key(view, name_timeline(conversation))
+    return Start(after=read_edge(said) if said else None, offset=view.given["offset"])
 
 
-class DescriptionGenerator(SchemaGenerator):
-    """The generator of the description, which knows the codecs' own values as components."""
-
-    def parse(self, *args: Any, **names: Any) -> Any:
-        """The paths; the operations may name any of the components."""
-        shapes = {name_of(value): describe_value(value) for value in VALUES} | {"DecodedRecord": DECODED}
-        for name, shape in shapes.items():
-            self.registry.register_on_missing(
-                ResolvedComponent(  # type: ignore[no-untyped-call]  # it has no types
-                    name=name, type=ResolvedComponent.SCHEMA, schema=shape, object=name
-                )
-            )
-        return super().parse(*args, **names)  # type: ignore[no-untyped-call]  # it has no types
+def show_next(window: Window[Any], conversation: Conversation) -> dict[str, Any]:
+    """`next`, the cursor of the page after a window of the timeline or None, and its older form."""
+    edge, of = window.later, name_timeline(conversation)
+    return {
+        "next": write_key(edge.write(), conversation.workspace_id, of=of) if edge else None,
+        "next_offset": window.last if edge else None,
+    }

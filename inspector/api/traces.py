@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from inspector.replica import on_replica
 from inspector.search.selectors import mean_traces
@@ -22,14 +20,14 @@ from inspector.threads.trees.traces import filter_traces, find_trace, list_names
 from inspector.threads.trees.walking import Fold
 from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
 
-from .endpoints import Endpoint
-from .masking import may_see_secrets
-from .messages import ORDER, SEVERITIES, LinkedMessageSerializer, show_linked
-from .paging import CURSOR, FIELDS_ABOUT, LIMIT, choose, chosen_of, find_either, page_of
-from .parameters import FILTERS, Names, Number, Parameter, read_filters
+from .authentication import may_see_secrets
+from .endpoints import Endpoint, operation
+from .messages import LinkedMessageSerializer, show_linked
+from .parameters import FILTERS, read_filters, take_number, take_text
 from .problems import ProblemError
-from .shapes import show
+from .shapes import SeverityField, choose, find_either, listing, offer_order, show
 
+ORDER: Final = offer_order("latest", about="the latest activity first", fixed="the newest made first")
 BEARERS_HELP: Final = (
     f"how many messages elsewhere bear the cited id, so that none is the parent; 0: none, {MAX_BEARERS + 1}: more"
 )
@@ -51,15 +49,10 @@ class TraceSerializer(serializers.Serializer[Any]):
     conversation_count = serializers.IntegerField()
     missing_count = serializers.IntegerField(help_text="messages that are cited and were not received")
     open_count = serializers.IntegerField(help_text="requests without an answer")
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    severity = SeverityField()
     first_at = serializers.DateTimeField(allow_null=True)
     last_at = serializers.DateTimeField(allow_null=True)
     is_settled = serializers.BooleanField()
-
-
-TracePageSerializer: Final = page_of(
-    "Trace", chosen_of("Trace", TraceSerializer, "A trace"), "Traces", is_searched=True
-)
 
 
 class TraceDetailSerializer(TraceSerializer):
@@ -74,6 +67,14 @@ class HeadingSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     native_id = serializers.CharField(allow_blank=True)
     subject = serializers.CharField(allow_blank=True)
+
+
+class InstantField(serializers.DateTimeField):
+    """An instant, of which a line of a tree has the number."""
+
+    def show(self, value: Any) -> Any:
+        """The instant."""
+        return read_instant(value)
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
@@ -114,19 +115,19 @@ class TreeSerializer(WindowSerializer):
 class BarSerializer(PlaceSerializer):
     """When a row was said, and until when it lasted: a request until its answer, anything else an instant."""
 
-    starts_at = serializers.DateTimeField()
-    ends_at = serializers.DateTimeField()
+    starts_at = InstantField(source="line.start")
+    ends_at = InstantField(source="line.end")
     outcome = serializers.ChoiceField(choices=[outcome.name.lower() for outcome in Outcome])
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    severity = SeverityField(source="line.severity")
 
 
 class StretchSerializer(serializers.Serializer[Any]):
     """A stretch of time of the whole tree: the number of its messages, and the most severe finding."""
 
-    rows = serializers.IntegerField()
-    first_at = serializers.DateTimeField()
-    last_at = serializers.DateTimeField()
-    severity = serializers.ChoiceField(choices=SEVERITIES)
+    rows = serializers.IntegerField(source="messages")
+    first_at = InstantField(source="first")
+    last_at = InstantField(source="last")
+    severity = SeverityField()
 
 
 class WaterfallSerializer(WindowSerializer):
@@ -140,11 +141,11 @@ class WaterfallSerializer(WindowSerializer):
 
 MAX_ROWS: Final = 1000
 WINDOW: Final = (
-    Parameter(name="at", about="the place of the first row, such as `next` of the window before", default=""),
-    Number(name="limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
-    Number(name="level", about="rows are open above this depth; left out, everywhere", most=10**6),
-    Parameter(
-        name="toggled",
+    take_text("at", about="the place of the first row, such as `next` of the window before", default=""),
+    take_number("limit", about="how many rows a window has", least=1, most=MAX_ROWS, default=200),
+    take_number("level", about="rows are open above this depth; left out, everywhere", most=10**6),
+    take_text(
+        "toggled",
         about=f"places of rows that are open or closed the other way round, commas between, {MAX_TOGGLED} at most",
         default="",
         max_characters=3000,
@@ -152,100 +153,57 @@ WINDOW: Final = (
 )
 
 
-def show_trace(trace: Trace) -> dict[str, Any]:
-    """A trace as the list shows it."""
-    return show(TraceSerializer, trace, severity=Message.Severity(trace.severity).label)
+class Traces(Endpoint):
+    """Traces, and windows of trees."""
 
-
-class TracesView(Endpoint):
-    """Traces, the newest made first."""
-
-    reads = "traces"
-    parameters: ClassVar = {
-        "GET": (
-            Parameter(name="q", about="only those with a message that this means, in the search language", default=""),
-            CURSOR,
-            LIMIT,
-            ORDER,
-            *FILTERS,
-            Names(name="fields", about=FIELDS_ABOUT, choices=tuple(TraceSerializer().fields)),
-        )
-    }
-
-    @extend_schema(operation_id="list_traces", responses=TracePageSerializer)
+    @listing(
+        "Trace",
+        TraceSerializer,
+        "Traces",
+        ORDER,
+        *FILTERS,
+        query=take_text("q", about="only those with a message that this means, in the search language", default=""),
+        what="A trace",
+        reads="traces",
+    )
     @on_replica
-    def get(self, request: Request) -> Response:
+    def list_traces(self, request: Request) -> dict[str, Any]:
         """A page of traces."""
         workspace, given = self.workspace, self.given
         wanted = read_filters(given, workspace)
         meant = mean_traces(workspace=workspace, query=given["q"], may_see_secrets=may_see_secrets(self.key))
         fixed = filter_traces(workspace=workspace, **wanted)
         moving = select_traces(workspace=workspace, before=None, **wanted)
-        page, on = find_either(fixed, moving, meant, given, workspace, of="traces")
-        shown = [choose(show_trace(row), given["fields"]) for row in page]
-        return Response({"results": shown, **on})
+        page, on = find_either(self, fixed, moving, meant, "traces")
+        shown = [choose(show(TraceSerializer, row), given) for row in page]
+        return {"results": shown, **on}
 
-
-class TraceView(Endpoint):
-    """One trace, summed up."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace", responses=TraceDetailSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(TraceDetailSerializer, reads="traces")
+    def get_trace(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """The trace, and the traces of the same id that nothing joins to it."""
         trace = self.find(find_trace, trace_id=trace_id)
-        return Response(
-            {**show_trace(trace), "same_id_elsewhere": [show_trace(other) for other in list_namesakes(trace=trace)]}
-        )
+        others = [show(TraceSerializer, other) for other in list_namesakes(trace=trace)]
+        return show(TraceDetailSerializer, trace, same_id_elsewhere=others)
 
-
-class WindowView(Endpoint):
-    """A window of a tree."""
-
-    reads = "conversations"
-    parameters: ClassVar = {"GET": WINDOW}
-    refusals: ClassVar = {"GET": (410,)}
-
-
-class TraceTreeView(WindowView):
-    """A window of the tree of a trace."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace_tree", responses=TreeSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
+    def get_trace_tree(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """The rows from `at` on, folded as asked for: headings of conversations, messages, ghosts."""
-        return Response(show_tree(self.find(find_trace, trace_id=trace_id), self.given))
+        return show_tree(self.find(find_trace, trace_id=trace_id), self.given)
 
-
-class TraceWaterfallView(WindowView):
-    """A window of the bars of a trace."""
-
-    reads = "traces"
-
-    @extend_schema(operation_id="get_trace_waterfall", responses=WaterfallSerializer)
-    def get(self, request: Request, trace_id: uuid.UUID) -> Response:
+    @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="traces")
+    def get_trace_waterfall(self, request: Request, trace_id: uuid.UUID) -> dict[str, Any]:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(self.find(find_trace, trace_id=trace_id), self.given))
+        return show_waterfall(self.find(find_trace, trace_id=trace_id), self.given)
 
-
-class ConversationTreeView(WindowView):
-    """A window of the tree of a conversation."""
-
-    @extend_schema(operation_id="get_conversation_tree", responses=TreeSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    @operation(TreeSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
+    def get_conversation_tree(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """The rows from `at` on, folded as asked for: messages and ghosts."""
-        return Response(show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given))
+        return show_tree(self.find(find_conversation, conversation_id=conversation_id), self.given)
 
-
-class ConversationWaterfallView(WindowView):
-    """A window of the bars of a conversation."""
-
-    @extend_schema(operation_id="get_conversation_waterfall", responses=WaterfallSerializer)
-    def get(self, request: Request, conversation_id: uuid.UUID) -> Response:
+    @operation(WaterfallSerializer, parameters=WINDOW, refusals=(410,), reads="conversations")
+    def get_conversation_waterfall(self, request: Request, conversation_id: uuid.UUID) -> dict[str, Any]:
         """When each row of the same window was said and until when it lasted, and a map of the whole."""
-        return Response(show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given))
+        return show_waterfall(self.find(find_conversation, conversation_id=conversation_id), self.given)
 
 
 def read_window(owner: Conversation | Trace, given: Mapping[str, Any]) -> tuple[int, Window]:
@@ -322,27 +280,7 @@ def show_waterfall(owner: Conversation | Trace, given: Mapping[str, Any]) -> dic
     count, window = read_window(owner, given)
     tree = load_tree(owner)
     bands: Sequence[Band] = tree.list_bands() if tree is not None else ()
-    return {
-        "first_at": owner.first_at,
-        "last_at": owner.last_at,
-        "bars": [
-            {
-                **_show_row(row),
-                "starts_at": read_instant(row.line.start),
-                "ends_at": read_instant(row.line.end),
-                "outcome": row.line.outcome.name.lower(),
-                "severity": Message.Severity(row.line.severity).label,
-            }
-            for row in window.rows
-        ],
-        "map": [
-            {
-                "rows": band.messages,
-                "first_at": read_instant(band.first),
-                "last_at": read_instant(band.last),
-                "severity": Message.Severity(band.severity).label,
-            }
-            for band in bands
-        ],
-        **_show_place(window, count),
-    }
+    bars = [show(BarSerializer, row, **_show_row(row), outcome=row.line.outcome.name.lower()) for row in window.rows]
+    shown = [show(StretchSerializer, band) for band in bands]
+    times = {"first_at": owner.first_at, "last_at": owner.last_at}
+    return {**times, "bars": bars, "map": shown, **_show_place(window, count)}

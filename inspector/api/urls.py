@@ -1,101 +1,105 @@
-"""The addresses of the HTTP API, version 1."""
+"""The addresses of the HTTP API, version 1: of each the operations by their methods."""
+
+from typing import Any
 
 from django.urls import path, re_path
+from django.urls.resolvers import URLPattern
+from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView
 
-from . import (
-    agents,
-    comments,
-    conversations,
-    decoding,
-    deliveries,
-    erasures,
-    exports,
-    findings,
-    ingest,
-    ledger,
-    messages,
-    reviews,
-    samples,
-    spans,
-    status,
-    sums,
-    traces,
-    trail,
-    workspaces,
-)
+from .agents import Agents
+from .conversations import Conversations
+from .decoding import Codecs
+from .deliveries import Deliveries
+from .endpoints import Endpoint, Nothing
+from .evidence import Erasures, Ledger, Trail
+from .exports import Exports
+from .findings import Comments, Findings
+from .ingest import Exporters, PostedMessages
+from .messages import Messages
+from .reviews import Reviews, Samples
+from .traces import Traces
+from .workspaces import Workspaces
+
+
+def _at(route: str, name: str, endpoint: type[Endpoint], **operations: Any) -> URLPattern:
+    return path(f"v1/{route}", endpoint.as_view(operations), name=name)
+
 
 app_name = "api"
+_MESSAGE, _CONVERSATION = "messages/<uuid:message_id>", "conversations/<uuid:conversation_id>"
+_QUEUE, _ITEM = "reviews/queues/<uuid:queue_id>", "reviews/items/<uuid:item_id>"
+_TRACE, _DELIVERY = "traces/<uuid:trace_id>", "deliveries/<uuid:delivery_id>"
 urlpatterns = [
-    path("v1/messages", ingest.MessagesView.as_view(), name="messages"),
-    path("v1/messages/<uuid:message_id>", messages.MessageView.as_view(), name="message"),
-    path("v1/messages/<uuid:message_id>/fields", messages.FieldsView.as_view(), name="message-fields"),
-    path("v1/messages/<uuid:message_id>/comments", comments.MessageCommentsView.as_view(), name="message-comments"),
-    path("v1/comments", comments.CommentsView.as_view(), name="comments"),
-    path("v1/comments/<uuid:comment_id>", comments.CommentView.as_view(), name="comment"),
-    path("v1/comments/<uuid:comment_id>/acts", comments.CommentActsView.as_view(), name="comment-acts"),
-    path("v1/live", messages.LiveView.as_view(), name="live"),
-    path("v1/conversations", messages.ConversationsView.as_view(), name="conversations"),
-    path("v1/conversations/<uuid:conversation_id>", messages.ConversationView.as_view(), name="conversation"),
-    path("v1/conversations/<uuid:conversation_id>/sequence", conversations.SequenceView.as_view(), name="sequence"),
-    path("v1/conversations/<uuid:conversation_id>/tasks", conversations.TasksView.as_view(), name="tasks"),
-    path(
-        "v1/conversations/<uuid:conversation_id>/tree", traces.ConversationTreeView.as_view(), name="conversation-tree"
+    _at("messages", "messages", PostedMessages, get="list_messages", post="send_messages"),
+    _at(_MESSAGE, "message", Messages, get="get_message"),
+    _at(f"{_MESSAGE}/fields", "message-fields", Messages, get="list_fields"),
+    _at(f"{_MESSAGE}/comments", "message-comments", Comments, get="list_message_comments", post="write_comment"),
+    _at("comments", "comments", Comments, get="list_comments"),
+    _at("comments/<uuid:comment_id>", "comment", Comments, get="get_comment"),
+    _at("comments/<uuid:comment_id>/acts", "comment-acts", Comments, post="act_on_comment"),
+    _at("live", "live", Messages, get="follow_messages"),
+    _at("conversations", "conversations", Conversations, get="list_conversations"),
+    _at(_CONVERSATION, "conversation", Conversations, get="get_conversation"),
+    _at(f"{_CONVERSATION}/sequence", "sequence", Conversations, get="get_sequence"),
+    _at(f"{_CONVERSATION}/tasks", "tasks", Conversations, get="list_tasks"),
+    _at(f"{_CONVERSATION}/tree", "conversation-tree", Traces, get="get_conversation_tree"),
+    _at(f"{_CONVERSATION}/waterfall", "conversation-waterfall", Traces, get="get_conversation_waterfall"),
+    _at("otlp/v1/traces", "spans", Exporters, post="export_spans"),
+    _at("otlp/v1/logs", "logs", Exporters, post="export_logs"),
+    _at("traces", "traces", Traces, get="list_traces"),
+    _at(_TRACE, "trace", Traces, get="get_trace"),
+    _at(f"{_TRACE}/tree", "trace-tree", Traces, get="get_trace_tree"),
+    _at(f"{_TRACE}/waterfall", "trace-waterfall", Traces, get="get_trace_waterfall"),
+    _at("findings", "findings", Findings, get="list_findings"),
+    _at("findings/<uuid:finding_id>", "finding", Findings, get="get_finding"),
+    _at("findings/<uuid:finding_id>/acts", "finding-acts", Findings, post="judge_finding"),
+    _at("reviews/queues", "review-queues", Reviews, get="list_review_queues"),
+    _at(_QUEUE, "review-queue", Reviews, get="get_review_queue"),
+    _at(f"{_QUEUE}/next", "review-next", Reviews, post="take_next_review"),
+    _at(f"{_QUEUE}/items", "review-items", Reviews, get="list_review_items"),
+    _at(_ITEM, "review-item", Reviews, get="get_review_item"),
+    _at(f"{_ITEM}/lease", "review-lease", Reviews, post="take_review", put="hold_review", delete="give_review_back"),
+    _at(f"{_ITEM}/verdict", "review-verdict", Reviews, post="give_verdict", delete="withdraw_verdict"),
+    _at("samples", "samples", Samples, get="list_samples", post="draw_sample"),
+    _at("samples/<uuid:sample_id>", "sample", Samples, get="get_sample"),
+    _at("samples/<uuid:sample_id>/conversations", "sample-conversations", Samples, get="list_drawn"),
+    _at("ledger/checkpoint", "checkpoint", Ledger, get="get_checkpoint"),
+    _at("ledger/cosignatures", "cosignatures", Ledger, post="add_cosignature"),
+    _at("ledger/proofs/consistency", "consistency", Ledger, get="prove_consistency"),
+    _at("ledger/proofs/inclusion", "inclusion", Ledger, get="prove_inclusion"),
+    _at("trail", "trail", Trail, get="list_deeds"),
+    _at("agents", "agents", Agents, get="list_agents"),
+    _at("agents/<uuid:agent_id>", "agent", Agents, get="get_agent"),
+    _at("workspace", "workspace", Workspaces, get="get_workspace"),
+    _at("workspace/acts", "workspace-acts", Workspaces, post="act_on_workspace"),
+    _at("workspaces", "workspaces", Workspaces, post="make_workspace"),
+    _at("channels", "channels", Workspaces, get="list_channels"),
+    _at("rules", "rules", Workspaces, get="list_rules"),
+    _at("searches", "searches", Workspaces, get="list_searches"),
+    _at("facets", "facets", Workspaces, get="count_facets"),
+    _at("totals", "totals", Workspaces, get="get_totals"),
+    _at("deliveries", "deliveries", Deliveries, get="list_deliveries"),
+    _at(_DELIVERY, "delivery", Deliveries, get="get_delivery"),
+    _at(
+        f"{_DELIVERY}/withdrawal",
+        "delivery-withdrawal",
+        Deliveries,
+        get="get_withdrawal",
+        post="withdraw_delivery",
+        delete="take_withdrawal_back",
     ),
-    path(
-        "v1/conversations/<uuid:conversation_id>/waterfall",
-        traces.ConversationWaterfallView.as_view(),
-        name="conversation-waterfall",
-    ),
-    path("v1/otlp/v1/traces", spans.SpansView.as_view(), name="spans"),
-    path("v1/otlp/v1/logs", spans.LogsView.as_view(), name="logs"),
-    path("v1/traces", traces.TracesView.as_view(), name="traces"),
-    path("v1/traces/<uuid:trace_id>", traces.TraceView.as_view(), name="trace"),
-    path("v1/traces/<uuid:trace_id>/tree", traces.TraceTreeView.as_view(), name="trace-tree"),
-    path("v1/traces/<uuid:trace_id>/waterfall", traces.TraceWaterfallView.as_view(), name="trace-waterfall"),
-    path("v1/findings", findings.FindingsView.as_view(), name="findings"),
-    path("v1/findings/<uuid:finding_id>", findings.FindingView.as_view(), name="finding"),
-    path("v1/findings/<uuid:finding_id>/acts", findings.ActsView.as_view(), name="finding-acts"),
-    path("v1/reviews/queues", reviews.QueuesView.as_view(), name="review-queues"),
-    path("v1/reviews/queues/<uuid:queue_id>", reviews.QueueView.as_view(), name="review-queue"),
-    path("v1/reviews/queues/<uuid:queue_id>/next", reviews.NextView.as_view(), name="review-next"),
-    path("v1/reviews/queues/<uuid:queue_id>/items", reviews.ItemsView.as_view(), name="review-items"),
-    path("v1/reviews/items/<uuid:item_id>", reviews.ItemView.as_view(), name="review-item"),
-    path("v1/reviews/items/<uuid:item_id>/lease", reviews.LeaseView.as_view(), name="review-lease"),
-    path("v1/reviews/items/<uuid:item_id>/verdict", reviews.VerdictView.as_view(), name="review-verdict"),
-    path("v1/samples", samples.SamplesView.as_view(), name="samples"),
-    path("v1/samples/<uuid:sample_id>", samples.SampleView.as_view(), name="sample"),
-    path("v1/samples/<uuid:sample_id>/conversations", samples.DrawnView.as_view(), name="sample-conversations"),
-    path("v1/ledger/checkpoint", ledger.CheckpointView.as_view(), name="checkpoint"),
-    path("v1/ledger/cosignatures", ledger.CosignaturesView.as_view(), name="cosignatures"),
-    path("v1/ledger/proofs/consistency", ledger.ConsistencyView.as_view(), name="consistency"),
-    path("v1/ledger/proofs/inclusion", ledger.InclusionView.as_view(), name="inclusion"),
-    path("v1/trail", trail.TrailView.as_view(), name="trail"),
-    path("v1/agents", agents.AgentsView.as_view(), name="agents"),
-    path("v1/agents/<uuid:agent_id>", agents.AgentView.as_view(), name="agent"),
-    path("v1/workspace", workspaces.WorkspaceView.as_view(), name="workspace"),
-    path("v1/workspace/acts", workspaces.WorkspaceActsView.as_view(), name="workspace-acts"),
-    path("v1/workspaces", workspaces.WorkspacesView.as_view(), name="workspaces"),
-    path("v1/channels", workspaces.ChannelsView.as_view(), name="channels"),
-    path("v1/rules", workspaces.RulesView.as_view(), name="rules"),
-    path("v1/searches", workspaces.SearchesView.as_view(), name="searches"),
-    path("v1/facets", sums.FacetsView.as_view(), name="facets"),
-    path("v1/totals", sums.TotalsView.as_view(), name="totals"),
-    path("v1/deliveries", deliveries.DeliveriesView.as_view(), name="deliveries"),
-    path("v1/deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view(), name="delivery"),
-    path(
-        "v1/deliveries/<uuid:delivery_id>/withdrawal", deliveries.WithdrawalView.as_view(), name="delivery-withdrawal"
-    ),
-    path("v1/records/<uuid:record_id>/raw", deliveries.RawView.as_view(), name="raw"),
-    path("v1/erasures", erasures.ErasuresView.as_view(), name="erasures"),
-    path("v1/erasures/<uuid:erasure_id>", erasures.ErasureView.as_view(), name="erasure"),
-    path("v1/exports", exports.ExportsView.as_view(), name="exports"),
-    path("v1/exports/<uuid:export_id>", exports.ExportView.as_view(), name="export"),
-    path("v1/exports/<uuid:export_id>/file", exports.ExportFileView.as_view(), name="export-file"),
-    path("v1/decode", decoding.DecodeView.as_view(), name="decode"),
-    path("v1/encode", decoding.EncodeView.as_view(), name="encode"),
-    path("v1/limits", status.LimitsView.as_view(), name="limits"),
-    path("docs/", status.ManualView.as_view(), name="docs"),
+    _at("records/<uuid:record_id>/raw", "raw", Deliveries, get="get_raw"),
+    _at("erasures", "erasures", Erasures, get="list_erasures", post="erase"),
+    _at("erasures/<uuid:erasure_id>", "erasure", Erasures, get="get_erasure"),
+    _at("exports", "exports", Exports, get="list_exports", post="make_export"),
+    _at("exports/<uuid:export_id>", "export", Exports, get="get_export", delete="stop_export"),
+    _at("exports/<uuid:export_id>/file", "export-file", Exports, get="get_export_file"),
+    _at("decode", "decode", Codecs, post="decode"),
+    _at("encode", "encode", Codecs, post="encode"),
+    _at("limits", "limits", Workspaces, get="get_limits"),
+    # It needs no key; what it sends does, and the key stays in the browser's page.
+    path("docs/", TemplateView.as_view(template_name="api/manual.html"), name="docs"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    re_path("", status.NothingView.as_view(), name="nothing"),
+    re_path("", Nothing.as_view({"options": "options"}), name="nothing"),
 ]

@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.api.backlog import estimate_told
+from inspector.api.deliveries import estimate_told
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.audit.findings.storing import is_noted
 from inspector.erasing import find_erased

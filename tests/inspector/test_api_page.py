@@ -17,7 +17,7 @@ from django.urls.resolvers import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
-from inspector.api.ingest import FORMS
+from inspector.api.bodies import FORMS
 from inspector.api.urls import urlpatterns
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent

@@ -21,7 +21,7 @@ from django.db import connection
 from django.db.models import Max
 
 from inspector.accounts.models import Workspace
-from inspector.api.trail import show_deed
+from inspector.api.evidence import show_deed
 from inspector.audit.reviews.bindings import list_told_deeds
 from inspector.lookups import IsAny
 from inspector.trail.models import Deed

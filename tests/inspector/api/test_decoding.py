@@ -13,8 +13,7 @@ import pytest
 from django.test import Client
 
 import dialects
-from inspector.api.decoding import MAX_RECORDS
-from inspector.api.shapes import DECODED, describe_type, describe_value
+from inspector.api.decoding import DECODED, MAX_RECORDS, describe_type, describe_value
 from inspector.intake.models import Delivery, Record
 from tests.codecs.test_shell import run_here
 

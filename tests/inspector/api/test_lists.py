@@ -1,28 +1,28 @@
-"""What rows say of where they come from; the lists of what there is, facets and totals; which scope a refusal names."""
+"""What rows say of where they come from; lists, agents, facets and totals; and which scope a refusal names."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key, ensure_channel, remove_member
-from inspector.api import sums
-from inspector.api.endpoints import Endpoint
-from inspector.api.urls import urlpatterns
+from inspector.api import workspaces
+from inspector.audit.agents import join_agents, name_agent
 from inspector.audit.findings.selectors import list_holding
 from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
+from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery
 from inspector.search import facets
 from inspector.search.saved import save_search
-from inspector.threads.models import Conversation, Message, Trace
-from tests.inspector.conftest import Cast, deliver, settle_all
+from inspector.threads.models import Agent, Conversation, Message, Trace
+from tests.inspector.pages.conftest import STORY
+
+from ..conftest import Cast, deliver, settle_all
+from .clients import get, list_operations
 
 pytestmark = pytest.mark.django_db
 ID = "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55"
@@ -35,12 +35,6 @@ ERROR = (
     b'"cid":"c1","body":{"t":"search","d":{"code":"E003","msg":"not found"}}}\n'
 )
 PROSE = b'{"raw":"Nobody waits.","conversation":"c2"}\n'
-
-
-def get(path: str, token: str, status: int = 200, **given: Any) -> Any:
-    answer = Client().get(f"/api/v1/{path}", given, headers={"Authorization": f"Bearer {token}"})
-    assert answer.status_code == status, answer.content
-    return answer.json()
 
 
 def test_a_row_says_where_its_message_comes_from(cast: Cast, token: str) -> None:
@@ -173,7 +167,7 @@ def test_facets_are_those_of_the_query_and_say_where_they_are_cut(
     cut = get("facets", token)
     assert (cut["counted"], cut["is_all"]) == (1, False)
     assert get("facets", token, 400, q="form:oscar")["start"] == 0
-    monkeypatch.setattr(sums, "count_facets", lambda **given: None)
+    monkeypatch.setattr(workspaces, "count_facets", lambda **given: None)
     assert "takes too long" in get("facets", token, 503)["detail"]
     assert "scope secrets" in get("facets", token, 400, q="a raw:b")["detail"]
 
@@ -193,9 +187,9 @@ def test_totals_are_what_there_is(cast: Cast, token: str, monkeypatch: pytest.Mo
         name: count for name, count in count_sections(workspace=cast.workspace).items() if name in lists
     }
     assert told["conversations"] == {"count": Conversation.objects.count(), "is_exact": True}
-    monkeypatch.setattr(sums, "MAX_COUNTED", 1)
+    monkeypatch.setattr(workspaces, "MAX_COUNTED", 1)
     assert get("totals", token)["conversations"] == {"count": 1, "is_exact": False}
-    monkeypatch.setattr(sums, "fetch", lambda rows, patience_ms: None)
+    monkeypatch.setattr(workspaces, "fetch", lambda rows, patience_ms: None)
     assert (get("totals", token)["records"], get("totals", token)["messages"]) == (None, None)
 
 
@@ -217,17 +211,11 @@ def test_lists_show_a_stranger_nothing(cast: Cast, stranger_token: str) -> None:
 
 def list_guarded() -> list[tuple[str, str, tuple[str, ...]]]:
     """The address, method and scopes of every operation that not every key may ask for."""
-    found = []
-    for url in urlpatterns:
-        view = getattr(url.callback, "view_class", None)
-        if isinstance(url, URLPattern) and view is not None and issubclass(view, Endpoint):
-            for method in ("GET", "HEAD", "POST", "PUT", "DELETE"):
-                named = view.scopes.get("GET" if method == "HEAD" else method)
-                if named is not None:
-                    scopes = (named,) if isinstance(named, str) else tuple(named)
-                    if set(scopes) != set(ApiKey.Scope.values):
-                        found.append((str(url.pattern), method, scopes))
-    return found
+    return [
+        (str(url.pattern), method, operation.scopes)
+        for url, method, operation in list_operations()
+        if set(operation.scopes) != set(ApiKey.Scope.values)
+    ]
 
 
 def test_a_refusal_names_the_scope_that_is_needed(cast: Cast) -> None:
@@ -254,3 +242,62 @@ def test_a_refusal_names_the_scope_that_is_needed(cast: Cast) -> None:
 
 def _split(pattern: str) -> list[str]:
     return pattern.replace("<", "\0<").replace(">", ">\0").split("\0")
+
+
+CAPS = (
+    b'{"clowl":"0.2","mid":"m9","ts":1795251700,"p":"CAPS","from":"radar","to":"*","cid":"story",'
+    b'"body":{"t":"capabilities","d":{"supports":["search"]}}}\n'
+)
+
+
+@pytest.fixture
+def story(cast: Cast) -> Delivery:
+    delivery = deliver(cast, STORY, CAPS)
+    settle_all(is_examined=False)
+    return delivery
+
+
+def test_the_directory_is_paged_and_narrowed(story: Delivery, token: str) -> None:
+    whole = get("agents", token)
+    assert [row["name"] for row in get("agents?order=busiest&limit=1", token)["results"]] == ["radar"]
+    assert {row["name"]: row["friendly_name"] for row in whole["results"]} == {
+        "radar": None,
+        "oscar": None,
+        "0": "coordinator",
+        "1": "planner",
+    }
+    first = get("agents?limit=3", token)
+    rest = get(f"agents?limit=3&cursor={first['next']}", token)
+    assert first["results"] + rest["results"] == whole["results"]
+    assert rest["next"] is None
+    assert [row["name"] for row in get("agents?name=coord", token)["results"]] == ["0"]
+    assert {row["name"] for row in get("agents?dialect=nslip", token)["results"]} == {"0", "1"}
+    assert get("agents?channel=mian", token, 400)["detail"] == "there is no channel 'mian': did you mean main?"
+    assert "GET /api/v1/channels" in get("agents?channel=%00", token, 400)["detail"]
+    assert get("agents?cursor=forged", token, 400)["parameter"] == "cursor"
+    (busiest, *_) = get("agents?fields=name,sent", token)["results"]
+    assert busiest == {name: whole["results"][0][name] for name in ("id", "name", "sent")}
+    assert get("agents?fields=nonsense", token, 400)["parameter"] == "fields"
+
+
+def test_an_agent_tells_whom_it_talks_with_and_what_it_declares(story: Delivery, token: str, cast: Cast) -> None:
+    radar, oscar = Agent.objects.get(name="radar"), Agent.objects.get(name="oscar")
+    name_agent(membership=cast.auditor, agent=oscar, friendly_name="Boss")
+    found = get(f"agents/{radar.pk}", token)
+    assert (found["sent"], found["received"], found["failures"]) == (3, 1, 1)
+    # Its request, and one that was cited and never received.
+    assert found["asked_of_it"]["asked"] == 2
+    pairs = {(pair["sender"]["name"], pair["receiver"] and pair["receiver"]["name"]) for pair in found["pairs"]}
+    assert pairs == {("oscar", "radar"), ("radar", "oscar"), ("radar", None)}
+    assert {pair["sender"]["friendly_name"] for pair in found["pairs"]} == {"Boss", None}
+    assert [(each["kind"], each["value"]) for each in found["declared"]] == [("ability", "search")]
+    join_agents(membership=cast.auditor, agent=radar, same_as=oscar, reason="one key")
+    joined = get(f"agents/{radar.pk}", token)
+    assert joined["id"] == str(oscar.pk)
+    assert [alias["name"] for alias in joined["aliases"]] == ["radar"]
+    assert joined["sent"] == 4
+
+
+def test_another_workspaces_agents_are_not_there(story: Delivery, stranger_token: str) -> None:
+    assert get("agents", stranger_token) == {"results": [], "next": None}
+    get(f"agents/{Agent.objects.get(name='radar').pk}", stranger_token, 404)

@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern
 
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key, ensure_channel
-from inspector.api.urls import urlpatterns
 from inspector.audit.comments import write_comment
 from inspector.audit.findings.services import judge
 from inspector.audit.models import Finding, ReviewItem, ReviewQueue
@@ -30,6 +28,7 @@ from inspector.threads.models import AgentTotal, Conversation, Message, Task, Tr
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make
+from .clients import list_operations
 
 pytestmark = pytest.mark.django_db
 
@@ -158,9 +157,8 @@ def list_lists() -> dict[str, str]:
     """The address of every list with pages, by its name in the URLconf."""
     return {
         str(url.name): f"/api/{url.pattern}"
-        for url in urlpatterns
-        if isinstance(url, URLPattern)
-        and any(each.name == "cursor" for each in getattr(url.callback.view_class, "parameters", {}).get("GET", ()))  # type: ignore[attr-defined]
+        for url, _, operation in list_operations()
+        if any(each.name == "cursor" for each in operation.parameters)
     }
 
 

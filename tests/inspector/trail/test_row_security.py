@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 import pytest
 from django.apps import apps
@@ -19,7 +18,7 @@ from rest_framework.response import Response
 
 from inspector.accounts.models import Membership, Role
 from inspector.accounts.services import create_api_key, note_account, note_failed_sign_in, set_active
-from inspector.api.endpoints import Endpoint
+from inspector.api.endpoints import Endpoint, operation
 from inspector.intake.models import Record, Scaffold
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import ensure_kek
@@ -70,16 +69,15 @@ def page_of_all(request: HttpRequest) -> HttpResponse:
 
 
 class ForgetfulEndpoint(Endpoint):
-    scopes: ClassVar = {"GET": "read"}
-
-    def get(self, request: Request) -> Response:
+    @operation({200: None})
+    def show_found(self, request: Request) -> Response:
         return Response({"found": show()})
 
 
 urlpatterns = [
     path("w/<slug:slug>/forgetful/", forgetful_page),
     path("of-all/", page_of_all),
-    path("api/v1/forgetful", ForgetfulEndpoint.as_view()),
+    path("api/v1/forgetful", ForgetfulEndpoint.as_view({"get": "show_found"})),
     path("", include("inspector.urls")),
 ]
 OTHER = "foreign"

@@ -1,4 +1,4 @@
-"""The ledger over HTTP: proofs that verify without us, and witnesses who are told of a rewritten past."""
+"""The audit log and the ledger over the API."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from django.test import Client
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.api import ingest
+from inspector.audit.findings.services import set_rule
 from inspector.audit.models import Review
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import claim, judge_item, withdraw_verdict
 from inspector.intake.models import Delivery, Record
+from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import take_back
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign
@@ -32,6 +35,77 @@ from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, settle_all
+from . import clients
+from .clients import costs_the_same, walk
+
+pytestmark = pytest.mark.django_db
+TRAIL = "/api/v1/trail"
+
+
+@pytest.fixture
+def reader(cast: Cast) -> Client:
+    return clients.enter(cast, cast.owner.user, "trail")
+
+
+@pytest.fixture
+def delivery(cast: Cast, reader: Client) -> Delivery:
+    delivery = deliver(cast, b"one\n", name="night.log")
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="a test \x00 of it")
+    take_back(membership=cast.owner, delivery=delivery, reason="it was right")
+    set_rule(membership=cast.owner, rule="said-twice", is_on=False, severity=None, reason="noise")
+    return delivery
+
+
+def read_trail(reader: Client, **query: Any) -> list[dict[str, Any]]:
+    answer = reader.get(TRAIL, query)
+    assert answer.status_code == 200, answer.content
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+def test_it_is_narrowed_and_paged(cast: Cast, reader: Client, delivery: Delivery) -> None:
+    whole = read_trail(reader)
+    assert [deed["deed"] for deed in whole[:3]] == ["rule.set", "delivery.taken-back", "delivery.withdrawn"]
+    assert [deed["number"] for deed in whole] == list(range(len(whole), 0, -1))
+    withdrawn = whole[2]
+    assert withdrawn["actor"] == {"kind": "member", "id": str(cast.auditor.user_id), "name": "amir"}
+    assert withdrawn["object"] == {"kind": "delivery", "id": str(delivery.pk), "label": "night.log"}
+    assert withdrawn["told"] == "amir withdrew the delivery “night.log”"
+    assert walk(reader, TRAIL) == whole
+    assert read_trail(reader, actor=f"member:{cast.auditor.user_id}") == [withdrawn]
+    assert read_trail(reader, deed="delivery.withdrawn") == [withdrawn]
+    assert read_trail(reader, about=str(delivery.pk)) == whole[1:3]
+    assert read_trail(reader, q="noise") == whole[:1]
+    assert read_trail(reader, since=withdrawn["at"], deed="delivery.withdrawn") == [withdrawn]
+    assert read_trail(reader, until=withdrawn["at"], about=str(delivery.pk)) == []
+    assert costs_the_same(reader, TRAIL, 1, 50)
+    # Reading it is no deed.
+    assert read_trail(reader) == whole
+
+
+@pytest.mark.usefixtures("delivery")
+def test_who_may_not_read_it_and_what_is_refused(cast: Cast, reader: Client) -> None:
+    for scopes in (["read"], ["ingest", "read", "secrets", "withdraw", "review", "sign", "export"]):
+        token = create_api_key(workspace=cast.workspace, name="k", scopes=scopes, created_by=cast.owner.user)[1]
+        assert reader.get(TRAIL, headers={"Authorization": f"Bearer {token}"}).status_code == 403
+    other = create_api_key(workspace=cast.stranger.workspace, name="k", scopes=["trail"])[1]
+    foreign = reader.get(TRAIL, headers={"Authorization": f"Bearer {other}"}).content.decode()
+    assert "night.log" not in foreign
+    assert "amir" not in foreign
+    for name, wrong in (
+        ("actor", "somebody:1"),
+        ("deed", "delivery.eaten"),
+        ("about", "x"),
+        ("since", "2026-11-21"),
+        ("since", "2026-11-21T09:00:00"),
+        ("until", "2026-13-21T09:00:00Z"),
+        ("until", "0001-01-01T00:00:00Z"),
+        ("cursor", "x"),
+        ("nonsense", "1"),
+    ):
+        refused = reader.get(TRAIL, {name: wrong})
+        assert (refused.status_code, refused.json()["parameter"]) == (400, name)
+
 
 ROOT = "/api/v1/ledger"
 WITNESS = Ed25519PrivateKey.from_private_bytes(bytes([9]) * 32)

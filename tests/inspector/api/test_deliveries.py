@@ -1,4 +1,4 @@
-"""The exact bytes of a record, and who may have them: of one that holds a secret, only a key with the scope for it."""
+"""Deliveries over the API: their withdrawals, and the exact bytes of their records."""
 
 from __future__ import annotations
 
@@ -14,15 +14,114 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.services import create_api_key
 from inspector.intake.masks import MARK, mask
-from inspector.intake.models import Record
+from inspector.intake.models import Record, Withdrawal
 from inspector.ranges import RangeError, answer_bytes
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db
+READ = [ApiKey.Scope.INGEST, ApiKey.Scope.READ]
+
+
+def make_client(cast: Cast, *scopes: str, person: Membership | None = None) -> Client:
+    token = create_api_key(
+        workspace=cast.workspace, name="k", scopes=[*READ, *scopes], created_by=person.user if person else None
+    )[1]
+    return Client(headers={"Authorization": f"Bearer {token}"})
+
+
+def withdraw(client: Client, address: str, body: Any = None) -> Any:
+    return client.post(f"{address}/withdrawal", body or {"reason": "the wrong file"}, content_type="application/json")
+
+
+def test_a_delivery_is_withdrawn_and_taken_back(cast: Cast) -> None:
+    client = make_client(cast, ApiKey.Scope.WITHDRAW, person=cast.auditor)
+    address = f"/api/v1/deliveries/{deliver(cast, b'one line').pk}"
+    settle_all()
+    message = client.get("/api/v1/messages").json()["results"][0]["id"]
+    assert client.get(f"/api/v1/messages/{message}").json()["is_withdrawn"] is False
+
+    made = withdraw(client, address)
+    assert made.status_code == 201
+    assert (made.json()["by"], made.json()["is_done"]) == (cast.auditor.user.get_username(), False)
+    settle_all()
+    told = client.get(address).json()["withdrawal"]
+    assert (told["reason"], told["taken_back_at"], told["is_done"]) == ("the wrong file", None, True)
+    assert client.get("/api/v1/messages").json()["results"] == []
+    assert client.get(f"/api/v1/messages/{message}").json()["is_withdrawn"] is True
+    assert client.get(f"{address}/withdrawal").json() == told
+    assert withdraw(client, address).status_code == 409
+
+    for unsaid in ("", "?reason="):
+        refusal = client.delete(f"{address}/withdrawal{unsaid}")
+        assert refusal.status_code == 400
+        assert refusal.json()["parameter"] == "reason"
+    assert client.delete(f"{address}/withdrawal?reason=+").status_code == 422
+    back = client.delete(f"{address}/withdrawal?reason=it+was+the+right+one")
+    assert (back.status_code, back.json()["taken_back_by"]) == (200, cast.auditor.user.get_username())
+    settle_all()
+    assert client.get(address).json()["withdrawal"] is None
+    assert client.get(f"{address}/withdrawal").status_code == 404
+    assert client.get(f"/api/v1/messages/{message}").json()["is_withdrawn"] is False
+    assert client.delete(f"{address}/withdrawal?reason=again").status_code == 409
+    assert Withdrawal.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"reason": " "}, 422),
+        ({"reason": 5}, 422),
+        ({"reason": "a", "because": "b"}, 422),
+        ({"reason": "x" * 2001}, 422),
+        ([], 422),
+        ("{", 400),
+    ],
+)
+def test_a_withdrawal_needs_a_reason(cast: Cast, body: Any, status: int) -> None:
+    client = make_client(cast, ApiKey.Scope.WITHDRAW, person=cast.auditor)
+    address = f"/api/v1/deliveries/{deliver(cast, b'one line').pk}/withdrawal"
+    assert client.post(address, body, content_type="application/json").status_code == status
+    assert client.post(address, "reason=x", content_type="text/plain").status_code == 415
+    assert not Withdrawal.objects.exists()
+
+
+def test_only_an_auditors_key_with_the_scope_withdraws(cast: Cast) -> None:
+    address = f"/api/v1/deliveries/{deliver(cast, b'one line').pk}"
+    scope = ApiKey.Scope.WITHDRAW
+    for client in (
+        make_client(cast, person=cast.auditor),
+        make_client(cast, scope),
+        make_client(cast, scope, person=cast.viewer),
+        make_client(cast, scope, person=cast.stranger),
+    ):
+        assert withdraw(client, address).status_code == 403
+        assert client.delete(f"{address}/withdrawal?reason=x").status_code == 403
+    token = create_api_key(workspace=cast.stranger.workspace, name="k", scopes=[scope], created_by=cast.stranger.user)[
+        1
+    ]
+    assert withdraw(Client(headers={"Authorization": f"Bearer {token}"}), address).status_code == 404
+    assert not Withdrawal.objects.exists()
+
+
+def test_rows_have_the_fields_that_are_asked_for(cast: Cast, token: str) -> None:
+    deliver(cast, b"one line\n")
+    settle_all()
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    (whole,) = client.get("/api/v1/messages").json()["results"]
+    (row,) = client.get("/api/v1/messages?fields=english,dialect").json()["results"]
+    assert row == {name: whole[name] for name in ("id", "english", "dialect")}
+    (row,) = client.get("/api/v1/conversations?fields=state").json()["results"]
+    assert set(row) == {"id", "state"}
+    for wrong in ("", "english,", "raw", "english, dialect"):
+        said = client.get("/api/v1/messages", {"fields": wrong})
+        assert (said.status_code, said.json()["parameter"]) == (400, "fields")
+    assert Message.objects.count() == 1
+
 
 SECRET = "s3cret-t0ken-of-oscar"
 PLAIN = b'{"clowl":"0.2","mid":"m1","ts":1795118400,"p":"REQ","from":"oscar","to":"radar","cid":"c1","body":{"t":"x"}}'
@@ -45,7 +144,7 @@ def ask_range(token: str, address: str, **headers: str) -> Any:
     return Client().get(address, headers={"Authorization": f"Bearer {token}"} | named)
 
 
-def read(response: Any) -> bytes:
+def read_all(response: Any) -> bytes:
     return b"".join(response.streaming_content)
 
 
@@ -57,7 +156,7 @@ def take_in(cast: Cast, source: bytes) -> Record:
 def test_bytes_are_a_download_that_no_browser_interprets(cast: Cast, token: str) -> None:
     record = take_in(cast, b"<script>alert(1)</script>")
     response = ask(token, f"/api/v1/records/{record.pk}/raw")
-    assert read(response) == b"<script>alert(1)</script>"
+    assert read_all(response) == b"<script>alert(1)</script>"
     assert response["Content-Type"] == "application/octet-stream"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Content-Disposition"].startswith("attachment")
@@ -69,9 +168,9 @@ def test_bytes_are_a_download_that_no_browser_interprets(cast: Cast, token: str)
 def test_source_and_wire_are_told_apart(cast: Cast, token: str, accept: str) -> None:
     source = b'{"raw": "?Uk/co", "from": "oscar"}'
     record = take_in(cast, source)
-    assert read(ask(token, f"/api/v1/records/{record.pk}/raw")) == source
-    assert read(ask(token, f"/api/v1/records/{record.pk}/raw?part=source")) == source
-    assert read(ask(token, f"/api/v1/records/{record.pk}/raw?part=wire")) == b"?Uk/co"
+    assert read_all(ask(token, f"/api/v1/records/{record.pk}/raw")) == source
+    assert read_all(ask(token, f"/api/v1/records/{record.pk}/raw?part=source")) == source
+    assert read_all(ask(token, f"/api/v1/records/{record.pk}/raw?part=wire")) == b"?Uk/co"
 
 
 @pytest.mark.parametrize("is_settled", [True, False])
@@ -97,7 +196,7 @@ def test_a_record_with_a_secret_is_withheld_from_a_plain_key(
     said = response.json()
     assert said["sha256"] == hashlib.sha256(source).hexdigest()
     assert said["masked"] == HOLDING.decode().replace(f'"{SECRET}"', MARK * (len(SECRET) + 2))
-    assert read(ask(seeing_token, address)) == (source if part == "source" else HOLDING)
+    assert read_all(ask(seeing_token, address)) == (source if part == "source" else HOLDING)
     # Who was given the bytes of a secret leaves a trail; the secret itself does not.
     assert str(record.pk) in caplog.text
     assert SECRET not in caplog.text
@@ -108,17 +207,17 @@ def test_what_is_no_text_is_looked_through_too(cast: Cast, token: str, seeing_to
     record = take_in(cast, broken)
     assert record.is_quarantined
     assert ask(token, f"/api/v1/records/{record.pk}/raw").status_code == 403
-    assert read(ask(seeing_token, f"/api/v1/records/{record.pk}/raw")) == broken
+    assert read_all(ask(seeing_token, f"/api/v1/records/{record.pk}/raw")) == broken
 
 
 def test_what_is_too_long_to_be_looked_through_is_withheld(
     cast: Cast, token: str, seeing_token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.api.masking.MAX_BYTES_LOOKED_THROUGH", 10)
+    monkeypatch.setattr("inspector.api.deliveries.MAX_BYTES_LOOKED_THROUGH", 10)
     record = take_in(cast, b"harmless but long")
     response = ask(token, f"/api/v1/records/{record.pk}/raw")
     assert (response.status_code, response.json()["masked"]) == (403, None)
-    assert read(ask(seeing_token, f"/api/v1/records/{record.pk}/raw")) == b"harmless but long"
+    assert read_all(ask(seeing_token, f"/api/v1/records/{record.pk}/raw")) == b"harmless but long"
 
 
 def test_no_answer_in_json_holds_the_secret(cast: Cast, token: str, seeing_token: str) -> None:
@@ -177,7 +276,7 @@ def test_a_range_is_given(cast: Cast, token: str, asked: str, part: slice) -> No
     assert (whole["Accept-Ranges"], whole["Content-Length"]) == ("bytes", str(len(PLAIN)))
     answer = ask_range(token, address, Range=asked)
     assert answer.status_code == 206
-    assert read(answer) == PLAIN[part]
+    assert read_all(answer) == PLAIN[part]
     start, end, _ = part.indices(len(PLAIN))
     assert answer["Content-Range"] == f"bytes {start}-{end - 1}/{len(PLAIN)}"
     assert answer["X-Source-SHA256"] == hashlib.sha256(PLAIN).hexdigest()
@@ -192,7 +291,7 @@ def test_a_range_is_given(cast: Cast, token: str, asked: str, part: slice) -> No
 def test_what_is_no_single_range_gives_all(cast: Cast, token: str, asked: str) -> None:
     record = take_in(cast, PLAIN)
     answer = ask_range(token, f"/api/v1/records/{record.pk}/raw", Range=asked)
-    assert (answer.status_code, read(answer)) == (200, PLAIN)
+    assert (answer.status_code, read_all(answer)) == (200, PLAIN)
 
 
 @pytest.mark.parametrize("asked", ["bytes=500-", "bytes=-0", "bytes=99999999-99999999"])
@@ -212,9 +311,9 @@ def test_the_page_gives_ranges_too(cast: Cast, sign_in: Any) -> None:
     record = take_in(cast, PLAIN)
     client, address = sign_in(cast.auditor), reverse("pages:raw", args=["acme", record.pk])
     answer = client.get(address, headers={"Range": "bytes=2-4"})
-    assert (answer.status_code, read(answer)) == (206, PLAIN[2:5])
+    assert (answer.status_code, read_all(answer)) == (206, PLAIN[2:5])
     assert client.get(address, headers={"Range": "bytes=500-"}).status_code == 416
-    assert read(client.get(address)) == PLAIN
+    assert read_all(client.get(address)) == PLAIN
 
 
 @given(
@@ -231,7 +330,7 @@ def test_pieces_do_not_matter(pieces: list[bytes], first: int, last: int | None)
         assert first >= len(whole)
         return
     wanted = whole if last is not None and last < first else whole[first : None if last is None else last + 1]
-    assert read(answer) == wanted
+    assert read_all(answer) == wanted
     assert int(answer["Content-Length"]) == len(wanted)
 
 
@@ -252,10 +351,10 @@ def test_a_long_record_is_never_fetched_whole(
 
         with connection.execute_wrapper(note):
             answer = ask(seeing_token, f"/api/v1/records/{record.pk}/raw?part={part}")
-            assert read(answer) == (HOLDING if part == "wire" else WRAPPED)
+            assert read_all(answer) == (HOLDING if part == "wire" else WRAPPED)
             assert answer["X-Source-SHA256"] == hashlib.sha256(WRAPPED).hexdigest()
             page = sign_in(cast.auditor).get(f"/w/acme/records/{record.pk}/raw/", headers={"Range": f"bytes={piece}-"})
-            assert read(page) == WRAPPED[piece:]
+            assert read_all(page) == WRAPPED[piece:]
         assert len([sql for sql in asked if sql.startswith("SELECT substring(")]) >= size // piece
         assert [
             sql for sql in asked if re.match(r'SELECT (?!substring).*"intake_record"."(source|wire)"[ ,]', sql)
