@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Membership
 from inspector.audit.models import Comment, CommentTurn, Finding, Suppression
+from inspector.database import make_storable
 from inspector.exports.listing import read_entries
 from inspector.exports.making import drop_file
 from inspector.exports.models import UNDER_WAY, Block, Export
@@ -32,7 +33,6 @@ from inspector.intake import jobs
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.sealed import SQL_LENGTH, SQL_SHA256
 from inspector.intake.staging import NotStagedError, discard
-from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import (
     Weighing,
     check_reason,

@@ -12,10 +12,10 @@
     erase       what an owner asked to erase, or what is too old:  piece by piece, with all that was made of it
     alert       a new finding that a webhook is to hear of:  one request, tried again after growing pauses
 
-The job row is the truth; workers are woken (`intake.waking`) and look for themselves. Each step keeps its checkpoint in
-the transaction of its work, so that a worker killed at any point loses nothing and doubles nothing. A batch that fails,
-or that killed its worker, is read record by record, and the record at fault is set aside as a dead letter while the
-rest goes on. Every transaction locks in one order: records, framing's and reading's job, conversations, their jobs,
+The job row is the truth; workers are woken (`intake.liveness`) and look for themselves. Each step keeps its checkpoint
+in the transaction of its work, so that a worker killed at any point loses nothing and doubles nothing. A batch that
+fails, or that killed its worker, is read record by record, and the record at fault is set aside as a dead letter while
+the rest goes on. Every transaction locks in one order: records, framing's and reading's job, conversations, their jobs,
 traces, their jobs, the totals of agents, the delivery, and last the trail of the workspace.
 """
 
@@ -32,20 +32,18 @@ from inspector.audit.findings.examining import ask_outdated, note_all_due
 from inspector.erasing import erase_expired
 from inspector.exports.making import drop_expired
 from inspector.intake import jobs
-from inspector.intake.breaks import end_abandoned
 from inspector.intake.failures import is_away
-from inspector.intake.liveness import alone
+from inspector.intake.framing import end_abandoned
+from inspector.intake.liveness import alone, wake
 from inspector.intake.models import Job
 from inspector.intake.object_store import sweep as sweep_objects
 from inspector.intake.staging import discard_expired
 from inspector.intake.turns import Turns
-from inspector.intake.waking import wake
 from inspector.keyring.services import remove_expired_keys
 from inspector.ledger.sequencing import enter_new
-from inspector.logs import about
+from inspector.logs import about, step
 from inspector.reading import MAX_TOGETHER
 from inspector.steps import SLICE_SECONDS, STEPS
-from inspector.telemetry import step
 from inspector.threads.resolving.writing import forget_announcements
 from inspector.trail.row_security import leave
 from inspector.upkeep import analyze_grown, collect_seldom, give_back

@@ -22,7 +22,7 @@ from django.db.models import Model
 
 from inspector.trail.row_security import stand_within
 
-from .effort import GoneError
+from .bounds import GoneError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "inspector.logs.RequestIdMiddleware",
-    "inspector.effort.EffortMiddleware",
+    "inspector.bounds.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.trail.row_security.RowSecurityMiddleware",
     "inspector.pages.answers.ContentSecurityPolicyMiddleware",

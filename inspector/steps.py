@@ -16,21 +16,22 @@ from django.db.models import Q
 
 from inspector.audit.alerts import try_alert
 from inspector.audit.findings.examining import examine
+from inspector.database import cut_windows
 from inspector.erasing import erase
 from inspector.exports.making import make_step
 from inspector.intake import jobs
-from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Delivery, Job, Sighting
-from inspector.intake.services import frame_upload, weigh_records
+from inspector.intake.services import frame_upload
+from inspector.intake.withdrawals import weigh_records
 from inspector.keyring.encryption import KeyringError
 from inspector.ledger.verifying import verify
 from inspector.opening import Attempt, open_batch
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, ingest_together, retry_letter
-from inspector.threads.inserting.marking import EXAMINE_SECONDS, ask_to_examine
+from inspector.threads.inserting import EXAMINE_SECONDS, ask_to_examine
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.resolving.arrivals import follow_weighing
 from inspector.threads.resolving.resolver import resolve
-from inspector.threads.trees.tracing import draw_traces
+from inspector.threads.tracing import draw_traces
 from inspector.upkeep import analyze_grown, give_back
 
 # How long a slice is, before which others get their turn, and a worker can stop.

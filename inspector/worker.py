@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from inspector import pipeline
 from inspector.intake import jobs
-from inspector.intake.waking import Listener
+from inspector.intake.liveness import Listener
 
 logger = logging.getLogger(__name__)
 

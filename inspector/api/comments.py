@@ -35,11 +35,11 @@ from inspector.audit.comments import (
     write_comment,
 )
 from inspector.audit.models.reviews import Comment, CommentTurn
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.database import or_404
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.selectors import has_bytes
-from inspector.lookups import or_404
-from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_message, has_record, load_records, unfold
 
 from .authentication import ACT_REFUSALS, act_for, caller_of
 from .bodies import Document, Text, Whole

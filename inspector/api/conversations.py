@@ -19,9 +19,8 @@ from rest_framework.response import Response
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
 from inspector.threads.models import Task
 from inspector.threads.selectors import find_conversation
-from inspector.threads.tasks.events import EVENTS, LINKS
-from inspector.threads.tasks.measures import find_moment, list_tasks, measure_conversation
-from inspector.threads.tasks.rows import read_steps
+from inspector.threads.states import EVENTS, LINKS
+from inspector.threads.tasks import find_moment, list_tasks, measure_conversation, read_steps
 
 from .endpoints import Endpoint
 from .paging import (

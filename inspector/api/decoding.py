@@ -13,8 +13,7 @@ from rest_framework.response import Response
 
 import dialects
 from dialects import Conversations, EnvelopeError, LogOptions, LogReader, LogRecord, Reading
-from inspector.bounds import CUTS
-from inspector.effort import bound_effort, check_effort
+from inspector.bounds import CUTS, bound_effort, check_effort
 
 from .bodies import look_at_beginning, read_body
 from .endpoints import Endpoint

@@ -13,13 +13,19 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.intake import selectors, services
+from inspector.bounds import BYTES, RangeError, answer_bytes
+from inspector.database import or_404
+from inspector.intake import selectors
 from inspector.intake.models import Delivery, Withdrawal
-from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals
+from inspector.intake.withdrawals import (
+    MAX_REASON_LENGTH,
+    find_withdrawal,
+    find_withdrawals,
+    take_back,
+    withdraw_delivery,
+)
 from inspector.ledger.selectors import find_changed, say_changed
-from inspector.lookups import or_404
 from inspector.opening import disclose_source
-from inspector.ranges import BYTES, RangeError, answer_bytes
 
 from .authentication import ACT_REFUSALS, act_for, caller_of
 from .bodies import read_json
@@ -189,18 +195,13 @@ class WithdrawalView(Endpoint):
     def post(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return _act(request, delivery, read_reason(request), services.withdraw_delivery, status=201)
+        return _act(request, delivery, read_reason(request), withdraw_delivery, status=201)
 
     @extend_schema(operation_id="take_withdrawal_back", responses={200: WithdrawalSerializer})
     def delete(self, request: Request, delivery_id: uuid.UUID) -> Response:
         """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
-        return _act(
-            request,
-            self.find(selectors.find_delivery, delivery_id=delivery_id),
-            self.given["reason"],
-            services.take_back,
-            status=200,
-        )
+        delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
+        return _act(request, delivery, self.given["reason"], take_back, status=200)
 
 
 def read_reason(request: Request) -> str:

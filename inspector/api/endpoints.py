@@ -19,9 +19,8 @@ from rest_framework.views import APIView
 
 from inspector.accounts.models import ApiKey, Workspace
 from inspector.accounts.services import add_reads
-from inspector.bounds import fit_answer
-from inspector.effort import GoneError, SpentError
-from inspector.lookups import or_404
+from inspector.bounds import GoneError, SpentError, fit_answer
+from inspector.database import or_404
 
 from .authentication import caller_of, refuse_haste
 from .parameters import Parameter, read_parameters

@@ -10,9 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from inspector.database import or_404
 from inspector.erasing import Target, ask_to_erase, preview
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
-from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import find_tombstone, list_erasures
 

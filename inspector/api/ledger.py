@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.accounts.models import ApiKey
+from inspector.database import or_404
 from inspector.ledger.kinds import BY_NAME
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import NoteError
 from inspector.ledger.proofs import Inclusion, add_cosignature, is_told, prove_entry, prove_growth
 from inspector.ledger.selectors import IncompleteError, get_checkpoint, get_note
 from inspector.ledger.sequencing import get_key, get_verifier
-from inspector.lookups import or_404
 
 from .authentication import caller_of
 from .bodies import read_json

@@ -12,14 +12,20 @@ from typing import Any
 
 from dialects import Reading, read
 from inspector.accounts.models import ApiKey
-from inspector.intake.concealing import conceal_reading, has_tokens
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, mask_layers
 from inspector.intake.models import Record
+from inspector.intake.readings import (
+    MAX_BYTES_LOOKED_THROUGH,
+    conceal_reading,
+    find_outer_secrets,
+    has_tokens,
+    mask,
+    mask_layers,
+)
 from inspector.intake.selectors import has_bytes, measure_source
 from inspector.keyring.models import KeyEvent
 from inspector.opening import Opening, disclose, find_openings_of
-from inspector.threads.messages import list_messages_of, unfold
 from inspector.threads.models import Message
+from inspector.threads.selectors import list_messages_of, unfold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,20 +17,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dialects import Field, make_visible, to_shallow_json
+from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_sentences, say_cautions_of, tell_lines
-from inspector.effort import check_effort
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
 from inspector.replica import on_replica
 from inspector.search import selectors as search
-from inspector.search.cursors import CursorError, read_cursor
 from inspector.search.news import begin, list_news, read_since, write_since
-from inspector.search.selectors import mean_conversations
-from inspector.threads import messages, selectors
-from inspector.threads.messages import Provenance, find_provenance
+from inspector.search.selectors import CursorError, mean_conversations, read_cursor
+from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.rendering.wordings import list_wordings
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.resolving.writing import list_wordings
+from inspector.threads.selectors import Provenance, find_provenance
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import read_timeline
 
 from .authentication import caller_of
@@ -291,18 +290,18 @@ class MessageView(Endpoint):
 
         What a key of the keyring has opened is shown to a key with the scope `secrets`, and that is noted.
         """
-        message = messages.find_message(workspace=self.workspace, message_id=message_id)
+        message = selectors.find_message(workspace=self.workspace, message_id=message_id)
         if message is None:
             refuse_erased(self.key.workspace_id, message_id)
             raise NotFound
         shown = show_linked([message])[message.pk]
         opening = open_for(self.key, message)
-        body = messages.read_body(message)
+        body = selectors.read_body(message)
         if opening is not None:
             body = opening.lay_over(body)
         size = vars(message)["record_bytes"]
         is_large = size > MAX_BYTES_LOOKED_THROUGH
-        unfolded = None if is_large else messages.unfold(message=message, keys=opening.resolver if opening else None)
+        unfolded = None if is_large else selectors.unfold(message=message, keys=opening.resolver if opening else None)
         cuts = [*body.get("cut", []), *([{"path": "fields", "total": size, "unit": "bytes"}] if is_large else [])]
         return Response(
             {
@@ -399,12 +398,12 @@ class FieldsView(Endpoint):
     @extend_schema(operation_id="list_fields", responses=FieldWindowSerializer)
     def get(self, request: Request, message_id: uuid.UUID) -> Response:
         """A window of the field tree, in the order of the text; secrets are masked in it."""
-        message = self.find(messages.find_message, message_id=message_id)
+        message = self.find(selectors.find_message, message_id=message_id)
         size = vars(message)["record_bytes"]
         if size > MAX_BYTES_LOOKED_THROUGH:
             return Response({"results": [], "next": None, "cut": [{"path": "results", "total": size, "unit": "bytes"}]})
         start, limit = self.given["offset"], self.given["limit"]
-        fields = messages.unfold(message=message).fields
+        fields = selectors.unfold(message=message).fields
         window = list(islice(walk_fields(fields), start, start + limit + 1))
         shown = [to_shallow_json(field) | {"depth": depth, "children": len(field.children)} for depth, field in window]
         return Response({"results": shown[:limit], "next": start + limit if len(shown) > limit else None})

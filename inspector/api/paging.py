@@ -16,8 +16,7 @@ from rest_framework import serializers
 from rest_framework.serializers import CharField, DateTimeField, Serializer
 
 from inspector.accounts.models import Workspace
-from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
-from inspector.search.selectors import Found, find_meant
+from inspector.search.selectors import Found, Place, find_meant, read_cursor, read_key, write_cursor, write_key
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 

@@ -20,9 +20,9 @@ from drf_spectacular.utils import OpenApiParameter
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.selectors import find_channel, list_channels
+from inspector.database import make_storable
 from inspector.intake.models import Delivery
 from inspector.intake.selectors import find_delivery
-from inspector.intake.text import make_storable
 from inspector.search.language import find_close
 from inspector.search.sql import is_known
 from inspector.threads.models import Conversation

@@ -10,8 +10,8 @@ from rest_framework import serializers
 
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.intake import selectors
+from inspector.intake.identity import list_warnings
 from inspector.intake.models import Delivery, Door, Withdrawal
-from inspector.intake.warnings import list_warnings
 from inspector.intake.withdrawals import find_withdrawal, is_weighing
 from inspector.ledger.selectors import find_entry
 from inspector.threads.models import Message

@@ -34,8 +34,8 @@ from inspector.audit.reviews.selectors import (
     walk_queues,
 )
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
+from inspector.database import or_404
 from inspector.ledger.selectors import find_changed
-from inspector.lookups import or_404
 
 from .authentication import ACT_REFUSALS, act_for, caller_of
 from .bodies import Document, Text, Texts

@@ -13,8 +13,8 @@ from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.browsing.activity import sum_messages
 from inspector.intake.selectors import sum_deliveries
 from inspector.replica import on_replica
-from inspector.search.facets import COUNTED, Facet, count_facets
 from inspector.search.language import list_terms
+from inspector.search.refining import COUNTED, Facet, count_facets
 from inspector.search.selectors import fetch, read_query
 
 from .endpoints import Endpoint

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.audit.trail import list_told_deeds
-from inspector.intake.text import make_storable
+from inspector.database import make_storable
 from inspector.trail.deeds import DEEDS
 from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted

@@ -17,8 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.models import Delivery
-from inspector.threads.messages import has_unread_records, list_messages_of_delivery
-from inspector.threads.selectors import is_settling
+from inspector.threads.selectors import has_unread_records, is_settling, list_messages_of_delivery
 
 from .messages import show_messages
 

@@ -18,7 +18,7 @@ from inspector.audit.findings.examining import Settings, load_settings
 from inspector.audit.findings.selectors import RuleCount, count_by_rule
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.search.saved import select_saved
+from inspector.search.aids import select_saved
 
 from .authentication import ACT_REFUSALS, act_for
 from .bodies import Document, Text

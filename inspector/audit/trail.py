@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from inspector.accounts.models import Membership
-from inspector.lookups import IsAny
+from inspector.database import IsAny
 from inspector.trail.models import Deed
 from inspector.trail.selectors import Wanted, filter_deeds
 from inspector.trail.services import Thing as Thing

@@ -336,7 +336,7 @@ def _make_pool(name: str, state: StateFolder, environment: Mapping[str, str], pa
     return Program(
         name=name,
         command=(
-            *(sys.executable, "-m", "gunicorn", "inspector.pool:application", f"--bind=unix:{path}"),
+            *(sys.executable, "-m", "gunicorn", "inspector.wsgi:behind_front", f"--bind=unix:{path}"),
             *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120"),
             f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
             "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.

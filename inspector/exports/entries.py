@@ -19,9 +19,9 @@ from inspector.browsing.transcripts import REUSING, add_cautions, find_conflicts
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import open_value
 from inspector.ledger.selectors import find_changed
+from inspector.threads.keys import Places
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.placing.places import Places
 from inspector.threads.timeline import load_all_places
 
 from .listing import Entry

@@ -19,9 +19,14 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
 from dialects import INSPECTED, write_json
-from inspector.intake.concealing import conceal_around
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
+from inspector.intake.readings import (
+    MAX_BYTES_LOOKED_THROUGH,
+    conceal_around,
+    find_outer_secrets,
+    mask,
+    read_with_facts,
+    unfold_reading,
+)
 
 from .entries import Part, Row
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inspector.hidden_characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
+from inspector.characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
 
 STYLE: Final = """
 :root {

@@ -18,7 +18,7 @@ from inspector.audit.rules import RULES
 from inspector.ledger.proofs import Place, draw_note, find_places
 from inspector.ledger.selectors import find_changed, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import number_messages
 
 from .lines import SEVERITIES, write_second

@@ -13,7 +13,7 @@ from inspector.audit.models.reviews import AuditSample, Review, SampledConversat
 from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.queues import MAX_AT_ONCE
 from inspector.audit.samples import list_drawn, say_stratum
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.tasks import get_state
 
 from .lines import write_instant, write_second
 from .manifests import OPENED_RULE, PRINTED_RULE

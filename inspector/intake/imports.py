@@ -26,12 +26,10 @@ from inspector.accounts.models import Channel, Workspace
 
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
 from .framing import BATCH_RECORDS, options_of
-from .identity import BY_TIME, count_equal, draft_record
+from .identity import BY_TIME, Warned, add_warnings, count_equal, draft_record, list_warnings
 from .liveness import alive, find_alive
 from .models import Delivery, Door, Record
-from .services import open_delivery, take_stream
-from .uploads import keep_arrival, name_member, tell_nested
-from .warnings import Warned, add_warnings, list_warnings
+from .services import keep_arrival, name_member, open_delivery, take_stream, tell_nested
 
 STOPPED = "the import was stopped before its end; running it again adds what is missing"
 

@@ -22,15 +22,13 @@ from inspector.accounts.services import ensure_channel
 from inspector.accounts.workspaces import check_open
 from inspector.logs import note_about
 
+from ..database import make_storable
 from . import jobs
-from .breaks import close_broken
 from .containers import ContainerError
-from .framing import PIECE_BYTES, options_of
+from .framing import PIECE_BYTES, close_broken, options_of
 from .imports import Forecaster
 from .models import Delivery, Door, Job
-from .services import open_delivery
-from .text import make_storable
-from .uploads import open_stream, take_file
+from .services import open_delivery, open_stream, take_file
 
 KEPT_FOR = timedelta(hours=24)
 SHOWN_RECORDS = 20

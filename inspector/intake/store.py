@@ -24,13 +24,12 @@ from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import Seal, hold_seal
 from inspector.retention.selectors import find_tombstones
 
-from .bulk import insert_rows
-from .facts import facts_at
-from .identity import BY_TIME, Draft, count_equal
+from ..database import insert_rows
+from .identity import BY_TIME, Draft, add_warnings, count_equal
 from .jobs import ask, find_due
 from .models import LINE_END, Delivery, Job, Record, Scaffold, Sighting
+from .readings import facts_at
 from .sealed import clear_sha256, seal_row
-from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
 
 _RECORD_COLUMNS = (

@@ -25,12 +25,11 @@ from inspector.retention.models import Erasure
 from inspector.retention.selectors import is_erased
 from inspector.trail.services import Thing, record_deed
 
+from ..database import make_storable, update_rows
 from . import jobs
-from .bulk import update_rows
-from .facts import facts_at
 from .identity import OrderKey, find_time, read_envelope
 from .models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal
-from .text import make_storable
+from .readings import facts_at
 
 MAX_REASON_LENGTH = 2000
 _MAIN_WORDS = "give a reason: later readers of this delivery will see it"

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db.models import Max, QuerySet
 
 from inspector.accounts.models import Workspace
-from inspector.lookups import take_page
+from inspector.database import take_page
 
 from .models import EscrowedKey, KeyEvent, PeriodKey
 

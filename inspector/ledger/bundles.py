@@ -29,7 +29,7 @@ from inspector.audit.models import Comment, CommentTurn, FindingAct, Review
 from inspector.audit.models.reviews import Binding
 from inspector.audit.reviews.bindings import Line, read_bound, read_lines, select_open, select_told
 from inspector.audit.trail import list_deeds_for, list_told_deeds
-from inspector.intake.bulk import cut_windows
+from inspector.database import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
 from inspector.intake.sealed import clear_length, find_unreadable
 from inspector.retention.models import Tombstone

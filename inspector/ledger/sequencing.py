@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q
 
-from inspector.intake.bulk import copy_rows
+from inspector.database import copy_rows
 from inspector.intake.liveness import alone
 from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
 

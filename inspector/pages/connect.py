@@ -14,8 +14,8 @@ from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import list_api_keys
 from inspector.accounts.services import create_api_key
 from inspector.browsing.transcripts import load_sentences
+from inspector.database import or_404
 from inspector.intake.models import Delivery, Sighting
-from inspector.lookups import or_404
 from inspector.threads.models import Message
 
 from .shell import render_page, require_owner, within_workspace

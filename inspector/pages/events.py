@@ -35,8 +35,8 @@ from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
 from inspector.accounts.sessions import is_over
 from inspector.browsing.activity import find_latest
-from inspector.search.cursors import CursorError
 from inspector.search.news import Since, read_since, write_since
+from inspector.search.selectors import CursorError
 from inspector.trail.row_security import enter_workspace
 
 from .live import find_news, read_page, write_chip

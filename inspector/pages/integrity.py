@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
+from inspector.database import or_404
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
 from inspector.ledger.models import LedgerCheckpoint
 from inspector.ledger.notes import MAX_NOTE_BYTES
@@ -19,7 +20,6 @@ from inspector.ledger.proofs import Compared, compare_kept, draw_note, list_witn
 from inspector.ledger.selectors import get_checkpoint
 from inspector.ledger.sequencing import get_key, get_size, get_verifier
 from inspector.ledger.verifying import ask_to_verify, find_checked
-from inspector.lookups import or_404
 from inspector.threads.selectors import find_conversation
 
 from .shell import cut_page, read_number, render_page, require_auditor, within_workspace, write_query

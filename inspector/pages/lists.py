@@ -20,10 +20,9 @@ from django.http import Http404, HttpRequest
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.audit.findings.selectors import of_channel, of_delivery
-from inspector.lookups import WrittenSince, find_oldest_transaction
-from inspector.search.cursors import read_key, write_cursor, write_key
-from inspector.search.selectors import fetch
-from inspector.threads.messages import select_messages_of_delivery
+from inspector.database import WrittenSince, find_oldest_transaction
+from inspector.search.selectors import fetch, read_key, write_cursor, write_key
+from inspector.threads.selectors import select_messages_of_delivery
 
 from .deliveries.views import describe_named
 from .shell import write_query

@@ -19,7 +19,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from inspector.accounts.models import Membership
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
 from inspector.search.selectors import read_query

@@ -35,9 +35,9 @@ from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.replica import on_replica
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
-from inspector.threads.agents.names import load_labels
+from inspector.threads.agents import load_labels
 from inspector.threads.models import Message
-from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
+from inspector.threads.tasks import STALLED_AFTER, latest_in_channel
 
 from .agents.marks import Casts
 from .agents.rows import Gallery, write_term

@@ -17,8 +17,8 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.trail import list_deeds_for
-from inspector.intake.text import make_storable
-from inspector.search.cursors import read_key, write_key
+from inspector.database import make_storable
+from inspector.search.selectors import read_key, write_key
 from inspector.trail.deeds import DEEDS
 from inspector.trail.guard import ask_guard
 from inspector.trail.models import Deed

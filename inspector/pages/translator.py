@@ -31,7 +31,7 @@ from dialects import (
 )
 from inspector.accounts.models import Membership
 from inspector.pages.shown.fields import show_layers
-from inspector.threads.messages import CAUTION_MARK
+from inspector.threads.selectors import CAUTION_MARK
 
 from .forms import PageForm, list_dialects
 from .shell import render_page, within_workspace

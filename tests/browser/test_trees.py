@@ -12,7 +12,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
-from inspector.threads.trees.windows import Tree
+from inspector.threads.trees import Tree
 from tests.browser.conftest import PATIENCE_MS, Open
 from tests.inspector.conftest import Cast, deliver, settle_all
 

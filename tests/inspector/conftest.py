@@ -19,12 +19,12 @@ from inspector import pipeline
 from inspector.accounts.models import Channel, Membership, Role, User, Workspace
 from inspector.accounts.services import create_api_key
 from inspector.accounts.sessions import BACKEND
+from inspector.database import or_404
 from inspector.intake import jobs as job_rows
 from inspector.intake.models import Delivery, Door
 from inspector.intake.services import open_delivery, take_stream
-from inspector.lookups import or_404
-from inspector.threads.messages import find_message
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_message
 from inspector.trail import row_security
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed

@@ -39,9 +39,8 @@ from inspector.intake import object_store, staging
 from inspector.intake.models import Chunk, Delivery, Door, Job
 from inspector.intake.object_store import StoreError, refuse_unusable, sweep
 from inspector.intake.selectors import read_arrival
-from inspector.intake.services import open_delivery
+from inspector.intake.services import open_delivery, take_upload
 from inspector.intake.staging import Choices, look_at, stage_file
-from inspector.intake.uploads import take_upload
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import set_sealing
 from inspector.starting import RefusedStartError, spell_object_store

@@ -24,7 +24,7 @@ from bench.installation import Installation
 from bench.visitor import Visitor
 from inspector import replica
 from inspector.accounts.models import ApiKey, Session
-from inspector.effort import GoneError
+from inspector.bounds import GoneError
 from inspector.embedded.binaries import ServerAccount, find_program
 from inspector.embedded.cluster import ROLE, Cluster
 from inspector.embedded.processes import WEB

@@ -20,7 +20,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from inspector.effort import EVERY_SECONDS
+from inspector.bounds import EVERY_SECONDS
 from inspector.intake.models import Delivery
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
 from tests.lanes import begin_with
@@ -75,7 +75,7 @@ def serve(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     }
     with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, contextlib.ExitStack() as stack:
         web, posting = f"{sockets}/web", f"{sockets}/posting"
-        pool = ["gunicorn", "inspector.pool:application", "--worker-class=gthread", "--workers=1", "--threads=4"]
+        pool = ["gunicorn", "inspector.wsgi:behind_front", "--worker-class=gthread", "--workers=1", "--threads=4"]
         pace = [f"--head={SLOW_S}", f"--silence={SLOW_S}", "--grace=6"]
         for name, command in {
             "web": [*pool, f"--bind=unix:{web}", "--no-control-socket"],

@@ -20,14 +20,12 @@ from django.db.models import F, Q
 
 from inspector.browsing.directory import find_changed_keys, find_next_shown
 from inspector.browsing.transcripts import say_changed_key
+from inspector.database import IsAny, make_storable
 from inspector.intake import jobs
 from inspector.intake.models import Job
-from inspector.intake.text import make_storable
-from inspector.lookups import IsAny
-from inspector.threads.inserting.marking import hold_conversations, mark_conversations
+from inspector.threads.dependencies import DECODER_VERSION, name_form
+from inspector.threads.inserting import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
-from inspector.threads.rendering.dependencies import DECODER_VERSION
-from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
 from ..models.findings import Examination, Finding, RuleChange, Suppression

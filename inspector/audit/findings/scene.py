@@ -22,7 +22,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from dialects import all_dialects
 from inspector.browsing.directory import ChangedKey
-from inspector.lookups import IsAny
+from inspector.database import IsAny
 from inspector.threads.models import Conversation, Message
 from inspector.tokens import MARKS
 from inspector.tool_words import PIECE, VALUE, find_orders, is_result

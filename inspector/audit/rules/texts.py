@@ -9,9 +9,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from inspector.confusables import find_likenesses, find_oddities
-from inspector.hidden_characters import LOOKALIKES
-from inspector.intake.concealing import IN_CLEAR, NAMES
+from inspector.characters import LOOKALIKES, find_likenesses, find_oddities
+from inspector.intake.readings import IN_CLEAR, NAMES
 
 from ..findings.scene import Scene
 from .rule import FOOT, Hit, Rule, pack, say

@@ -13,8 +13,8 @@ from django.urls import reverse
 from inspector.accounts.models import Workspace
 from inspector.audit.agents import Outcome
 from inspector.browsing.directory import AgentSum, Confusables, PairSum, find_customs
-from inspector.search import parts
-from inspector.threads.agents.names import label_agent
+from inspector.search import refining
+from inspector.threads.agents import label_agent
 from inspector.threads.models import Agent
 
 from ..shown.told import name_dialect
@@ -113,7 +113,7 @@ class Gallery:
 
 def write_term(name: str, value: str) -> str:
     """A term of the search language; empty where the value is too long to be asked for."""
-    return parts.write_term(name, (value,)) if len(value) <= 300 else ""
+    return refining.write_term(name, (value,)) if len(value) <= 300 else ""
 
 
 def list_doubts(confusables: Confusables, agents: Sequence[Agent]) -> list[dict[str, Any]]:

@@ -47,13 +47,12 @@ from inspector.browsing.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.intake.text import make_storable
-from inspector.lookups import or_404
+from inspector.database import make_storable, or_404
 from inspector.replica import on_replica
-from inspector.search.cursors import read_key, write_key
-from inspector.threads.agents.names import CONVENTIONS, label_by_convention
+from inspector.search.selectors import read_key, write_key
+from inspector.threads.agents import CONVENTIONS, label_by_convention
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, make_agent_id
-from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
+from inspector.threads.tasks import get_state, list_channels_at, measure_agent
 
 from ..forms import PLAIN, PageForm, list_dialects
 from ..lists import Walk, read_walk

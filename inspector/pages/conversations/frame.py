@@ -21,12 +21,11 @@ from inspector.audit.rules import RULES
 from inspector.audit.rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.browsing.transcripts import mark_sentences
-from inspector.lookups import or_404
-from inspector.search.cursors import read_key, write_key
-from inspector.threads.messages import count_hidden_in, read_body
+from inspector.database import or_404
+from inspector.search.selectors import read_key, write_key
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import Digest, find_conversation
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.selectors import Digest, count_hidden_in, find_conversation, read_body
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
 from ..reviews.rows import describe_verdicts

@@ -17,11 +17,10 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.browsing.transcripts import mark_sentences
-from inspector.threads.messages import find_messages_by_ids
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.selectors import sum_up
-from inspector.threads.tasks.events import EVENTS, LINKS
-from inspector.threads.tasks.measures import (
+from inspector.threads.selectors import find_messages_by_ids, sum_up
+from inspector.threads.states import EVENTS, LINKS, STANDING, Step
+from inspector.threads.tasks import (
     EVERY,
     STALLED_AFTER,
     Times,
@@ -30,9 +29,8 @@ from inspector.threads.tasks.measures import (
     find_tasks_by_keys,
     list_tasks,
     measure_conversation,
+    read_steps,
 )
-from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import STANDING, Step
 
 from ..agents.marks import AgentMark, Cast, cast_conversation
 from ..lists import read_walk

@@ -20,7 +20,9 @@ from inspector.accounts.models import Membership
 from inspector.api.backlog import estimate_told
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.audit.findings.storing import is_noted
+from inspector.database import or_404
 from inspector.erasing import find_erased
+from inspector.intake.identity import list_warnings
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Withdrawal
 from inspector.intake.selectors import (
@@ -33,11 +35,15 @@ from inspector.intake.selectors import (
     list_letters,
     list_problems,
 )
-from inspector.intake.services import take_back, withdraw_delivery
 from inspector.intake.staging import read_choices
-from inspector.intake.warnings import list_warnings
-from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, is_weighing, list_withdrawals
-from inspector.lookups import or_404
+from inspector.intake.withdrawals import (
+    count_hidden_of,
+    find_withdrawals,
+    is_weighing,
+    list_withdrawals,
+    take_back,
+    withdraw_delivery,
+)
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_work, list_conversations_of
 

@@ -33,7 +33,7 @@ from inspector.audit.findings.services import (
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.threads.models import Conversation
 
 from ..shell import render_page, require_auditor, within_workspace

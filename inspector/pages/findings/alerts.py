@@ -15,7 +15,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.alerts import ask_for_test, find_webhook, renew_secret, set_webhook, switch_webhook
 from inspector.audit.models.findings import Alert, Webhook
 from inspector.audit.rules import RULES
-from inspector.lookups import take_page
+from inspector.database import take_page
 from inspector.threads.models import Message
 
 from ..forms import PageForm

@@ -11,14 +11,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from dialects import Field, Reading
-from inspector.intake.masks import mask_layers
+from inspector.intake.readings import mask_layers
 from inspector.search import registry
 from inspector.search.language import quote
-from inspector.search.parts import write_term
+from inspector.search.refining import write_term
 from inspector.search.registry import PATHS, SEARCHABLE
+from inspector.threads import terms
 from inspector.threads.models import Message
-from inspector.threads.rendering import terms
-from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
+from inspector.threads.terms import MARK_CHARACTERS, write_value
 
 from ..shown.fields import escape_character, write_offsets
 from ..shown.markup import Span, name_spans

@@ -19,12 +19,15 @@ from dialects import Keys, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.pages.shown.fields import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.selectors import find_beside
-from inspector.threads.messages import (
+from inspector.threads.citations import count_bearers
+from inspector.threads.keys import name_cited
+from inspector.threads.models import Message
+from inspector.threads.selectors import (
     find_message,
     find_messages_by_ids,
     find_neighbours,
@@ -33,10 +36,7 @@ from inspector.threads.messages import (
     read_body,
     unfold,
 )
-from inspector.threads.models import Message
-from inspector.threads.placing.citations import count_bearers
-from inspector.threads.placing.links import name_cited
-from inspector.threads.trees.traces import find_carrying
+from inspector.threads.trees import find_carrying
 
 from ..agents.marks import cast_conversation
 from ..conversations.transcript import Disclosed, describe_carrying, find_verb, name_message, open_for

@@ -24,7 +24,7 @@ from inspector.audit.comments import (
     quote_of,
 )
 from inspector.audit.models.reviews import Comment, CommentTurn
-from inspector.intake.masks import mask_layers
+from inspector.intake.readings import mask_layers
 from inspector.threads.models import Message
 
 from ..messages.selection import find_on_wire

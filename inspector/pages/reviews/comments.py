@@ -27,11 +27,10 @@ from inspector.audit.comments import (
     write_comment,
 )
 from inspector.audit.models.reviews import Comment
-from inspector.intake.masks import mask_layers
-from inspector.lookups import or_404
-from inspector.threads.messages import find_message, has_record, load_records, unfold
+from inspector.database import or_404
+from inspector.intake.readings import mask_layers
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_conversation
+from inspector.threads.selectors import find_conversation, find_message, has_record, load_records, unfold
 
 from ..findings.rows import title_conversation
 from ..messages.views import get_message

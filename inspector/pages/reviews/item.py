@@ -19,7 +19,7 @@ from inspector.audit.reviews.bindings import find_standings, list_item_reviews
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import list_beside, survey_item
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later

@@ -25,7 +25,7 @@ from inspector.audit.samples import (
     list_samples,
     say_stratum,
 )
-from inspector.lookups import or_404
+from inspector.database import or_404
 
 from ..findings.rows import title_conversation
 from ..forms import PageForm

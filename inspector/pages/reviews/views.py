@@ -41,11 +41,11 @@ from inspector.audit.reviews.selectors import (
     write_queue_key,
 )
 from inspector.audit.rules import RULES
-from inspector.lookups import or_404
-from inspector.search.cursors import read_key, write_key
+from inspector.database import or_404
+from inspector.search.aids import list_saved
 from inspector.search.language import MAX_CHARACTERS
 from inspector.search.models import SavedSearch
-from inspector.search.saved import list_saved
+from inspector.search.selectors import read_key, write_key
 from inspector.threads.models import Message
 
 from ..conversations.frame import open_conversation

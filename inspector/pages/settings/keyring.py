@@ -18,12 +18,12 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 
 from inspector.accounts.models import Membership
+from inspector.database import or_404
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.ring import find_unusable
 from inspector.keyring.selectors import find_key, find_last_uses, list_events, list_keys
 from inspector.keyring.services import MAX_LABEL_LENGTH, remove_key
 from inspector.keyring.spellings import MAX_BYTES, MAX_SESSION_LENGTH, SpellingError, read_keys
-from inspector.lookups import or_404
 from inspector.opening import (
     count_opened,
     count_opening,
@@ -32,7 +32,7 @@ from inspector.opening import (
     find_opening_failure,
     open_with_released,
 )
-from inspector.search.cursors import write_cursor
+from inspector.search.selectors import write_cursor
 
 from ..forms import PLAIN, PageForm
 from ..shell import cut_page, read_place, render_page, require_owner, within_workspace, write_query

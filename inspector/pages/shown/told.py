@@ -16,10 +16,9 @@ from django.urls import reverse
 import dialects
 from dialects import say_name, title_of
 from inspector.browsing.directory import ChangedKey
-from inspector.threads.messages import split_mark
+from inspector.threads.citations import write_bearers
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import write_bearers
-from inspector.threads.selectors import find_openings
+from inspector.threads.selectors import find_openings, split_mark
 
 from ..agents.marks import AgentMark, Cast
 from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax, write_offsets

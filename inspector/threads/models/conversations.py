@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
 
-from ..placing.places import PLACE_BYTES
+from ..keys import PLACE_BYTES
 
 
 class Standing(models.TextChoices):
@@ -50,7 +50,7 @@ class Conversation(models.Model):
     whole_generation = models.BigIntegerField(default=0, db_default=0)
     settled_at = models.DateTimeField(null=True)
     settled_digest = models.BinaryField(max_length=32, null=True)
-    # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `wordings`.
+    # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `writing`.
     stood_at = models.DateTimeField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     subject = models.TextField(blank=True)

@@ -10,8 +10,8 @@ from django.db.models.functions import Left
 
 from inspector.accounts.models import make_id
 
-from ..placing.places import PLACE_BYTES
-from ..tasks import states
+from .. import states
+from ..keys import PLACE_BYTES
 from .conversations import OfChannel
 
 # Remarkable tasks are those that a rule may have to look at: most are asked for, answered and done, and are none.
@@ -73,7 +73,7 @@ class Task(OfChannel):
     # The message that asked, and what act it is; null and empty where it was not received.
     request = models.UUIDField(null=True)
     act = models.CharField(max_length=24, blank=True)
-    # Where it begins in the timeline of its conversation: see `places`.
+    # Where it begins in the timeline of its conversation: see `keys`.
     place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
     requester = models.TextField(blank=True)
     performer = models.TextField(blank=True)
@@ -95,7 +95,7 @@ class Task(OfChannel):
     failures = models.IntegerField(default=0)
     is_answered = models.BooleanField(default=False)
     is_inferred = models.BooleanField(default=False)
-    # Its changes of state as JSON text, see `tasks.rows`: all, or the first and last hundred of so many.
+    # Its changes of state as JSON text, see `tasks`: all, or the first and last hundred of so many.
     steps = models.TextField(blank=True)
     step_count = models.IntegerField(default=0)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import Client
 
 from inspector.bounds import MAX_ANSWER_BYTES, fit_answer
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH
 from inspector.threads.models import Message
 from tests.timing import is_within
 

@@ -10,7 +10,7 @@ from django.test import Client
 from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
 from inspector.threads.models import Message
-from inspector.threads.trees.traces import find_traces_of
+from inspector.threads.trees import find_traces_of
 
 from ..conftest import Cast, deliver, settle_all
 

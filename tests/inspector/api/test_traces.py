@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Trace
 
 from ..conftest import Cast, deliver, settle_all

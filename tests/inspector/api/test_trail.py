@@ -10,8 +10,7 @@ from django.test import Client
 from inspector.accounts.services import create_api_key
 from inspector.audit.findings.services import set_rule
 from inspector.intake.models import Delivery
-from inspector.intake.services import withdraw_delivery
-from inspector.intake.withdrawals import take_back
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from tests.inspector.api import clients
 from tests.inspector.api.clients import costs_the_same, walk
 from tests.inspector.conftest import Cast, deliver

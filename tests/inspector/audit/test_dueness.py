@@ -22,7 +22,7 @@ from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
 from inspector.audit.rules.rule import clowl, say
 from inspector.intake.models import Door, Job, Record
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 

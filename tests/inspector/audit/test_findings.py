@@ -33,11 +33,11 @@ from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing
 from inspector.audit.rules.rule import clowl, say
 from inspector.intake.models import HiddenRecord, Job
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pipeline import run_due, sweep
+from inspector.threads import dependencies
 from inspector.threads.models import Block, Conversation, Message, Wording
-from inspector.threads.rendering import dependencies
-from inspector.threads.rendering.wordings import list_wordings
+from inspector.threads.resolving.writing import list_wordings
 
 from ..conftest import Cast, deliver, settle_all
 

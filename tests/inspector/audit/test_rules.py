@@ -17,7 +17,7 @@ from inspector.audit.rules.rule import SEVERITIES
 from inspector.intake.models import Door
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import MARK_CHARACTERS
+from inspector.threads.terms import MARK_CHARACTERS
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -13,8 +13,7 @@ import dialects
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
 from inspector.audit.rules.tools import stream_turn
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import mask_layers
+from inspector.intake.readings import mask_layers, read_with_facts
 from inspector.threads.models import MaskedWire, Message
 from tests.lanes import begin_with
 

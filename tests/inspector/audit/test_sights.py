@@ -20,12 +20,12 @@ from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import clowl
 from inspector.intake.models import Delivery, Door, Record
-from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
-from inspector.intake.withdrawals import take_back
+from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.pipeline import sweep
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.tasks import REMARKABLE
-from inspector.threads.rendering.rule_flags import FLAGGED, RuleFlag
+from inspector.threads.terms import FLAGGED, RuleFlag
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

@@ -17,7 +17,7 @@ from inspector.intake.framing import Framer
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering import wordings
+from inspector.threads.resolving import writing
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -295,7 +295,7 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
     deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
     while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
         pipeline.run_job(job)
-    skip, moves = wordings.Retelling._skip, []
+    skip, moves = writing.Retelling._skip, []
 
     def skip_late(*given: Any) -> None:
         # The same record arrives with an earlier time, and is put there.
@@ -307,7 +307,7 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
             pipeline.run_job(move)
         skip(*given)
 
-    monkeypatch.setattr(wordings.Retelling, "_skip", skip_late)
+    monkeypatch.setattr(writing.Retelling, "_skip", skip_late)
     before = set(Message.objects.values_list("pk", "order_time"))
     Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
     job = jobs.claim(kinds=[Job.Kind.SETTLE])

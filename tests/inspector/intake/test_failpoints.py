@@ -20,9 +20,9 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import database, pipeline, reading
 from inspector.accounts.services import ensure_channel
-from inspector.intake import breaks, bulk, jobs
+from inspector.intake import framing, jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
 from inspector.intake.services import open_delivery, take_stream, take_upload
 from inspector.threads.models import Message
@@ -159,7 +159,7 @@ def recover() -> None:
     """What the supervisor and the workers do, without their pauses: a lost line is made anew, what is due is done."""
     connection.close_if_unusable_or_obsolete()
     for _ in range(12):
-        breaks.end_abandoned()
+        framing.end_abandoned()
         jobs.take_back()
         Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
         pipeline.run_due(seconds=30)
@@ -198,14 +198,14 @@ def prove_whole(number: int, channel_id: Any) -> None:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits: pauses are proven elsewhere."""
-    monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(framing, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "wake", lambda **names: None)
 
 
 @pytest.fixture(autouse=True)
 def copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log of a few records is written as one of many is: by way of a table of its own, with COPY."""
-    monkeypatch.setattr(bulk, "MAX_VALUES", 0)
+    monkeypatch.setattr(database, "MAX_VALUES", 0)
 
 
 @pytest.mark.parametrize(("failure", "stride", "batch"), WAYS_OF_WORK)

@@ -23,7 +23,7 @@ from psycopg.conninfo import make_conninfo
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import create_workspace
 from inspector.intake import imports
-from inspector.intake.management.progress import Progress, tell_bytes, tell_seconds
+from inspector.intake.management.commands.import_log import Progress, tell_bytes, tell_seconds
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.intake.selectors import read_source, rebuild_stream
 
@@ -253,7 +253,7 @@ def test_sizes_and_times_are_told_in_words() -> None:
 
 
 def test_the_command_shows_its_progress(only: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.intake.management.progress.LINE_SECONDS", -1.0)
+    monkeypatch.setattr("inspector.intake.management.commands.import_log.LINE_SECONDS", -1.0)
     err = io.StringIO()
     run(folder / "c.log", stderr=err)
     assert "100%  11 bytes of 11 bytes" in err.getvalue()

@@ -15,7 +15,8 @@ from django.test import Client
 from inspector import pipeline, steps
 from inspector.intake import jobs, store, withdrawals
 from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, Sighting, Withdrawal
-from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
+from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import read_tree, sum_up

@@ -16,7 +16,8 @@ from django.urls import reverse
 from inspector.accounts.services import ensure_channel
 from inspector.exports.cells import make_safe
 from inspector.intake.models import Delivery, Door
-from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
+from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pages.conversations import views
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages

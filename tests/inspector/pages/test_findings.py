@@ -17,11 +17,11 @@ from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.reviews.queues import create_queue
 from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.audit.rules.rule import clowl, say
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pages.findings.rows import begin_sentence
 from inspector.pages.shown.markup import write_visible
-from inspector.threads.messages import CAUTION_MARK
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import CAUTION_MARK
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

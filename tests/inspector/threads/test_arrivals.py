@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.intake.models import Job, Record
-from inspector.threads.inserting.inserts import read_record
+from inspector.threads.inserting import read_record
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving import arrivals, writing
 from inspector.threads.resolving.arrivals import insert_arrivals

@@ -11,7 +11,7 @@ from django.test import Client
 from inspector.audit.models import Finding
 from inspector.audit.rules.tools import ask_model, stream_turn, trace, write_span
 from inspector.browsing.transcripts import write_text
-from inspector.search.facets import count_facets
+from inspector.search.refining import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message, Task
 from tests.inspector.conftest import Cast, deliver, settle_all

@@ -15,7 +15,7 @@ from inspector.accounts.models import Channel
 from inspector.audit.rules import RULES
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation, Message, Task, TreeGroup
-from inspector.threads.placing.nodes import load_timelines
+from inspector.threads.nodes import load_timelines
 from tests.lanes import begin_with
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in

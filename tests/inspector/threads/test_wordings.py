@@ -14,13 +14,11 @@ from inspector import pipeline, reading
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.inserting import inserts
+from inspector.threads import dependencies, inserting, nodes, teller
+from inspector.threads import teller as telling
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.placing import nodes
-from inspector.threads.rendering import dependencies, wordings
-from inspector.threads.rendering import teller as telling
-from inspector.threads.rendering.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
-from inspector.threads.resolving import established, resolver
+from inspector.threads.resolving import resolver, writing
+from inspector.threads.resolving.writing import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
@@ -63,13 +61,13 @@ def test_a_late_message_tells_again_exactly_those_that_it_changes(
     monkeypatch.setattr(nodes, "MAX_ESTABLISHED_LENGTH", longest)
     take_in(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API, is_examined=False)
     told: list[Record] = []
-    tell_record = wordings.tell_record
+    tell_record = writing.tell_record
 
     def count(record: Record, *given: Any, **names: Any) -> Any:
         told.append(record)
         return tell_record(record, *given, **names)
 
-    monkeypatch.setattr(wordings, "tell_record", count)
+    monkeypatch.setattr(writing, "tell_record", count)
     take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     definition = Message.objects.get(native_id="def")
     assert [record.pk for record in told] == [definition.record_id, question().record_id]
@@ -197,7 +195,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         body["message"]["english"] = [{"text": "What the old decoder said."}]
         Message.objects.filter(native_id="ask").update(body=json.dumps(body))
     old = dependencies.DECODER_VERSION
-    for module in (established, nodes, telling):
+    for module in (teller, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
@@ -213,10 +211,10 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     columns = ("pk", "english", "body", "words", "atoms")
     before = list(Message.objects.order_by("pk").values_list(*columns))
     assert all(english for _, english, *_ in before)
-    for module in (established, nodes, telling):
+    for module in (teller, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     # Nothing can be told before its place is known.
-    monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
+    monkeypatch.setattr(inserting, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
     seen = []
     go_through = resolver.go_through
 
@@ -241,7 +239,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
     settle_all(is_examined=False)
-    for module in (established, nodes, telling):
+    for module in (teller, nodes, telling):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
