@@ -38,7 +38,8 @@ from django.utils import timezone
 
 from inspector import pipeline
 from inspector.intake.models import Door, Job
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.framing import take_stream
+from inspector.intake.services import open_delivery
 from inspector.threads import tracing
 from inspector.threads.resolving import resolver
 

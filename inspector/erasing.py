@@ -433,7 +433,7 @@ def _forget_rest(job: Job, erasure: Erasure, state: dict[str, Any]) -> bool:
     some = list(reached.filter(pk__gt=state["rest"]) if state["rest"] else reached)[:BATCH_CONVERSATIONS]
     traces = Trace.objects.filter(pk__in=_select_about(erasure))
     ids = [each.pk for each in some]
-    works = Q(kind__in=[Job.Kind.SETTLE, Job.Kind.EXAMINE], subject__in=ids)
+    works = Q(kind__in=[Job.Kind.RESOLVE, Job.Kind.EXAMINE], subject__in=ids)
     if not some:
         works |= Q(kind=Job.Kind.TRACE, subject__in=traces.values("pk"))
     if any(not each.is_settled for each in some) or Job.objects.filter(works, state__in=_ACTIVE).exists():

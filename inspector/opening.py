@@ -157,9 +157,9 @@ def open_record(
 
 
 def _tell(reading: Reading, keys: Keys) -> Sequence[Message]:
-    # The dialect was settled with the conversation; a guess must not be guessed again.
-    settled = reading.replace(candidates=())
-    return conceal_told(tell(settled, Context(), keys), settled).messages
+    # The dialect was decided with the conversation; a guess must not be guessed again.
+    decided = reading.replace(candidates=())
+    return conceal_told(tell(decided, Context(), keys), decided).messages
 
 
 class _Trier:

@@ -97,7 +97,7 @@ def replace(module: Any, name: str, value: Any) -> Any:
 def answer_early() -> None:
     """Answer a POST when its body is in memory, and store it a moment later."""
     from dialects import LogRecord, read_log
-    from inspector.intake import services
+    from inspector.api import ingest
     from inspector.intake.framing import options_of
     from inspector.intake.models import Delivery
 
@@ -114,7 +114,7 @@ def answer_early() -> None:
         delivery.state = Delivery.State.FRAMED
         return delivery
 
-    take_in_time = replace(services, "take_stream", take_stream)
+    take_in_time = replace(ingest, "take_stream", take_stream)
 
 
 def checkpoint_first() -> None:

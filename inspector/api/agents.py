@@ -13,8 +13,7 @@ from rest_framework.response import Response
 from inspector.audit.agents import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
-from inspector.database import make_storable
-from inspector.replica import on_replica
+from inspector.database import make_storable, on_replica
 from inspector.threads.agents import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 

@@ -31,7 +31,7 @@ from inspector.audit.findings.services import MAX_REASON_LENGTH, assign, judge, 
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.replica import on_replica
+from inspector.database import on_replica
 from inspector.threads.models import Message
 
 from .authentication import ACT_REFUSALS, act_for

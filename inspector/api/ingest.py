@@ -18,14 +18,14 @@ from rest_framework.response import Response
 from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
+from inspector.database import on_replica
 from inspector.intake import services
 from inspector.intake.containers import Arrival
-from inspector.intake.framing import EmptyError, series_of
+from inspector.intake.framing import EmptyError, series_of, take_stream
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
 from inspector.intake.store import TwinError
 from inspector.logs import note_about
-from inspector.replica import on_replica
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
@@ -155,7 +155,7 @@ def take_body(
         return earlier
     delivery = open_delivery(request, key, channel, form, token, earlier)
     try:
-        return services.take_stream(delivery=delivery, chunks=body, arrival=arrival)
+        return take_stream(delivery=delivery, chunks=body, arrival=arrival)
     except BrokenBodyError as error:
         raise ProblemError(error.status, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
     except EmptyError:

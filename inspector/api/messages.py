@@ -19,9 +19,9 @@ from rest_framework.response import Response
 from dialects import Field, make_visible, to_shallow_json
 from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_sentences, say_cautions_of, tell_lines
+from inspector.database import on_replica
 from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH
 from inspector.intake.withdrawals import is_hidden
-from inspector.replica import on_replica
 from inspector.search import selectors as search
 from inspector.search.news import begin, list_news, read_since, write_since
 from inspector.search.selectors import CursorError, mean_conversations, read_cursor

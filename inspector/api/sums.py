@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.browsing.activity import sum_messages
+from inspector.database import on_replica
 from inspector.intake.selectors import sum_deliveries
-from inspector.replica import on_replica
 from inspector.search.language import list_terms
 from inspector.search.refining import COUNTED, Facet, count_facets
 from inspector.search.selectors import fetch, read_query

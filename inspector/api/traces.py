@@ -11,12 +11,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.replica import on_replica
+from inspector.database import on_replica
 from inspector.search.selectors import mean_traces
-from inspector.threads.citations import MAX_BEARERS
 from inspector.threads.keys import read_instant
 from inspector.threads.lines import Fold, Kind, Outcome
 from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.nodes import MAX_BEARERS
 from inspector.threads.selectors import find_conversation
 from inspector.threads.trees import (
     MAX_TOGGLED,

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from inspector.intake.models import Delivery
-from inspector.threads.selectors import has_unread_records, is_settling, list_messages_of_delivery
+from inspector.threads.selectors import has_unread_records, is_resolving, list_messages_of_delivery
 
 from .messages import show_messages
 
@@ -85,7 +85,7 @@ def _is_settled(delivery: Delivery) -> bool:
     return (
         delivery.read >= delivery.stored
         and not has_unread_records(delivery=delivery)
-        and not is_settling(delivery=delivery)
+        and not is_resolving(delivery=delivery)
     )
 
 

@@ -21,8 +21,7 @@ from django.db.models.functions import Coalesce, Left
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
 from inspector.characters import Likeness, find_likenesses, find_oddities
-from inspector.database import HasAnyBit, WrittenSince
-from inspector.replica import read_from
+from inspector.database import HasAnyBit, WrittenSince, read_from
 from inspector.threads.agents import CONVENTIONS, Label, label_agent
 from inspector.threads.models import Agent, AgentTotal, Conversation, Declaration, Exchange, Message, PairTotal
 from inspector.threads.models.agents import make_agent_id

@@ -15,10 +15,10 @@ from django.db.models.functions import MD5, Left, Length
 
 from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_cautions
-from inspector.threads.citations import SEVERAL, count_bearers
 from inspector.threads.keys import Places, name_cited
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
+from inspector.threads.nodes import SEVERAL, count_bearers
 from inspector.threads.states import FAILING
 from inspector.threads.timeline import Key, Mark, Start, Window, load_places, read_window
 

@@ -34,12 +34,11 @@ from inspector.bounds import check_effort
 from inspector.browsing.directory import KEYED, ChangedKey, find_changed_keys
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
-from inspector.threads.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.keys import name_cited
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.messages import MAX_SHORT_BODY, MessageQuerySet
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.nodes import SAID_TIMES
+from inspector.threads.nodes import HERE, SAID_TIMES, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
 from inspector.threads.selectors import mark_noted, read_body
 from inspector.threads.terms import RuleFlag
 from inspector.threads.timeline import Start, load_places, number_messages, read_timeline

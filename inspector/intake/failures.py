@@ -14,10 +14,10 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
+from inspector.database import make_storable
 from inspector.keyring.encryption import LockedError
 from inspector.tokens import hide_tokens
 
-from ..database import make_storable
 from .object_store import MissingObjectError, StoreError
 
 # Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.

@@ -21,13 +21,13 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold
+from inspector.database import make_storable
 from inspector.upkeep import give_back
 
-from ..database import make_storable
 from . import jobs
 from .containers import Arrival
 from .failures import is_busy
@@ -111,20 +111,28 @@ WORDS: Final = {
 
 def end_abandoned() -> int:
     """Close the deliveries that nobody receives any more; how many there were."""
-    receiving = Delivery.objects.filter(
-        state=Delivery.State.RECEIVING, received_at__lt=timezone.now() - timedelta(seconds=GRACE_SECONDS)
-    )
-    doors = dict(receiving.order_by("received_at").values_list("pk", "door")[:MAX_AT_ONCE])
-    ended = 0
-    for delivery_id in doors.keys() - find_alive(doors):
+    since = timezone.now() - timedelta(seconds=GRACE_SECONDS)
+    ended = close_abandoned(Delivery.objects.filter(received_at__lt=since))
+    for delivery in ended:
+        logger.warning("nobody receives delivery %s any more; it is closed as broken off", delivery.pk)
+    return len(ended)
+
+
+def close_abandoned(rows: QuerySet[Delivery]) -> list[Delivery]:
+    """Close those of these deliveries whose receiver is gone: their records stand, and they are broken from now on."""
+    receiving = rows.filter(state=Delivery.State.RECEIVING)
+    held = list(receiving.defer("warnings").order_by("received_at", "pk")[:MAX_AT_ONCE])
+    living = find_alive(delivery.pk for delivery in held)
+    ended = []
+    for delivery in held:
         # Between the list and this statement it may have come to its end; then the condition does not hold.
-        ended += Delivery.objects.filter(pk=delivery_id, state=Delivery.State.RECEIVING).update(
-            state=Delivery.State.BROKEN,
-            failure=WORDS[Door(doors[delivery_id])],
-            size_bytes=F("framed_bytes"),
-            framed_at=timezone.now(),
-        )
-        logger.warning("nobody receives delivery %s any more; it is closed as broken off", delivery_id)
+        if delivery.pk not in living:
+            ended += [delivery] * Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).update(
+                state=Delivery.State.BROKEN,
+                failure=WORDS[Door(delivery.door)],
+                size_bytes=F("framed_bytes"),
+                framed_at=timezone.now(),
+            )
     return ended
 
 
@@ -201,7 +209,7 @@ class Framer:
         self._store(ended)
 
     def break_off(self, reason: str, *, file_digest: bytes | None = None, **ended: Any) -> None:
-        """The stream goes no further: store what was whole, and quarantine what was cut (see `breaks`)."""
+        """The stream goes no further: store what was whole, and quarantine what was cut (`close_broken`)."""
         reason = make_storable(reason)
         self._take(close_broken(self._reader, position=self.position, reason=reason, file_digest=file_digest))
         self._store(ended)
@@ -253,7 +261,7 @@ class Framer:
         self._records, self._scaffold, self._held_bytes = [], [], 0
 
 
-def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
+def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
     """Frame a stream of (decompressed) bytes now and finish the receipt: what the API and the import command do.
 
     The bytes that did arrive are kept whatever happens to the stream; a stream that breaks off leaves the delivery

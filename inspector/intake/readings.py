@@ -143,7 +143,7 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
 def conceal_told(told: Told, reading: Reading) -> Told:
     """What was told of a concealed reading, the tokens hidden in it and in what was opened on the way.
 
-    Telling may have settled on another reading of the same text, or on another tree of it: that is concealed too.
+    Telling may have decided on another reading of the same text, or on another tree of it: that is concealed too.
     """
     secrets = _secrets_of(reading)
     texts: dict[str, str] = {}
@@ -333,6 +333,6 @@ def find_masked(record: Record, reading: Reading) -> bytes | None:
     # Reading has looked for tokens already; telling looks only into what it unpacks.
     if not (may_be_masked(reading) or get_dialect(reading.dialect).packs(reading.wire)):
         return None
-    # The dialect was settled when it was read.
+    # The dialect was decided when it was read.
     spans = find_outer_secrets(unfold_reading(reading.replace(candidates=())))
     return mask(reading.wire, spans).encode("utf-8", "surrogatepass") if spans else None

@@ -266,7 +266,7 @@ def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
 def find_lag() -> float:
     """For how many seconds the reading or telling has been due that has waited longest; 0 where none waits."""
     waiting = Job.objects.filter(
-        state=Job.State.QUEUED, kind__in=[Job.Kind.INGEST, Job.Kind.SETTLE], due_at__lte=timezone.now()
+        state=Job.State.QUEUED, kind__in=[Job.Kind.INGEST, Job.Kind.RESOLVE], due_at__lte=timezone.now()
     )
     since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
     return (timezone.now() - since).total_seconds() if since else 0.0

@@ -1,4 +1,4 @@
-"""Writes of intake: open a delivery, take a stream or a file in.
+"""Writes of intake: open a delivery, take a file in; `framing` takes a stream in.
 
 Of an upload the bytes are durable first, as they came, and are framed slice by slice afterwards. A gzip or zstd file is
 one delivery, whose size and digest are those of the file and whose stream is what it holds. A zip is one delivery for
@@ -20,11 +20,11 @@ from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Channel, User, Workspace
 from inspector.accounts.workspaces import check_open
+from inspector.database import make_storable
 from inspector.keyring.encryption import LockedError, SealError
 from inspector.keyring.periods import hold_seal
 from inspector.tokens import hide_tokens
 
-from ..database import make_storable
 from . import jobs
 from .containers import (
     ZIP,
@@ -37,18 +37,13 @@ from .containers import (
     skip_bytes,
     unfold,
 )
-from .framing import Framer, frame_stream
+from .framing import Framer
 from .liveness import alive
 from .models import Chunk, Delivery, Job
 from .object_store import StoreError
 
 CHUNK_BYTES = 1024 * 1024
 SLICE_SECONDS = 20.0
-
-
-def take_upload(*, delivery: Delivery, chunks: Iterable[bytes]) -> Delivery:
-    """`take_file` for whoever wants one delivery: of an archive that of its first file."""
-    return take_file(delivery=delivery, chunks=chunks)[0]
 
 
 def take_file(*, delivery: Delivery, chunks: Iterable[bytes]) -> list[Delivery]:
@@ -131,7 +126,7 @@ def _take_archive(delivery: Delivery, pieces: Iterable[bytes]) -> list[Delivery]
 def _take_member(delivery: Delivery, pieces: Iterable[bytes]) -> None:
     """One file of an archive as a delivery of its own."""
     failures: list[str] = []
-    head, pieces = peek(_until_broken(pieces, failures))
+    head, pieces = peek(read_until_broken(pieces, failures))
     nested = tell_nested(head)
     if nested:
         delivery.options = delivery.options | {"is_closed": True, "broken": nested}
@@ -141,7 +136,8 @@ def _take_member(delivery: Delivery, pieces: Iterable[bytes]) -> None:
         delivery.save(update_fields=["options"])
 
 
-def _until_broken(pieces: Iterable[bytes], failures: list[str]) -> Iterator[bytes]:
+def read_until_broken(pieces: Iterable[bytes], failures: list[str]) -> Iterator[bytes]:
+    """The bytes up to where their container is broken, which `failures` says then."""
     try:
         yield from pieces
     except ContainerError as error:
@@ -214,7 +210,7 @@ def frame_upload(job: Job) -> bool:
     if delivery.is_framed:
         return True
     state = job.checkpoint.get("reader")
-    upload = open_stream(delivery, start=state["offset"] if state else 0)
+    upload = UploadStream(delivery, start=state["offset"] if state else 0)
     framer = Framer(
         delivery,
         state=state,
@@ -248,15 +244,11 @@ def frame_upload(job: Job) -> bool:
     return True
 
 
-def open_stream(delivery: Delivery, *, start: int = 0) -> UploadStream:
-    """The (unfolded) bytes of an upload that waits in chunks, from the byte `start` of the stream on."""
-    return UploadStream(delivery, start=start)
-
-
 class UploadStream:
-    """The stream of an upload from `start` on, and how much of the file it has taken."""
+    """The (unfolded) bytes of an upload that waits in chunks, from the byte `start` of the stream on (`pieces`), and
+    how much of the file they have taken (`measure`)."""
 
-    def __init__(self, delivery: Delivery, *, start: int) -> None:
+    def __init__(self, delivery: Delivery, *, start: int = 0) -> None:
         kind = delivery.options.get("container")
         self.pieces: Iterable[bytes] = ()
         self.measure: Callable[[], int] | None = None
@@ -294,7 +286,7 @@ def open_delivery(
     is_staged: bool = False,
     has_row: bool = True,
 ) -> Delivery:
-    """A delivery that is about to be received. What it carries comes by `take_stream` or `take_upload`.
+    """A delivery that is about to be received. What it carries comes by `take_stream` or `take_file`.
 
     One that `is_staged` waits for a person's word: see `staging`. To one that has no row yet, `take_stream` gives it
     with the first records.
@@ -323,18 +315,3 @@ def open_delivery(
     if has_row:
         delivery.save(force_insert=True)
     return delivery
-
-
-def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
-    """Frame a stream as it arrives; every complete record is durable when this returns (API, import command).
-
-    Args:
-        delivery: just opened.
-        chunks: the stream.
-        arrival: the file that the stream is unfolded from, if it is one.
-
-    Raises:
-        EmptyError, TwinError: for one without a row, of which nothing is stored then: see `frame_stream`.
-        Exception: what reading the stream raised, after its complete records were stored.
-    """
-    return frame_stream(delivery=delivery, chunks=chunks, arrival=arrival)

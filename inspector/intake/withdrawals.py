@@ -21,11 +21,11 @@ from django.utils import timezone
 
 from dialects import identify
 from inspector.accounts.models import Membership, Workspace
+from inspector.database import make_storable, update_rows
 from inspector.retention.models import Erasure
 from inspector.retention.selectors import is_erased
 from inspector.trail.services import Thing, record_deed
 
-from ..database import make_storable, update_rows
 from . import jobs
 from .identity import OrderKey, find_time, read_envelope
 from .models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal

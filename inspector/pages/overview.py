@@ -31,8 +31,8 @@ from inspector.browsing.activity import (
 )
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.browsing.transcripts import mark_sentences
+from inspector.database import on_replica
 from inspector.intake.selectors import count_letters, list_deliveries
-from inspector.replica import on_replica
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
 from inspector.threads.agents import load_labels

@@ -21,8 +21,7 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
-from inspector.database import or_404
-from inspector.replica import on_replica
+from inspector.database import on_replica, or_404
 from inspector.search.aids import SavedSearchError, forget_search, list_saved, save_search, suggest, suggest_paths
 from inspector.search.language import MAX_CHARACTERS, SEVERITIES, QueryError, Term, list_terms
 from inspector.search.refining import (

@@ -21,9 +21,9 @@ from django.db.models.functions import Left
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import list_channels
 from inspector.browsing.transcripts import mark_sentences
+from inspector.database import read_from
 from inspector.intake.identity import digest_texts
 from inspector.intake.models import Delivery
-from inspector.replica import read_from
 from inspector.search.registry import ALIASES, PATHS
 from inspector.threads import terms
 from inspector.threads.agents import CONVENTIONS, MAX_MEANINGS, Labels, load_labels

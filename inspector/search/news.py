@@ -92,16 +92,7 @@ def begin(snapshot: str = "") -> Since:
 
 def write_since(since: Since, workspace_id: uuid.UUID) -> str:
     """As a text that a page carries: signed, and good in one workspace only."""
-    place = since.place
-    key: list[str | int | bool] = [
-        place.transaction,
-        place.number,
-        place.taken,
-        place.known,
-        since.at,
-        since.count,
-        since.first,
-    ]
+    key: list[str | int | bool] = [*since.place, since.at, since.count, since.first]
     return write_key(key, workspace_id, of=LIST)
 
 

@@ -22,8 +22,9 @@ from inspector.intake.models import Record, Sighting
 from inspector.threads import terms
 from inspector.threads.dependencies import DECODER_VERSION
 from inspector.threads.models import MaskedWire, Message, Task
+from inspector.threads.selectors import select_maybe_answered
 from inspector.threads.states import ASKS, State
-from inspector.threads.tasks import annotate_state, latest_in_channel, select_maybe_answered
+from inspector.threads.tasks import annotate_state, latest_in_channel
 from inspector.threads.terms import PRESENT, mark_workspace, quote_lexeme
 
 from .language import SEVERITIES, QueryError, Term, is_number, read_number, read_severity, read_time

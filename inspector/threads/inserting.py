@@ -89,7 +89,7 @@ def ask_to_resolve(conversation_ids: Iterable[uuid.UUID], *, workspace_id: uuid.
     """Ask for conversations that were counted up to be resolved; it may wait so long for more."""
     due = time.time() + after_seconds if after_seconds else 0.0
     # In one order, so that nobody deadlocks.
-    ask(kind=Job.Kind.SETTLE, subjects=sorted(conversation_ids), workspace_id=workspace_id, due=due)
+    ask(kind=Job.Kind.RESOLVE, subjects=sorted(conversation_ids), workspace_id=workspace_id, due=due)
 
 
 def ask_to_open(*, workspace_id: uuid.UUID, conversation_ids: Iterable[uuid.UUID] | None = None) -> int:
@@ -337,12 +337,18 @@ def make_unplaced(
         if row is None:
             severity = severity_of(arrival.reading, message)
             is_sealed = message.security.encrypted and not message.security.opened
-            sights = decide_flags(record=arrival.record, read=message, severity=severity)
-            told = (telling.told_in, "", sights, severity, is_sealed, *shown, None, None)
+            flags = decide_flags(record=arrival.record, read=message, severity=severity)
+            told = (telling.told_in, "", flags, severity, is_sealed, *shown, None, None)
         else:
             # What a record establishes is kept with its first part.
             established = telling.established if message is arrival.reading.messages[0] else ""
-            told = (telling.told_in, established, row.sights | decide_established(established), *row.list_told(), at)
+            told = (
+                telling.told_in,
+                established,
+                row.rule_flags | decide_established(established),
+                *row.list_told(),
+                at,
+            )
         # A message that cites another must be found by that before it is ever placed.
         yield (message_id, *own, None, 1, None, cited, "", "", None, *told, None, None)
 

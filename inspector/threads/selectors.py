@@ -29,10 +29,10 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Concat
+from django.db.models.functions import Coalesce, Concat, Least, Now
 
 from dialects import Keys, Reading
-from inspector.accounts.models import Workspace
+from inspector.accounts.models import Channel, Workspace
 from inspector.bounds import check_effort
 from inspector.database import IsAny
 from inspector.intake.models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal
@@ -42,9 +42,10 @@ from inspector.intake.withdrawals import has_hidden
 
 from .agents import select_naming
 from .lines import Kind
-from .models import Conversation, Message, Wording
+from .models import Conversation, Message, Task, Wording
+from .states import STANDING
 from .summaries import GREETING, Tally, read_tally
-from .tasks import annotate_stands
+from .tasks import STALLED_AFTER, annotate_stands, latest_in_channel
 from .timeline import PLACES, load_places, number_messages
 from .trees import Place, load_tree, select_trace
 
@@ -150,7 +151,7 @@ def list_beside(*, message: Message, limit: int = 50) -> tuple[Message | None, l
 
 
 def reread(*, message: Message) -> Reading:
-    """The record of a message read anew in the dialect it was settled in: the wire and its field tree, nothing told."""
+    """The record of a message read anew in the dialect it is resolved in: the wire and its field tree, nothing told."""
     check_effort()
     record = message.record
     return read_with_facts(record.wire_text, record.envelope, record.facts, dialect=message.read_in)
@@ -260,7 +261,7 @@ def count_hidden(*, workspace: Workspace) -> int:
 
 
 def count_hidden_in(*, conversation: Conversation) -> int:
-    """How many messages of the conversation are hidden: as it was settled last, where it was since tallies are kept."""
+    """How many messages of the conversation are hidden: as it was last resolved, where that was since it is counted."""
     if conversation.tally:
         return read_tally(conversation.tally).hidden
     return count_hidden_by_conversation([conversation]).get(conversation.pk, 0)
@@ -467,18 +468,50 @@ def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Co
     return reached.annotate(reached=Count("messages"), opening=opening_of()).order_by("-reached", "pk")[:limit]
 
 
-def is_settling(*, delivery: Delivery) -> bool:
-    """Whether a conversation that this delivery reached still waits to be settled."""
-    return find_work(delivery=delivery) == Job.Kind.SETTLE
+def is_resolving(*, delivery: Delivery) -> bool:
+    """Whether a conversation that this delivery reached still waits to be resolved."""
+    return find_work(delivery=delivery) == Job.Kind.RESOLVE
 
 
 def find_work(*, delivery: Delivery) -> Job.Kind | None:
-    """What the conversations that a delivery reached wait for next: to be settled, to be examined, or nothing."""
+    """What the conversations that a delivery reached wait for next: to be resolved, to be examined, or nothing."""
     states = (Job.State.QUEUED, Job.State.RUNNING)
     reached = Message.objects.filter(conversation=OuterRef("subject"), record__sightings__delivery=delivery)
     unsettled = Conversation.objects.filter(pk=OuterRef("subject"), settled_generation__lt=F("generation"))
     waiting = Job.objects.filter(workspace_id=delivery.workspace_id, state__in=states).filter(
-        Q(kind=Job.Kind.EXAMINE) | Q(Exists(unsettled), kind=Job.Kind.SETTLE), Exists(reached)
+        Q(kind=Job.Kind.EXAMINE) | Q(Exists(unsettled), kind=Job.Kind.RESOLVE), Exists(reached)
     )
     kinds = set(waiting.order_by().values_list("kind", flat=True).distinct())
     return Job.Kind(max(kinds)) if kinds else None
+
+
+def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
+    """The requests without a readable reply for an hour, up to the moment of their channel, which is that of
+    `audit.findings.storing`: the time of its latest message, and now where that was posted within an hour of its time.
+    So a request counts here when it would be a finding, were nothing sealed."""
+    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
+    there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
+    back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
+    rows = Task.objects.filter(
+        workspace=workspace,
+        state__in=STANDING,
+        act__in=("request", "query"),
+        request__isnull=False,
+        is_answered=False,
+        deadline_at=None,
+        # Told first where anything is sealed, which is in few conversations.
+        conversation__in=sealed.values("conversation"),
+    ).exclude(requester="", performer="")
+    if channel is not None:
+        rows = rows.filter(channel=channel)
+    beside = sealed.filter(there | back, conversation=OuterRef("conversation"))
+    posted = Message.objects.filter(
+        workspace=OuterRef("workspace"),
+        channel=OuterRef("channel"),
+        order_time=OuterRef("latest"),
+        record__is_from_file=False,
+        record__created_at__lt=F("record__order_time") + STALLED_AFTER,
+    )
+    moment = Case(When(Exists(posted), then=Now()), default=Least(Now(), F("latest")))
+    rows = rows.alias(latest=latest_in_channel()).alias(moment=moment)
+    return rows.filter(Exists(beside), moment__gt=F("last_at") + STALLED_AFTER).order_by()

@@ -34,10 +34,9 @@ from django.utils import timezone
 
 from inspector.database import make_storable, update_rows
 
-from .citations import count_bearers
 from .keys import read_instant
 from .models import Conversation, Message, Task
-from .nodes import StoredNode
+from .nodes import StoredNode, count_bearers
 from .states import ASKS, FAILING, derive_state
 
 # Three blocks of SHAKE-128, of which each costs as much as the last.

@@ -29,7 +29,7 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.database import WrittenSince, insert_rows, update_rows
 
 from .dependencies import View, digest_key, list_everywhere, make_plain
-from .models import Conversation, Message, Task
+from .models import Conversation, Task
 from .nodes import StoredNode
 from .states import (
     ENDED,
@@ -535,35 +535,3 @@ def find_tasks_by_keys(*, conversation: Conversation, keys: Sequence[bytes]) -> 
     ids = [make_task_id(conversation.pk, key) for key in keys]
     rows = Task.objects.filter(conversation=conversation, pk__in=ids) if ids else ()
     return {bytes(task.key): task for task in rows}
-
-
-def select_maybe_answered(*, workspace: Workspace, channel: Channel | None = None) -> QuerySet[Task]:
-    """The requests without a readable reply for an hour, up to the moment of their channel, which is that of
-    `audit.findings.storing`: the time of its latest message, and now where that was posted within an hour of its time.
-    So a request counts here when it would be a finding, were nothing sealed."""
-    sealed = Message.objects.shown().filter(workspace=workspace, is_sealed=True)
-    there = Q(sender=OuterRef("requester"), receivers__contains=[OuterRef("performer")])
-    back = Q(sender=OuterRef("performer"), receivers__contains=[OuterRef("requester")])
-    rows = Task.objects.filter(
-        workspace=workspace,
-        state__in=STANDING,
-        act__in=("request", "query"),
-        request__isnull=False,
-        is_answered=False,
-        deadline_at=None,
-        # Told first where anything is sealed, which is in few conversations.
-        conversation__in=sealed.values("conversation"),
-    ).exclude(requester="", performer="")
-    if channel is not None:
-        rows = rows.filter(channel=channel)
-    beside = sealed.filter(there | back, conversation=OuterRef("conversation"))
-    posted = Message.objects.filter(
-        workspace=OuterRef("workspace"),
-        channel=OuterRef("channel"),
-        order_time=OuterRef("latest"),
-        record__is_from_file=False,
-        record__created_at__lt=F("record__order_time") + STALLED_AFTER,
-    )
-    moment = Case(When(Exists(posted), then=Now()), default=Least(Now(), F("latest")))
-    rows = rows.alias(latest=latest_in_channel()).alias(moment=moment)
-    return rows.filter(Exists(beside), moment__gt=F("last_at") + STALLED_AFTER).order_by()

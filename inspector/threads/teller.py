@@ -312,7 +312,7 @@ _SEVERITY = {"info": 1, "notice": 2, "warning": 3, "error": 4}
 
 class ToldRow(NamedTuple):
     """What telling writes of one message. `digest` is SHA-256 over what is told, whatever ids its sources have. `words`
-    and `atoms` are literals of PostgreSQL, of a tsvector and of an array. `sights` is what the row shows by itself."""
+    and `atoms` are literals of PostgreSQL, of a tsvector and of an array. `rule_flags` are those of the row alone."""
 
     severity: int
     is_sealed: bool
@@ -320,7 +320,7 @@ class ToldRow(NamedTuple):
     body: str
     words: str
     atoms: str
-    sights: int
+    rule_flags: int
     digest: bytes
 
     def list_told(self) -> tuple[object, ...]:
@@ -398,7 +398,7 @@ def _make_row(
         body=body if len(body) <= MAX_BODY_BYTES else shorten_body(whole),
         words=make_storable(terms.write_vector(() if is_unindexed else texts, mark)),
         atoms=make_storable(write_array([mark + atom for atom in indexed])),
-        sights=decide_flags(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
+        rule_flags=decide_flags(record=record, read=read, severity=severity, english=sentence, atoms=atoms),
         digest=_digest_body(body, message, identities),
     )
 
@@ -418,14 +418,14 @@ NOT_TOLD = Telling(f"{DECODER_VERSION} ", "", {})
 def tell_record(
     record: Record, reading: Reading, context: Established, *, position: int, is_alone: bool = False
 ) -> Telling:
-    """Tell a record, read in the dialect that its conversation settles for it, in the context of what holds before it,
+    """Tell a record, read in the dialect that its conversation decides for it, in the context of what holds before it,
     and add to that what it establishes; `position` is the one-based place of its first message. Of one that is told
     alone, `NOT_TOLD` where anything that it asks may make a difference."""
     hide = partial(hide_entry, reading)
     context.begin(record=str(record.pk), identity=bytes(record.identity).hex(), position=position, hide=hide)
-    # The dialect was settled by the order key; told in turns, a guess must not be guessed again.
-    settled = reading.replace(candidates=())
-    told = conceal_told(tell(settled, context), settled)
+    # The dialect was decided by the order key; told in turns, a guess must not be guessed again.
+    decided = reading.replace(candidates=())
+    told = conceal_told(tell(decided, context), decided)
     if is_alone and (context.has_answered or told.entries):
         return NOT_TOLD
     read, ids = {message.part: message for message in reading.messages}, context.identities

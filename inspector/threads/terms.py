@@ -6,7 +6,7 @@ finished tsvector. By the spans beside the words the index finds the newest mess
 others, and by the sample it tells when to look for them.
 
 Rule flags are bits of the row: what a message shows that a rule may have to look at; most show nothing and are not
-read. What a row says by itself is decided when it is told; what it takes others to see (`citations`) is added when it
+read. What a row says by itself is decided when it is told; what it takes others to see (`nodes`) is added when it
 is placed. A bit says where to look, and not that anything is found there: it may stay where what it said has gone, and
 may never be missing. What placing remarks on (an id that was not received, a circle) is in columns of its own.
 """
@@ -31,7 +31,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from dialects import Message, Reading
 from inspector.characters import has_deceptive, has_unseen
 from inspector.intake.models import Record
-from inspector.tool_words import find_orders, is_result, may_state
+from inspector.tokens import find_orders, is_result, may_state
 
 INDEXED_CHARACTERS: Final = 200_000
 _MAX_WORD: Final = 400

@@ -26,11 +26,11 @@ from django.utils import timezone
 from inspector.database import IsAny, update_rows
 from inspector.threads.summaries import Multiset, read_multiset
 
-from .citations import SEVERAL
 from .inserting import hold_rows
 from .keys import WIRE, count_microseconds, read_instant, read_links
 from .lines import ADJACENCY, Group, Placed, hang, keep_groups, name_ghost, name_heading
 from .models import Conversation, Message, MessageQuerySet, Trace, TreeGroup
+from .nodes import SEVERAL
 from .states import ASKS
 
 MAX_SUBJECT: Final = 500

@@ -23,7 +23,6 @@ from inspector.accounts.models import Workspace
 from inspector.database import IsAny, go_on
 
 from .agents import select_naming
-from .citations import count_bearers
 from .keys import RANDOM, count_microseconds, name_cited, read_links
 from .lines import (
     ADJACENCY,
@@ -45,6 +44,7 @@ from .lines import (
     walk,
 )
 from .models import Block, Conversation, Message, MessageQuerySet, Trace, TreeGroup
+from .nodes import count_bearers
 from .states import ASKS
 from .summaries import read_summary
 
@@ -349,7 +349,7 @@ def _make_line(
 
 
 def load_tree(owner: Conversation | Trace) -> Tree | None:
-    """The tree of a conversation or a trace, or None where nothing of it is settled yet."""
+    """The tree of a conversation or a trace, or None where nothing of it is resolved yet."""
     return Tree(owner) if owner.last_at is not None else None
 
 

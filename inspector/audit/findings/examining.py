@@ -184,7 +184,7 @@ def ask_outdated() -> None:
         is_told_anew = not version.startswith(f"{DECODER_VERSION}/")
         by_workspace.setdefault((workspace_id, is_told_anew), []).append(conversation_id)
     for (workspace_id, is_told_anew), subjects in by_workspace.items():
-        kinds = (Job.Kind.EXAMINE, Job.Kind.SETTLE)
+        kinds = (Job.Kind.EXAMINE, Job.Kind.RESOLVE)
         waiting = Job.objects.filter(kind__in=kinds, subject__in=subjects).exclude(state=Job.State.DONE)
         fresh = set(subjects) - set(waiting.values_list("subject", flat=True))
         if is_told_anew:

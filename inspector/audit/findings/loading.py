@@ -43,11 +43,11 @@ from inspector.characters import LOOKALIKES, UNSEEN
 from inspector.database import HasAnyBit, IsAny
 from inspector.intake.models import Sighting
 from inspector.threads import terms
-from inspector.threads.citations import find_reuse
 from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
+from inspector.threads.nodes import find_reuse
 from inspector.threads.summaries import read_tally
 from inspector.threads.tasks import read_steps
 from inspector.threads.terms import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag, mark_workspace

@@ -10,14 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from inspector.tool_words import (
-    DONE_WORDS,
-    FAILED_WORDS,
-    OPEN_WORDS,
-    STANDING_KEYS,
-    Statement,
-    find_statements,
-)
+from inspector.tokens import DONE_WORDS, FAILED_WORDS, OPEN_WORDS, STANDING_KEYS, Statement, find_statements
 
 from ..findings.scene import Said, Scene, Span, narrow_span
 from .rule import Hit, Rule

@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from inspector.accounts.models import Membership
 from inspector.audit.agents import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
-from inspector.replica import on_replica
+from inspector.database import on_replica
 from inspector.threads.models import PairTotal
 
 from ..shell import cut_page, render_page, within_workspace

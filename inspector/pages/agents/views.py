@@ -47,8 +47,7 @@ from inspector.browsing.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.database import make_storable, or_404
-from inspector.replica import on_replica
+from inspector.database import make_storable, on_replica, or_404
 from inspector.search.selectors import read_key, write_key
 from inspector.threads.agents import CONVENTIONS, label_by_convention
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, make_agent_id

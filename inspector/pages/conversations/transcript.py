@@ -22,9 +22,9 @@ from inspector.audit.models import Finding
 from inspector.bounds import check_effort
 from inspector.browsing.transcripts import find_rekeyed, tell_lines
 from inspector.opening import Opening, disclose, find_opened_ids, find_openings_of
-from inspector.threads.citations import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.keys import name_cited
 from inspector.threads.models import Conversation, Message
+from inspector.threads.nodes import SEVERAL, are_here, count_bearers, write_bearers
 from inspector.threads.selectors import TreeRow, find_messages_by_ids, load_records
 from inspector.threads.trees import find_carrying
 

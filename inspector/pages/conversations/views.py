@@ -21,10 +21,9 @@ from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.browsing.transcripts import write_text
-from inspector.database import or_404
+from inspector.database import on_replica, or_404
 from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
-from inspector.replica import on_replica
 from inspector.search.selectors import fetch
 from inspector.threads.agents import load_labels
 from inspector.threads.models import Conversation, Message

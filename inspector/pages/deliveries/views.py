@@ -144,7 +144,7 @@ def find_phase(delivery: Delivery, progress: Progress) -> str:
     if is_weighing(delivery=delivery):
         return "weighing"
     work = find_work(delivery=delivery)
-    if work == Job.Kind.SETTLE:
+    if work == Job.Kind.RESOLVE:
         return "settling"
     # What a matter of time has just made a finding is counted a moment later.
     if work == Job.Kind.EXAMINE or not is_noted(channel_id=delivery.channel_id):
@@ -381,7 +381,7 @@ WORK = {
     Job.Kind.FRAME: ("Cutting into records", "delivery"),
     Job.Kind.INGEST: ("Reading the records of", "delivery"),
     Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
-    Job.Kind.SETTLE: ("Processing a conversation", "conversation"),
+    Job.Kind.RESOLVE: ("Processing a conversation", "conversation"),
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
     Job.Kind.TRACE: ("Drawing the tree of", "trace"),
     Job.Kind.EXPORT: ("Writing", "export"),

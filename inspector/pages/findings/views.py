@@ -40,8 +40,7 @@ from inspector.audit.models import Finding, FindingAct
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES, Rule
 from inspector.browsing.transcripts import mark_sentences, say_cautions_of
-from inspector.database import or_404
-from inspector.replica import on_replica
+from inspector.database import on_replica, or_404
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import WORST, load_records, read_body, sum_up
 from inspector.threads.timeline import number_messages

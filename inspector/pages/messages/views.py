@@ -24,9 +24,9 @@ from inspector.pages.shown.fields import VIEWS, show_layers
 from inspector.retention.selectors import find_tombstone
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.search.selectors import find_beside
-from inspector.threads.citations import count_bearers
 from inspector.threads.keys import name_cited
 from inspector.threads.models import Message
+from inspector.threads.nodes import count_bearers
 from inspector.threads.selectors import (
     find_message,
     find_messages_by_ids,

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 from inspector.audit.findings.selectors import OpenRule
 from inspector.browsing.sequence import Arrow, Step
 from inspector.characters import spell_hidden
-from inspector.threads.citations import write_bearers
+from inspector.threads.nodes import write_bearers
 from inspector.threads.selectors import mark_noted, split_mark
 
 from ..agents.marks import AgentMark, Cast

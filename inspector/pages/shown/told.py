@@ -16,8 +16,8 @@ from django.urls import reverse
 import dialects
 from dialects import say_name, title_of
 from inspector.browsing.directory import ChangedKey
-from inspector.threads.citations import write_bearers
 from inspector.threads.models import Conversation, Message
+from inspector.threads.nodes import write_bearers
 from inspector.threads.selectors import find_openings, split_mark
 
 from ..agents.marks import AgentMark, Cast

@@ -23,10 +23,10 @@ from django.utils.safestring import SafeString
 from dialects import title_of
 from inspector.audit.findings.selectors import OpenRule
 from inspector.characters import HIDDEN, spell_hidden
-from inspector.threads.citations import write_bearers
 from inspector.threads.keys import count_microseconds, read_instant
 from inspector.threads.lines import ADJACENCY, Kind, Line, Outcome
 from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.nodes import write_bearers
 from inspector.threads.selectors import mark_noted, split_mark
 from inspector.threads.states import ASKS
 from inspector.threads.trees import Band, Contents, WindowRow

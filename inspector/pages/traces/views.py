@@ -20,8 +20,7 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.browsing.transcripts import find_doubtful, find_doubts
-from inspector.database import make_storable, or_404
-from inspector.replica import on_replica
+from inspector.database import make_storable, on_replica, or_404
 from inspector.threads.agents import load_labels
 from inspector.threads.keys import count_microseconds, read_instant
 from inspector.threads.lines import OPEN, Fold

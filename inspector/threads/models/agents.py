@@ -1,4 +1,4 @@
-"""Agents, each a name within a channel, what settling knows of them by conversation, and what auditors said of them."""
+"""Agents, each a name within a channel, what is known of them by conversation, and what auditors said of them."""
 
 from __future__ import annotations
 

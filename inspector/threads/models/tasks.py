@@ -55,7 +55,7 @@ class Task(OfChannel):
     where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the requester
     (`is_answered`), `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_inferred`: a
     step rests on a link that no wire says. "Stalled" and "timed out" by the deadline depend on the moment of reading
-    and are never stored: see `measures.annotate_state`.
+    and are never stored: see `tasks.annotate_state`.
     """
 
     State = states.State

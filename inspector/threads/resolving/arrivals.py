@@ -23,16 +23,24 @@ from inspector.intake.models import HiddenRecord, Record
 from inspector.intake.withdrawals import Weighing
 
 from .. import inserting
-from ..citations import Citation, Elsewhere, find_bearers, suspect_answers
 from ..inserting import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
 from ..keys import read_links, slot_of
 from ..lines import take_down
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
-from ..nodes import StoredNode, find_misread, load_timelines, make_new_node, sort_nodes
+from ..nodes import (
+    Citation,
+    Elsewhere,
+    StoredNode,
+    find_bearers,
+    load_timelines,
+    make_new_node,
+    sort_nodes,
+    suspect_answers,
+)
 from ..summaries import read_tally
 from .passes import Pass, mark_blocks
-from .resolver import TOGETHER, Timeline, finish_rows, go_through, is_one_block
+from .resolver import TOGETHER, Timeline, find_misread, finish_rows, go_through, is_one_block
 from .writing import Changes, History, find_homes, keep_moved, write_changes
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these

@@ -17,12 +17,11 @@ from django.db.models import Max
 from inspector.database import IsAny, copy_rows
 
 from ..agents import Exchanges, gather_exchanges, write_counted
-from ..citations import Citation, Elsewhere
 from ..dependencies import View, digest_everywhere, digest_key, name_form
 from ..inserting import Fence
 from ..keys import make_place
 from ..models.blocks import BROKEN_OFF, Block, Fact, Read
-from ..nodes import StoredNode
+from ..nodes import Citation, Elsewhere, StoredNode
 from ..states import make_task_id
 from ..summaries import Moment, Summary, sum_up
 from ..tasks import Tasks

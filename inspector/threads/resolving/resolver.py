@@ -13,7 +13,7 @@ from __future__ import annotations
 import uuid
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -27,8 +27,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Record
 
 from ..agents import add_rows, prune_declarations, write_declarations, write_exchanges
-from ..citations import Citation, Elsewhere, find_bearers
-from ..dependencies import View, digest_key, name_form
+from ..dependencies import DECODER_VERSION, View, digest_key, name_form
 from ..inserting import (
     Fence,
     ask_to_examine,
@@ -45,7 +44,7 @@ from ..inserting import (
 from ..keys import KEY_BYTES, Guess, slot_of
 from ..models import Conversation, Message, Task
 from ..models.blocks import FIRST, Block, Fact
-from ..nodes import StoredNode, find_misread, load_chunk, load_timelines
+from ..nodes import Citation, Elsewhere, StoredNode, find_bearers, load_chunk, load_timelines
 from ..selectors import count_hidden_by_conversation
 from ..summaries import add_up, read_summary, write_rows
 from ..tasks import make_row, write_tasks, write_touched
@@ -57,6 +56,29 @@ SPACING: Final = 256
 MAX_MESSAGES: Final = 1024
 # So many messages are loaded at once, a block more or less.
 CHUNK: Final = 2048
+
+
+def find_misread(
+    nodes: Iterable[StoredNode], spoken: dict[str, None]
+) -> Iterator[tuple[uuid.UUID, str | None, Guess | None]]:
+    """The records of these nodes of a conversation, in order key, that must be read again: (id, dialect, guess). One
+    whose dialect was a guess takes the likeliest that has been spoken before it; the last two are None where a decoder
+    has changed. The dialects that these nodes speak are added to `spoken`."""
+    for record, same in groupby(nodes, key=lambda node: node.record):
+        run = list(same)
+        first = run[0]
+        chosen = first.read_in
+        if first.guess is not None:
+            chosen, scores = first.guess.dialect, first.guess.scores
+            likely = [slug for slug in spoken if slug in scores]
+            if likely and chosen not in likely:
+                chosen = max(likely, key=lambda slug: scores[slug])
+        if not all(node.size_bytes and node.told_in.startswith(f"{DECODER_VERSION} ") for node in run):
+            yield record, None, None
+        elif any(node.read_in != chosen for node in run):
+            yield record, chosen, first.guess
+        if chosen != "prose":
+            spoken[chosen] = None
 
 
 def is_one_block(count: int) -> bool:

@@ -28,14 +28,13 @@ from inspector.database import copy_rows, cut_windows, make_storable, update_row
 from inspector.intake.models import HiddenRecord, Record, Withdrawal
 from inspector.tokens import hide_tokens
 
-from ..citations import look_across
 from ..dependencies import list_established, questions_of
 from ..inserting import HUNG, LEANED, MESSAGE_COLUMNS, OWN, PLACED, TOLD, mark_traces, read_record
 from ..lines import Home, Placed, hang, keep_ghosts
 from ..models import Announcement, Conversation, Message, Wording
 from ..models import Message as MessageRow
 from ..models.packed_text import unpack_text
-from ..nodes import StoredNode
+from ..nodes import StoredNode, look_across
 from ..teller import Established, Telling, ToldRow, tell_record
 from ..terms import decide_established
 
@@ -350,7 +349,7 @@ class Changes:
                 self.placed.append((*key, *placed))
             return
         established = node.established or ""
-        leaned = (*placed, node.told_in, established, row.sights | decide_established(established))
+        leaned = (*placed, node.told_in, established, row.rule_flags | decide_established(established))
         if node.new is not None:
             self.new.append((*node.new.own.values(), *leaned, *row.list_told(), history.at))
             return

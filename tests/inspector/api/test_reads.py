@@ -15,9 +15,9 @@ from django.utils import timezone
 from inspector.accounts.models import ApiKey, ApiKeyReads
 from inspector.accounts.services import create_api_key, record_reads
 from inspector.api import endpoints
-from inspector.pipeline import tidy
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
+from inspector.worker import tidy
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -15,7 +15,7 @@ from inspector.audit.findings.scene import narrow_span
 from inspector.audit.models import Finding
 from inspector.audit.rules.tools import talk, write_call
 from inspector.intake.models import Record
-from inspector.tool_words import MAX_LOOKED_AT, find_orders, find_statements, may_state
+from inspector.tokens import MAX_LOOKED_AT, find_orders, find_statements, may_state
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -46,11 +46,11 @@ from inspector.browsing.directory import ChangedKey
 from inspector.characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
 from inspector.threads import terms
-from inspector.threads.citations import find_reuse
 from inspector.threads.models import Conversation, Declaration, Message, Task
+from inspector.threads.nodes import find_reuse
 from inspector.threads.tasks import read_steps
 from inspector.threads.terms import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
-from inspector.tool_words import PIECE, VALUE, is_result
+from inspector.tokens import PIECE, VALUE, is_result
 
 
 class Marked(Func):

@@ -23,8 +23,9 @@ from django.utils import timezone
 from inspector import database, pipeline, reading
 from inspector.accounts.services import ensure_channel
 from inspector.intake import framing, jobs
+from inspector.intake.framing import take_stream
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
-from inspector.intake.services import open_delivery, take_stream, take_upload
+from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Message
 from tests.lanes import begin_with
 
@@ -217,7 +218,7 @@ def test_a_log_survives_a_failure_at_every_statement_of_its_work(
     for number in count_up(failure, stride, are_many=True):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")
         delivery = open_delivery(workspace=cast.workspace, channel=channel, door=Door.UPLOAD, file_name="a.jsonl")
-        take_upload(delivery=delivery, chunks=[write_log(number)])
+        take_file(delivery=delivery, chunks=[write_log(number)])
         with failing(monkeypatch, Failpoint(number, FAILURES[failure])) as failpoint:
             try_and_recover(lambda: pipeline.run_due(seconds=30))
             is_over = failpoint.is_armed

@@ -176,7 +176,7 @@ def test_what_passes_by_itself_sets_nothing_aside(cast: Cast, monkeypatch: pytes
         raise OperationalError("not now") from cause
 
     monkeypatch.setattr(reading, "insert_arrivals", fail)
-    monkeypatch.setattr(pipeline.connection, "close", lambda: None)
+    monkeypatch.setattr(steps.connection, "close", lambda: None)
     delivery = deliver(cast, write_log())
     settle_all()
     assert next(failures, None) is None
@@ -203,7 +203,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
         insert(**names)
 
     monkeypatch.setattr(reading, "insert_arrivals", fail)
-    monkeypatch.setattr(pipeline.connection, "close", lambda: None)
+    monkeypatch.setattr(steps.connection, "close", lambda: None)
     settle_all()
     assert DeadLetter.objects.get().state == DeadLetter.State.READ
 

@@ -21,11 +21,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import reading, steps
 from inspector.intake import framing, jobs, liveness
+from inspector.intake.framing import take_stream
 from inspector.intake.liveness import Listener
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.services import open_delivery
 from inspector.intake.store import AbandonedError
 from inspector.threads.models import Message
 
@@ -132,7 +133,7 @@ def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: 
 
     beside = threading.Thread(target=rival)
     beside.start()
-    pipeline.run_job(job)
+    steps.run_job(job)
     beside.join()
     assert len(rivals) > 10
     assert not any(rivals)

@@ -20,9 +20,10 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.intake import framing, services
 from inspector.intake.containers import RefusedArchiveError
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Chunk, Delivery, Door, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
-from inspector.intake.services import open_delivery, take_file, take_stream
+from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector.audit.models import Finding
-from inspector.threads.citations import MAX_BEARERS, count_bearers, say_several, write_bearers
 from inspector.threads.models import Conversation, Message, Trace
+from inspector.threads.nodes import MAX_BEARERS, count_bearers, say_several, write_bearers
 from tests.inspector.conftest import Cast, deliver, settle_all
 
 pytestmark = pytest.mark.django_db

@@ -36,7 +36,7 @@ def ingest() -> None:
 
 def list_left() -> list[str]:
     """The conversations that wait for a job of their own."""
-    subjects = Job.objects.filter(kind=Job.Kind.SETTLE).exclude(state=Job.State.DONE).values_list("subject", flat=True)
+    subjects = Job.objects.filter(kind=Job.Kind.RESOLVE).exclude(state=Job.State.DONE).values_list("subject", flat=True)
     return sorted(Conversation.objects.filter(pk__in=subjects).values_list("native_id", flat=True))
 
 

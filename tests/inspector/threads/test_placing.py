@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 import dialects
 from dialects import Message
 from dialects._transcript import find_answer
-from inspector.threads.citations import Citation, Elsewhere, count_bearers
 from inspector.threads.dependencies import View
 from inspector.threads.keys import Guess, Way, key_of_id, links_of, read_links, write_links
 from inspector.threads.lines import ADJACENCY, Kind, name_ghost
 from inspector.threads.models import Conversation
-from inspector.threads.nodes import StoredNode
+from inspector.threads.nodes import Citation, Elsewhere, StoredNode, count_bearers
 from inspector.threads.resolving.linking import Linker, order_nodes
 from inspector.threads.resolving.passes import list_citations
 

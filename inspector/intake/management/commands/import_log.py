@@ -10,7 +10,7 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, TextIO
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
@@ -41,24 +41,11 @@ LINE_SECONDS = 10.0
 _BAR_WIDTH = 20
 
 
-class Screen(Protocol):
-    """What is written to: a text stream, or the wrapper that a command has around one."""
-
-    def write(self, words: str, /) -> object:
-        """Write some text."""
-
-    def flush(self) -> None:
-        """Let it be seen."""
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-
-
 class Progress:
     """Bytes and records so far, records a second, and the time that is left.
 
     Args:
-        stream: where it is written to.
+        stream: where it is written to, or a wrapper that a command has around it.
         total_bytes: what there is to be read in all.
         is_terminal: whether a line can be written over; the stream is asked when it is None.
         clock: seconds that only grow.
@@ -66,7 +53,7 @@ class Progress:
 
     def __init__(
         self,
-        stream: Screen,
+        stream: TextIO,
         *,
         total_bytes: int,
         is_terminal: bool | None = None,
@@ -250,9 +237,9 @@ class Command(BaseCommand):
             f"{part.name}: would take in {told.received:,} records: {told.new:,} new, "
             f"{told.duplicate:,} there already, {told.quarantined:,} quarantined"
         )
-        self._warn(told.warned)
-        if told.broken:
-            self._fail(part.name, told.broken)
+        self._warn(told.warnings)
+        if told.failures:
+            self._fail(part.name, told.failures[0])
 
     def _warn(self, warned: Warned) -> None:
         """Each kind of warning once, with the line it was first seen on."""
