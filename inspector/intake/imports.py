@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -129,7 +130,7 @@ def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
     share = size / max(1, sum(member.file_size for member in archive.members))
     parts = []
     for member in archive.members:
-        read = _reader_of(archive, member)
+        read = partial(archive.read, member)
         try:
             nested = tell_nested(peek(read())[0])
         except ContainerError:
@@ -137,10 +138,6 @@ def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
         name = name_member(source.name, member.filename)
         parts.append(Part(name, member.file_size, read, share=share, broken=nested, archive=said))
     return parts
-
-
-def _reader_of(archive: Archive, member: Any) -> Callable[[], Iterator[bytes]]:
-    return lambda: archive.read(member)
 
 
 def _read_file(file: BinaryIO) -> Iterator[bytes]:
