@@ -110,8 +110,9 @@ def _read_lines(said: dict[str, Any], start: datetime) -> Iterator[Line]:
 
 def load(product: Product, recorded: Sequence[Recorded], chance: random.Random) -> None:
     """Deliver every message once, in random order and batches, working in between as it comes."""
+    from inspector.intake.framing import take_stream
     from inspector.intake.models import Door
-    from inspector.intake.services import open_delivery, take_stream
+    from inspector.intake.services import open_delivery
 
     lines = [line.text for conversation in recorded for line in conversation.lines]
     chance.shuffle(lines)

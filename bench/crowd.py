@@ -28,7 +28,7 @@ from .product import Product, enter_product
 from .workers import WorkerPool
 
 if TYPE_CHECKING:
-    from inspector.threads.trees.windows import Tree
+    from inspector.threads.trees import Tree
 
 START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 CONVERSATIONS = 12
@@ -43,12 +43,13 @@ from django.utils import timezone
 
 from inspector import pipeline
 from inspector.intake.models import Door, Job
-from inspector.intake.services import open_delivery, take_stream
-from inspector.threads.resolving import blocks
-from inspector.threads.trees import tracing
+from inspector.intake.framing import take_stream
+from inspector.intake.services import open_delivery
+from inspector.threads import tracing
+from inspector.threads.resolving import resolver
 
 # So that what is appended to these short conversations and traces goes on from what they carry.
-blocks.SPACING = blocks.MAX_MESSAGES = tracing.MAX_PART = 10
+resolver.SPACING = resolver.MAX_MESSAGES = tracing.MAX_PART = 10
 product = Product()
 print("ready", flush=True)
 for order in sys.stdin:
@@ -132,7 +133,7 @@ def check(product: Product, records: int) -> tuple[list[str], list[tuple[object,
 def _check_traces() -> list[str]:
     """The traces that stand otherwise than drawn from all their messages."""
     from inspector.threads.models import Trace, TreeGroup
-    from inspector.threads.trees.tracing import draw_traces
+    from inspector.threads.tracing import draw_traces
 
     standing = _picture_traces()
     TreeGroup.objects.filter(trace__isnull=False).delete()
@@ -144,7 +145,7 @@ def _check_traces() -> list[str]:
 
 def _picture_traces() -> dict[str, tuple[object, ...]]:
     from inspector.threads.models import Trace
-    from inspector.threads.trees.windows import load_tree
+    from inspector.threads.trees import load_tree
 
     sums = ("state", "subject", "agents", "dialects", "message_count", "conversation_count", "missing_count")
     times = ("open_count", "severity", "first_at", "last_at")
@@ -182,7 +183,7 @@ def main() -> int:
     with ExitStack() as stack:
         installation = stack.enter_context(Installation())
         product = stack.enter_context(enter_product(installation))
-        from inspector.threads.trees import tracing
+        from inspector.threads import tracing
 
         tracing.MAX_PART = 10
         writers = [stack.enter_context(_start(installation)) for _ in range(options.writers)]

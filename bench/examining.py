@@ -84,7 +84,7 @@ def time_one_more(product: Product, count: int) -> tuple[float, float]:
     spent = []
     for number in range(TIMES + 1):
         product.work(kinds=(Job.Kind.FRAME, Job.Kind.INGEST))
-        for kind in (Job.Kind.SETTLE, Job.Kind.EXAMINE):
+        for kind in (Job.Kind.RESOLVE, Job.Kind.EXAMINE):
             Job.objects.filter(kind=kind).update(due_at=START)
             start = time.process_time(), time.perf_counter()
             product.work(kinds=(kind,))
@@ -109,7 +109,7 @@ def main() -> int:
         product.take(make_lines(options.records), name="mixed.jsonl")
         product.work(kinds=(Job.Kind.FRAME, Job.Kind.INGEST))
         spent = [time.process_time() - begun]
-        for kind in (Job.Kind.SETTLE, Job.Kind.EXAMINE):
+        for kind in (Job.Kind.RESOLVE, Job.Kind.EXAMINE):
             Job.objects.filter(kind=kind).update(due_at=START)
             start = time.process_time()
             product.work(kinds=(kind,))

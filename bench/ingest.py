@@ -129,7 +129,7 @@ def measure_writing(product: Product, options: Namespace) -> Iterator[Row]:
     from django.apps import apps
     from django.db import transaction
 
-    from inspector.intake.bulk import insert_rows
+    from inspector.database import insert_rows
 
     models = {model._meta.db_table: model for model in apps.get_models() if model._meta.db_table in LOG_TABLES}
     product.clear()

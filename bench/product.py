@@ -88,8 +88,9 @@ class Product:
 
     def take(self, pieces: Iterable[bytes], *, name: str = "bench.jsonl") -> Counts:
         """Frame and store a file, as the import command does."""
+        from inspector.intake.framing import take_stream
         from inspector.intake.models import Door
-        from inspector.intake.services import open_delivery, take_stream
+        from inspector.intake.services import open_delivery
 
         delivery = open_delivery(workspace=self.workspace, channel=self.channel, door=Door.IMPORT, file_name=name)
         take_stream(delivery=delivery, chunks=pieces)

@@ -138,7 +138,7 @@ def make_workspace(slug: str) -> Any:
 
 def copy_seed(product: Product, number: int, *, word: str = "", workspace: Any = None, channel: Any = None) -> None:
     """The seed once more, `number` spans of time earlier, in a channel of the product's workspace or of another."""
-    from inspector.threads.rendering.terms import mark_workspace
+    from inspector.threads.terms import mark_workspace
 
     channel = channel or (workspace.channels.get(name="main") if workspace else product.channel)
     workspace = workspace or product.workspace

@@ -33,14 +33,14 @@ import django
 django.setup()
 from bench.product import Product
 from inspector.intake.models import Job
-from inspector.threads.rendering import retelling
+from inspector.threads.resolving import writing
 
 told = []
-tell_record = retelling.tell_record
-retelling.tell_record = lambda *given, **names: told.append(1) or tell_record(*given, **names)
+tell_record = writing.tell_record
+writing.tell_record = lambda *given, **names: told.append(1) or tell_record(*given, **names)
 product = Product()
 start = time.perf_counter()
-product.work(kinds=(Job.Kind.SETTLE,))
+product.work(kinds=(Job.Kind.RESOLVE,))
 spent = time.perf_counter() - start
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
 print(json.dumps([spent, len(told), int(peak) // 1024]))

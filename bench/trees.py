@@ -74,7 +74,7 @@ def measure_whole_growth(product: Product) -> Iterator[Row]:
 def _redraw(trace: Trace) -> float:
     """The seconds that drawing takes from nothing."""
     from inspector.threads.models import TreeGroup
-    from inspector.threads.trees.tracing import draw_traces
+    from inspector.threads.tracing import draw_traces
 
     TreeGroup.objects.filter(trace=trace).delete()
     return time_call(lambda: draw_traces(trace=trace, fence=_nothing, finish=_finish))
@@ -138,7 +138,7 @@ def plant(product: Product, shape: str, count: int) -> tuple[Trace, Conversation
     from django.db import connection
 
     from inspector.threads.models import Conversation, Message, Trace
-    from inspector.threads.trees.tracing import draw_traces
+    from inspector.threads.tracing import draw_traces
 
     product.clear()
     said = {"raw": "Count aisle 6.", "id": "m0", "from": "ada", "to": ["bob"], "conversation": "c", "trace": "t"}
@@ -193,10 +193,9 @@ def doors(product: Product, trace: Trace, conversation: Conversation) -> dict[st
 
     from inspector.accounts.models import Membership
     from inspector.accounts.services import create_api_key
+    from inspector.threads.lines import OPEN, Fold
     from inspector.threads.models import Message
-    from inspector.threads.trees.traces import load_contents
-    from inspector.threads.trees.walking import OPEN, Fold
-    from inspector.threads.trees.windows import Place, load_tree
+    from inspector.threads.trees import Place, load_contents, load_tree
 
     owner = Membership.objects.filter(workspace=product.workspace).select_related("user").first()
     if owner is None:

@@ -22,7 +22,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS.parent / "codecs"), str(DOCS.parent)]
 
 import dialects  # noqa: E402  # the codecs' folder is a source root, not a package
-from inspector.threads.tasks import events, states  # noqa: E402  # plain tables: they need neither settings nor a database
+from inspector.threads import states  # noqa: E402  # plain tables: they need neither settings nor a database
 
 PART = re.compile(r"(<!-- begin: ([a-z]+) ([a-z0-9_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -174,7 +174,7 @@ def write_lifecycle(table: str) -> str:
 def list_statuses() -> list[str]:
     """What status words mean to a task."""
     rows = [
-        write_row((meaning, ", ".join(f"`{word}`" for word in words))) for meaning, words in events.STATUS_WORDS.items()
+        write_row((meaning, ", ".join(f"`{word}`" for word in words))) for meaning, words in states.STATUS_WORDS.items()
     ]
     return ["| it means | words |", "|---|---|", *rows]
 
@@ -183,12 +183,12 @@ def list_signs() -> list[str]:
     """What each act is to a task, in the order in which the rows are tried."""
     rows = [
         write_row((f"`{sign.event}`", ", ".join(sorted(sign.acts)), sign.by or "anyone", say_conditions(sign)))
-        for sign in events.EVENT_RULES
+        for sign in states.EVENT_RULES
     ]
     return ["| event | acts | by | and |", "|---|---|---|---|", *rows]
 
 
-def say_conditions(sign: events.EventRule) -> str:
+def say_conditions(sign: states.EventRule) -> str:
     """What else must hold, in words."""
     flags = {
         "is_retryable": "it may be tried again",
@@ -214,7 +214,7 @@ def list_transitions() -> list[str]:
         write_row(
             (
                 f"`{row.event}`",
-                events.EVENTS[row.event],
+                states.EVENTS[row.event],
                 ", ".join(str(source) or "nothing yet" for source in row.sources),
                 f"**{row.to}**",
                 row.why,

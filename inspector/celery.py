@@ -10,4 +10,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "inspector.settings")
 
 app = Celery("inspector")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["inspector"])
+app.autodiscover_tasks(["inspector"], related_name="worker")

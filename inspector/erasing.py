@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Membership
 from inspector.audit.models import Comment, CommentTurn, Finding, Suppression
+from inspector.database import make_storable
 from inspector.exports.entries import read_entries
 from inspector.exports.making import drop_file
 from inspector.exports.models import UNDER_WAY, Block, Export
@@ -32,7 +33,6 @@ from inspector.intake import jobs
 from inspector.intake.models import Chunk, DeadLetter, Delivery, Job, Record, Scaffold, Sighting
 from inspector.intake.sealed import SQL_LENGTH, SQL_SHA256
 from inspector.intake.staging import NotStagedError, discard
-from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import (
     Weighing,
     check_reason,
@@ -433,7 +433,7 @@ def _forget_rest(job: Job, erasure: Erasure, state: dict[str, Any]) -> bool:
     some = list(reached.filter(pk__gt=state["rest"]) if state["rest"] else reached)[:BATCH_CONVERSATIONS]
     traces = Trace.objects.filter(pk__in=_select_about(erasure))
     ids = [each.pk for each in some]
-    works = Q(kind__in=[Job.Kind.SETTLE, Job.Kind.EXAMINE], subject__in=ids)
+    works = Q(kind__in=[Job.Kind.RESOLVE, Job.Kind.EXAMINE], subject__in=ids)
     if not some:
         works |= Q(kind=Job.Kind.TRACE, subject__in=traces.values("pk"))
     if any(not each.is_settled for each in some) or Job.objects.filter(works, state__in=_ACTIVE).exists():

@@ -24,20 +24,18 @@ from django.db.models.functions import Coalesce, Length, NullIf
 
 from dialects import Context, Key, KeyList, Keys, Message, NoKeys, Reading, tell, to_json_type
 from inspector.accounts.models import ApiKey, Membership, User, Workspace
-from inspector.intake.bulk import cut_windows
-from inspector.intake.concealing import conceal_told
+from inspector.database import cut_windows, make_storable
 from inspector.intake.jobs import wake_workers
 from inspector.intake.models import Job, Record
-from inspector.intake.text import make_storable
+from inspector.intake.readings import conceal_told
 from inspector.keyring.encryption import HeldKey, KeyringError, Ring, load_ring, unseal_keys
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import add_keys, note_events, release_key
 from inspector.keyring.spellings import PlainKey, SpellingError, read_public
-from inspector.threads.inserting.inserts import read_record
-from inspector.threads.inserting.marking import Fence, ask_to_open, hold_rows
+from inspector.threads.dependencies import DECODER_VERSION
+from inspector.threads.inserting import Fence, ask_to_open, hold_rows, read_record
 from inspector.threads.models import Message as MessageRow
 from inspector.threads.models import OpenedMessage, OpeningTrial
-from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.trail.acting import Acting
 from inspector.trail.services import Thing, record_deed
 
@@ -158,9 +156,9 @@ def open_record(
 
 
 def _tell(reading: Reading, keys: Keys) -> Sequence[Message]:
-    # The dialect was settled with the conversation; a guess must not be guessed again.
-    settled = reading.replace(candidates=())
-    return conceal_told(tell(settled, Context(), keys), settled).messages
+    # The dialect was decided with the conversation; a guess must not be guessed again.
+    decided = reading.replace(candidates=())
+    return conceal_told(tell(decided, Context(), keys), decided).messages
 
 
 class _Trier:

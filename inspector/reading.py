@@ -16,13 +16,11 @@ from typing import Any, Protocol
 
 from django.db.models import F, Q, QuerySet
 
+from inspector.database import IsAny, cut_windows
 from inspector.intake import jobs, letters
-from inspector.intake.bulk import cut_windows
-from inspector.intake.failures import describe, is_passing
+from inspector.intake.failures import describe, is_passing, limit_time
 from inspector.intake.models import DeadLetter, Delivery, Job, Record, Sighting
-from inspector.intake.time_limit import limit_time
-from inspector.lookups import IsAny
-from inspector.threads.inserting.inserts import hold_records, read_record
+from inspector.threads.inserting import hold_records, read_record
 from inspector.threads.resolving.arrivals import insert_arrivals, prepare
 
 logger = logging.getLogger(__name__)

@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "inspector.logs.RequestIdMiddleware",
-    "inspector.effort.EffortMiddleware",
+    "inspector.bounds.EffortMiddleware",
     "inspector.trail.acting.ActingMiddleware",
     "inspector.trail.row_security.RowSecurityMiddleware",
     "inspector.pages.answers.ContentSecurityPolicyMiddleware",
@@ -161,7 +161,7 @@ DATABASES = {
 _replica_url = env.str("REPLICA_URL", "")
 if _replica_url:
     DATABASES["replica"] = {**DATABASES["default"], **_spell_database("REPLICA_URL", _replica_url)}
-    DATABASE_ROUTERS = ["inspector.replica.ReplicaRouter"]
+    DATABASE_ROUTERS = ["inspector.database.ReplicaRouter"]
 # A statement of a web request that runs longer is ended: inspector/server.py sets this for what answers requests.
 _statement_seconds = env.int("DATABASE_STATEMENT_SECONDS", 0)
 if _statement_seconds and not env.str("DATABASE_DIRECT_URL", ""):
@@ -371,9 +371,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery would end a worker's session after each task, and PostgreSQL learns its tables anew in each session: tens of
-# milliseconds a task. `inspector.tasks` ends those that are broken or old.
+# milliseconds a task. `inspector.worker` ends those that are broken or old.
 CELERY_DB_REUSE_MAX = sys.maxsize
-# A conversation of any size is settled in one go, which shows its life by its lease; this ends what hangs.
+# A conversation of any size is resolved in one go, which shows its life by its lease; this ends what hangs.
 WORKER_TIME_LIMIT_SECONDS = CELERY_TASK_TIME_LIMIT = env.int("WORKER_TIME_LIMIT_SECONDS", 3600)
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -5,37 +5,43 @@ A step goes on from the checkpoint of its job, and ends the job or gives it back
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable
 from operator import itemgetter
 from typing import TypeVar
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
 from inspector.audit.alerts import try_alert
 from inspector.audit.findings.examining import examine
+from inspector.database import cut_windows
 from inspector.erasing import erase
 from inspector.exports.making import make_step
 from inspector.intake import jobs
-from inspector.intake.bulk import cut_windows
+from inspector.intake.failures import is_away
 from inspector.intake.models import Delivery, Job, Sighting
-from inspector.intake.services import frame_upload, weigh_records
+from inspector.intake.services import frame_upload
+from inspector.intake.withdrawals import weigh_records
 from inspector.keyring.encryption import KeyringError
 from inspector.ledger.verifying import verify
+from inspector.logs import about, step
 from inspector.opening import Attempt, open_batch
 from inspector.reading import BATCH_BYTES, BATCH_RECORDS, HALF_READ_SECONDS, ingest_batch, ingest_together, retry_letter
-from inspector.threads.inserting.marking import EXAMINE_SECONDS, ask_to_examine
+from inspector.threads.inserting import EXAMINE_SECONDS, ask_to_examine
 from inspector.threads.models import Conversation, Trace
 from inspector.threads.resolving.arrivals import follow_weighing
 from inspector.threads.resolving.resolver import resolve
-from inspector.threads.trees.tracing import draw_traces
+from inspector.threads.tracing import draw_traces
 from inspector.upkeep import analyze_grown, give_back
+
+logger = logging.getLogger(__name__)
 
 # How long a slice is, before which others get their turn, and a worker can stop.
 SLICE_SECONDS = 5.0
-# A conversation that goes on growing is settled again after a pause in proportion to what settling it costs.
+# A conversation that goes on growing is resolved again after a pause in proportion to what that costs.
 MIN_PAUSE_SECONDS, PAUSE_FACTOR = 2.0, 4.0
 # And no longer than this: what took long may only have waited, for a lock or on a line that was cut.
 MAX_PAUSE_SECONDS = 30.0
@@ -70,7 +76,7 @@ def ingest(job: Job) -> None:
     several = Q(received__gt=BATCH_RECORDS) | Q(size_bytes__gt=BATCH_BYTES)
     if Delivery.objects.filter(several, pk=job.subject).exists():
         # Its conversations waited for the rest of it, and now have all.
-        jobs.hurry(kind=Job.Kind.SETTLE, workspace_id=job.workspace_id)
+        jobs.hurry(kind=Job.Kind.RESOLVE, workspace_id=job.workspace_id)
     jobs.wake_workers()
 
 
@@ -103,8 +109,8 @@ def weigh_batch(job: Job) -> bool:
     return True
 
 
-def settle_conversation(job: Job) -> None:
-    """Settle a conversation, and small ones that are due together with it; while it grows, again after a pause."""
+def resolve_conversation(job: Job) -> None:
+    """Resolve a conversation, and small ones that are due together with it; while it grows, again after a pause."""
     started = time.monotonic()
     conversation, others = _load(Conversation, job)
 
@@ -225,7 +231,7 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.FRAME: frame,
     Job.Kind.INGEST: ingest,
     Job.Kind.WEIGH: weigh,
-    Job.Kind.SETTLE: settle_conversation,
+    Job.Kind.RESOLVE: resolve_conversation,
     Job.Kind.OPEN: open_conversation,
     Job.Kind.TRACE: draw_trace,
     Job.Kind.EXPORT: write_export,
@@ -234,3 +240,34 @@ STEPS: dict[str, Callable[[Job], None]] = {
     Job.Kind.VERIFY: verify,
     Job.Kind.ERASE: erase,
 }
+OF_DELIVERIES = frozenset({Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.WEIGH})
+
+
+def run_job(job: Job) -> None:
+    """Do one slice of a leased job; whatever goes wrong is noted on its row."""
+    of = "delivery" if job.kind in OF_DELIVERIES else "subject"
+    ids = {"job": job.pk, "kind": job.kind, of: job.subject}
+    count, began = 1 + len(job.companions), time.monotonic()
+    with about(**ids), jobs.working_on(job):
+        try:
+            with step(job.kind, {**ids, "jobs": count}):
+                STEPS[job.kind](job)
+            level = logging.INFO if job.kind in OF_DELIVERIES else logging.DEBUG
+            logger.log(level, "a slice of %d jobs took %.0f ms", count, 1000 * (time.monotonic() - began))
+        except jobs.LostLeaseError:
+            logger.warning("job %s has been taken over by another worker", job.pk)
+        except Exception as error:
+            logger.exception("job %s (%s) failed", job.pk, job.kind)
+            _note_failure(job, error)
+    give_back()
+
+
+def _note_failure(job: Job, error: Exception) -> None:
+    """Where the database does not take even the note, the job stands as running, and is taken back by the next look."""
+    if is_away(error):
+        connection.close()
+    try:
+        jobs.fail(job, error)
+    except DatabaseError:
+        logger.exception("the failure of job %s could not be noted", job.pk)
+        connection.close()

@@ -68,7 +68,7 @@ def _find_trim() -> ctypes._NamedFuncPointer | None:
 _trim = _find_trim()
 _last = threading.local()
 
-# Reading, settling and showing make many small objects and hardly a circle of them. The collector looks for circles
+# Reading, resolving and showing make many small objects and hardly a circle of them. The collector looks for circles
 # after every 700 new objects by default, and now and then through everything there is, for nothing.
 _COLLECT_AFTER = (10_000, 20, 20)
 

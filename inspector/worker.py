@@ -1,7 +1,9 @@
-"""The worker of an installation without a broker: it waits in PostgreSQL until there is work, and does it.
+"""Workers: what is periodic; the tasks of Celery; and the worker of an installation without a broker, which waits in
+PostgreSQL until there is work, and does it.
 
-It does all that is periodic too, beside any number of others: of what is due each job is leased to one, and of those
-who would sweep or tidy at the same time one does.
+That one does all that is periodic too, beside any number of others: of what is due each job is leased to one, and of
+those who would sweep or tidy at the same time one does. What is to be done stands in the job rows; a task of Celery
+only has somebody look at them.
 """
 
 from __future__ import annotations
@@ -12,17 +14,29 @@ import mmap
 import os
 import signal
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
 import psycopg
+from celery import shared_task
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from inspector import pipeline
+from inspector.accounts.services import forget_sign_ins, record_reads
+from inspector.audit.findings.examining import ask_outdated, note_all_due
+from inspector.erasing import erase_expired
+from inspector.exports.making import drop_expired
 from inspector.intake import jobs
-from inspector.intake.waking import Listener
+from inspector.intake.framing import end_abandoned
+from inspector.intake.liveness import Listener, alone, wake
+from inspector.intake.object_store import sweep as sweep_objects
+from inspector.intake.staging import discard_expired
+from inspector.keyring.services import remove_expired_keys
+from inspector.ledger.sequencing import enter_new
+from inspector.threads.resolving.writing import forget_announcements
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +46,69 @@ AWAY_SECONDS: Final = 1.0
 # A process that ends sooner than this has a fault of its own, and the next one is started after as long.
 SHORT_LIFE_SECONDS: Final = 1.0
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
+# The locks of those who sweep and tidy.
+_SWEEPING, _TIDYING = 0x7377656570, 0x74696479
+# How often old things are discarded.
+TIDY_SECONDS = 60.0
+
+
+def sweep() -> None:
+    """Find what nobody ends and what nobody was woken for; of several at once one does.
+
+    Deliveries whose receiver died are closed, jobs whose worker died are due again, and workers are woken for what is.
+    """
+    with alone(_SWEEPING) as is_ours:
+        if not is_ours:
+            return
+        end_abandoned()
+        jobs.take_back()
+        ask_outdated()
+        note_all_due()
+        remove_expired_keys()
+    if jobs.has_due():
+        wake()
+    enter_new()
+
+
+def tidy() -> None:
+    """Discard what is kept for hours or days only; of several at once one does."""
+    with alone(_TIDYING) as is_ours:
+        if is_ours:
+            discard_expired()
+            forget_announcements()
+            drop_expired()
+            erase_expired()
+            forget_sign_ins()
+            record_reads()
+            sweep_objects()
+
+
+def _in_session(step: Callable[[], object]) -> None:
+    close_old_connections()
+    try:
+        step()
+    finally:
+        close_old_connections()
+
+
+@shared_task(name="inspector.work", ignore_result=True)
+def work() -> None:
+    """Work off what is due, for two seconds, so that a worker can stop; wake another if more is left."""
+    _in_session(lambda: pipeline.run_due(seconds=pipeline.LOOK_SECONDS))
+    if jobs.has_due():
+        work.delay()
+
+
+@shared_task(name="inspector.sweep", ignore_result=True)
+def sweep_in_session() -> None:
+    """Find the work that nobody was woken for: after a crash, a lost queue, a pause that is over."""
+    _in_session(sweep)
+
+
+@shared_task(name="inspector.tidy", ignore_result=True)
+def tidy_in_session() -> None:
+    """Discard what is kept for hours or days only."""
+    _in_session(tidy)
 
 
 class StoppedError(BaseException):
@@ -83,10 +160,10 @@ class Worker:
         now = time.monotonic()
         if now - self._looked[0] >= pipeline.LOOK_SECONDS:
             self._looked[0] = now
-            pipeline.sweep()
-        if now - self._looked[1] >= pipeline.TIDY_SECONDS:
+            sweep()
+        if now - self._looked[1] >= TIDY_SECONDS:
             self._looked[1] = now
-            pipeline.tidy()
+            tidy()
 
     def _wait(self, listener: Listener, seconds: float) -> None:
         self._is_waiting = True

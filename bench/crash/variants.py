@@ -70,13 +70,13 @@ class VariantConfig(AppConfig):
         """Make batches small, cut short conversations into blocks, and apply the variant that is asked for."""
         from inspector import reading, steps
         from inspector.intake import framing
-        from inspector.threads.resolving import blocks, writing
+        from inspector.threads.resolving import resolver, writing
 
         for module in (framing, reading, steps):
             replace(module, "BATCH_RECORDS", SMALL_BATCH)
         replace(writing, "WINDOW", SMALL_BATCH)
-        replace(blocks, "SPACING", SMALL_BATCH)
-        replace(blocks, "MAX_MESSAGES", SMALL_BATCH)
+        replace(resolver, "SPACING", SMALL_BATCH)
+        replace(resolver, "MAX_MESSAGES", SMALL_BATCH)
         replace(framing, "PIECE_BYTES", SMALL_PIECE_BYTES)
         apply = BREAKS.get(os.environ.get(CHOICE, PRODUCT))
         if apply:
@@ -97,7 +97,7 @@ def replace(module: Any, name: str, value: Any) -> Any:
 def answer_early() -> None:
     """Answer a POST when its body is in memory, and store it a moment later."""
     from dialects import LogRecord, read_log
-    from inspector.intake import services
+    from inspector.api import ingest
     from inspector.intake.framing import options_of
     from inspector.intake.models import Delivery
 
@@ -114,7 +114,7 @@ def answer_early() -> None:
         delivery.state = Delivery.State.FRAMED
         return delivery
 
-    take_in_time = replace(services, "take_stream", take_stream)
+    take_in_time = replace(ingest, "take_stream", take_stream)
 
 
 def checkpoint_first() -> None:
@@ -174,7 +174,7 @@ POISONS: dict[str, Callable[[list[bytearray]], None]] = {
 def poison_reading() -> None:
     """Not a broken product, but a decoder that certain records break."""
     from inspector import reading
-    from inspector.intake import facts
+    from inspector.intake import readings
 
     def read_poison(wire: str, *words: Any, **names: Any) -> Any:
         kind = wire.removeprefix(POISON) if wire.startswith(POISON) else ""
@@ -182,7 +182,7 @@ def poison_reading() -> None:
             POISONS[kind]([])
         return read_in_time(wire, *words, **names)
 
-    read_in_time = replace(facts, "read", read_poison)
+    read_in_time = replace(readings, "read", read_poison)
     replace(reading, "READING_SECONDS", 2.0)
 
 

@@ -13,10 +13,20 @@ raises a `DialectsError`.
 from __future__ import annotations
 
 from ._context import Context, Key, KeyList, Keys, NoKeys
-from ._decoding import Conversations, choose_dialect, decode, encode, identify, read, tell
-from ._dialect import Block, Dialect, Reply, Term
-from ._english import enclose, quote, say_cautions, say_instant, say_name
-from ._envelope import INSPECTED, envelope_of
+from ._decoding import INSPECTED, Conversations, choose_dialect, decode, encode, envelope_of, identify, read, tell
+from ._dialect import (
+    Block,
+    Dialect,
+    Reply,
+    Term,
+    all_dialects,
+    detect,
+    digest_installed,
+    get_dialect,
+    list_installed,
+    title_of,
+)
+from ._english import HIDDEN_CLASS, enclose, make_visible, quote, say_cautions, say_instant, say_name
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import (
     EnvelopeError,
@@ -28,7 +38,6 @@ from ._exchange import (
     show_values,
     write_json,
 )
-from ._hidden import HIDDEN_CLASS, make_visible
 from ._log import (
     Item,
     LogOptions,
@@ -71,7 +80,6 @@ from ._record import (
     Target,
     Told,
 )
-from ._registry import all_dialects, detect, digest_installed, get_dialect, list_installed, title_of
 from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
 from ._value import to_json_type, to_shallow_json

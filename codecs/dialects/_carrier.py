@@ -21,13 +21,23 @@ from ._english import quote
 from ._errors import EncodeError
 from ._events import find_data, is_mute
 from ._inner import Inner, TooDeepError, grow_inner, grow_put_together, read_inner, veil
-from ._json import JsonError, Loaded, Rules, load, skip_space
-from ._places import Places
-from ._positions import Node, Path, make_list, place, read_key
-from ._reading import LayerKind, Piece
-from ._record import Candidate, Envelope, Field, Identity, Layer, Message, NoteKind, Reading, Span
-from ._scan import leaf, tile
-from ._veil import mask_fields
+from ._json import JsonError, Loaded, Node, Path, Rules, load, make_list, place, read_key, skip_space
+from ._places import Places, mask_fields
+from ._record import (
+    Candidate,
+    Envelope,
+    Field,
+    Identity,
+    Layer,
+    LayerKind,
+    Message,
+    NoteKind,
+    Piece,
+    Reading,
+    Span,
+    leaf,
+    tile,
+)
 
 RULES: Final = Rules(max_depth=64, allows_controls=True)
 # Below this depth a value of the tree is one leaf.

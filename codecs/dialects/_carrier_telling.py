@@ -10,11 +10,9 @@ from ._context import Context, Keys
 from ._draft import Draft, Gathered, Piece, nest
 from ._english import enclose, join_words, say_name
 from ._inner import Contents, Inner, say_inner
-from ._json import JsonError, Rules, load_whole
-from ._places import Places
-from ._positions import Path, read_key
+from ._json import JsonError, Path, Rules, load_whole, read_key
+from ._places import Places, hide
 from ._record import Entry, Message, Note, NoteKind, Reading, Segment, Span, Told
-from ._veil import hide
 
 
 class Opened(NamedTuple):

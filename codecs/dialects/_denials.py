@@ -1,7 +1,5 @@
-"""What a payload says against its act: a result that failed, an acknowledgement that refuses. The payload wins.
-
-Rulings: CLowl 12a, and agent-lingua by the same. Only what is said outright counts: a word of an outcome, or a key that
-is a truth. Of a list each object has to say so: where some succeeded, neither is the whole.
+"""What a payload says against its act: a result that failed, an acknowledgement that refuses: the payload wins; and
+what a tool gave back that says of itself that it failed, whatever its carrier says around it.
 """
 
 from __future__ import annotations
@@ -9,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from ._json import JsonError, Rules, load
 
 # Where a result says in a word how it went.
 OUTCOMES: Final = frozenset({"status", "state", "result", "outcome", "st"})
@@ -111,3 +111,32 @@ def _find_in_all(values: list[Any], denial: Denial, depth: int) -> Place | None:
             return None
         first = first or (number, *found)
     return first if len(values) <= _MAX_OBJECTS else None
+
+
+_RULES: Final = Rules(max_depth=64, allows_controls=True)
+_SUCCESS: Final = ("success", "ok")
+_FAILURE: Final = ("isError", "is_error")
+
+
+def says_failure(content: Any) -> bool:
+    """Whether a result is an object, or a text of one, alone or as the only block, whose members say that it failed.
+
+    These are an `error` with anything in it, a `success` or `ok` that is false, and the status "error". What says that
+    it succeeded is believed.
+    """
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        content = content[0].get("text")
+    if isinstance(content, str):
+        if content.lstrip()[:1] != "{":
+            return False
+        try:
+            loaded = load(content, 0, _RULES)
+        except JsonError:
+            return False
+        content = None if content[loaded.end :].strip() else loaded.data
+    if not isinstance(content, dict) or any(content.get(key) is True for key in _SUCCESS):
+        return False
+    error, status = content.get("error"), content.get("status")
+    says_why = error is True or (isinstance(error, (str, dict)) and bool(error))
+    says_so = any(content.get(key) is False for key in _SUCCESS) or any(content.get(key) is True for key in _FAILURE)
+    return says_why or says_so or (isinstance(status, str) and status.lower() == "error")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ._english import quote
-from ._positions import Path
+from ._json import Path
+from ._places import hide
 from ._record import NoteKind, Span
-from ._veil import hide
 
 
 class Piece(NamedTuple):

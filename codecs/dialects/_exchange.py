@@ -9,8 +9,7 @@ import re
 from typing import Any
 
 from ._context import Key, KeyList
-from ._decoding import decode
-from ._envelope import envelope_of
+from ._decoding import decode, envelope_of
 from ._errors import DialectsError
 from ._log import LogRecord
 from ._record import Envelope, Reading

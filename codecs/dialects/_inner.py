@@ -11,11 +11,9 @@ from contextvars import ContextVar
 from typing import Final
 
 from ._context import Context, Keys, Within
-from ._reading import LayerKind
-from ._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span
-from ._registry import detect, get_dialect, title_of
-from ._scan import leaf
-from ._veil import find_secrets, list_hidden
+from ._dialect import detect, get_dialect, title_of
+from ._places import find_secrets, list_hidden
+from ._record import Entry, Field, Layer, LayerKind, Message, Note, Reading, Segment, Span, leaf
 
 # A text inside a text inside a text: beyond this it stays text.
 MAX_DEPTH: Final = 4

@@ -10,8 +10,7 @@ from ._dialect import Reply
 from ._draft import Draft
 from ._english import TRUTHS, quote, say_name
 from ._inner import is_spoken
-from ._json import JsonError, Rules, load_whole, write
-from ._positions import Path
+from ._json import JsonError, Path, Rules, load_whole, write
 from ._record import Failure, Message
 
 _RULES: Final = Rules(max_depth=64, allows_controls=True)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ._message import Message
+from ._record import Message
 from ._value import to_json_type
 
 # What makes a numbered statement another one. Whether it is said again (a retry), and how it is signed, does not.

@@ -15,10 +15,9 @@ from typing import Any, BinaryIO
 import dialects
 
 from ._decoding import Conversations
-from ._english import join_words, say_name
+from ._english import join_words, make_visible, say_name
 from ._errors import DialectsError
 from ._exchange import EnvelopeError, decode_envelope, parse_json, show_failure, show_json, show_quarantined, write_json
-from ._hidden import make_visible
 from ._log import Item, LogOptions, LogReader, LogRecord, read_log
 from ._record import Envelope, Message, Note, Reading, Segment
 from ._transcript import MAX_LINES, Transcript, find_answer

@@ -16,11 +16,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from ._dialect import Reply
+from ._dialect import Reply, all_dialects, get_dialect
 from ._english import TRUTHS, join_words, quote, say_cautions, say_instant, say_name
 from ._meant import OF_FORM, find_meant, write_content
 from ._record import Message, Note
-from ._registry import all_dialects, get_dialect
 
 # So many lines of a conversation can be answered.
 MAX_LINES: Final = 500

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from ._denials import says_failure
 from ._draft import Draft
 from ._english import quote, say_name
-from ._failing import says_failure
-from ._json import JsonError, Rules, load, write
+from ._json import JsonError, Path, Rules, load, write
 from ._jsonrpc import list_values, say_scalar, say_values
-from ._positions import Path
 from ._record import Failure, NoteKind
 from ._time import instant_of_log
 

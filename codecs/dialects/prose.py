@@ -26,8 +26,8 @@ from ._record import (
     Reading,
     Segment,
     Told,
+    leaf,
 )
-from ._scan import leaf
 
 JSON_UNKNOWN = NoteKind(
     code="prose.json-unknown",

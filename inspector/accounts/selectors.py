@@ -9,7 +9,7 @@ from typing import Final
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet
 
-from inspector.lookups import Written
+from inspector.database import Written
 
 from .models import ApiKey, Channel, Invitation, Membership, User, Workspace
 

@@ -20,7 +20,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from inspector.confusables import make_skeleton
+from inspector.characters import make_skeleton
 from inspector.trail.acting import act_as
 from inspector.trail.services import Thing, record_deed
 

@@ -11,9 +11,8 @@ from rest_framework.request import Request
 from inspector.audit.agents import Outcome, count_asked_of
 from inspector.browsing import directory
 from inspector.browsing.directory import AgentSum, PairSum, find_customs, list_pairs
-from inspector.intake.text import make_storable
-from inspector.replica import on_replica
-from inspector.threads.agents.names import Label, label_agent
+from inspector.database import make_storable, on_replica
+from inspector.threads.agents import Label, label_agent
 from inspector.threads.models import Agent, Declaration
 
 from .endpoints import Endpoint, operation

@@ -30,7 +30,7 @@ ENCODINGS: Final = ("identity", "gzip", "zstd")
 EMPTY: Final = "the body is empty: send at least one record"
 # How long a sender may be silent in the middle of a body.
 SILENCE_SECONDS: Final = 30
-# What the front says of a body stands under this name (`inspector.pool`), where no client can write.
+# What the front says of a body stands under this name (`inspector.wsgi`), where no client can write.
 BODY: Final = "inspector.body"
 SLOW, ASKED = "slow", "asked"
 _BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"

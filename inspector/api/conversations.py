@@ -17,13 +17,12 @@ from rest_framework.request import Request
 from dialects import make_visible
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, read_sequence
 from inspector.browsing.transcripts import tell_lines
-from inspector.replica import on_replica
+from inspector.database import on_replica
 from inspector.search.selectors import mean_conversations
 from inspector.threads.models import Conversation, Task
 from inspector.threads.selectors import filter_conversations, find_conversation, select_conversations
-from inspector.threads.tasks.events import EVENTS, LINKS
-from inspector.threads.tasks.measures import find_moment, get_state, list_tasks, measure_conversation
-from inspector.threads.tasks.rows import read_steps
+from inspector.threads.states import EVENTS, LINKS
+from inspector.threads.tasks import find_moment, get_state, list_tasks, measure_conversation, read_steps
 from inspector.threads.timeline import read_timeline
 
 from .authentication import may_see_secrets

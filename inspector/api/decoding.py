@@ -30,8 +30,7 @@ from dialects import (
     Note,
     Reading,
 )
-from inspector.bounds import CUTS
-from inspector.effort import bound_effort, check_effort
+from inspector.bounds import CUTS, bound_effort, check_effort
 
 from .bodies import choose_form, look_at_beginning, read_body
 from .endpoints import Endpoint, operation

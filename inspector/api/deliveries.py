@@ -33,19 +33,30 @@ from rest_framework.response import Response
 
 from dialects import Reading, read
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
-from inspector.intake import selectors, services
-from inspector.intake.concealing import conceal_reading, has_tokens
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask
+from inspector.bounds import BYTES, RangeError, answer_bytes
+from inspector.database import or_404
+from inspector.intake import selectors
+from inspector.intake.identity import list_warnings
 from inspector.intake.models import Delivery, Door, Record, Withdrawal
-from inspector.intake.warnings import list_warnings
-from inspector.intake.withdrawals import MAX_REASON_LENGTH, find_withdrawal, find_withdrawals, is_weighing
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH, conceal_reading, find_outer_secrets, has_tokens, mask
+from inspector.intake.withdrawals import (
+    MAX_REASON_LENGTH,
+    find_withdrawal,
+    find_withdrawals,
+    is_weighing,
+    take_back,
+    withdraw_delivery,
+)
 from inspector.ledger.proofs import find_changed, find_entry, say_changed
-from inspector.lookups import or_404
 from inspector.opening import disclose_source
-from inspector.ranges import BYTES, RangeError, answer_bytes
-from inspector.threads.messages import has_unread_records, list_messages_of, list_messages_of_delivery, unfold
 from inspector.threads.models import Announcement, Message
-from inspector.threads.selectors import is_settling
+from inspector.threads.selectors import (
+    has_unread_records,
+    is_resolving,
+    list_messages_of,
+    list_messages_of_delivery,
+    unfold,
+)
 from inspector.trail.row_security import across
 
 from .authentication import act_for, may_see_secrets
@@ -351,13 +362,13 @@ class Deliveries(Endpoint):
     def withdraw_delivery(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Withdraw the delivery in the name of the member who made the key: what no other delivery holds is hidden."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return self._act(delivery, _WITHDRAWAL.read(request)["reason"], services.withdraw_delivery)
+        return self._act(delivery, _WITHDRAWAL.read(request)["reason"], withdraw_delivery)
 
     @operation({200: WithdrawalSerializer}, parameters=(_REASON,), scope="withdraw", refusals=(409, 422))
     def take_withdrawal_back(self, request: Request, delivery_id: uuid.UUID) -> dict[str, Any]:
         """Undo the withdrawal, in the same name: its records are shown again. Both acts are kept."""
         delivery = self.find(selectors.find_delivery, delivery_id=delivery_id)
-        return self._act(delivery, self.given["reason"], services.take_back)
+        return self._act(delivery, self.given["reason"], take_back)
 
     def _act(self, delivery: Delivery, reason: str, act: Callable[..., Withdrawal]) -> dict[str, Any]:
         with act_for(self.request) as person:
@@ -460,7 +471,7 @@ def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
     while True:
         delivery.refresh_from_db(fields=["read", "stored"])
         is_read = delivery.read >= delivery.stored and not has_unread_records(delivery=delivery)
-        if is_read and not is_settling(delivery=delivery):
+        if is_read and not is_resolving(delivery=delivery):
             return True
         left = until - time.monotonic()
         if left <= 0:

@@ -26,9 +26,8 @@ from rest_framework.viewsets import ViewSet
 from dialects import write_json
 from inspector.accounts.models import ApiKey, Workspace
 from inspector.accounts.services import add_reads
-from inspector.bounds import fit_answer
-from inspector.effort import GoneError, SpentError
-from inspector.lookups import or_404
+from inspector.bounds import GoneError, SpentError, fit_answer
+from inspector.database import or_404
 
 from .authentication import caller_of
 from .parameters import Document, Parameter, read_parameters

@@ -16,8 +16,8 @@ from rest_framework.response import Response
 
 from inspector.accounts.models import ApiKey
 from inspector.audit.reviews.bindings import list_told_deeds
+from inspector.database import make_storable, or_404
 from inspector.erasing import Target, ask_to_erase, preview
-from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import MAX_REASON_LENGTH
 from inspector.ledger.kinds import BY_NAME
 from inspector.ledger.models import LedgerCheckpoint
@@ -33,7 +33,6 @@ from inspector.ledger.proofs import (
     prove_entry,
     prove_growth,
 )
-from inspector.lookups import or_404
 from inspector.retention.models import Erasure
 from inspector.retention.services import find_tombstone, list_erasures
 from inspector.trail.models import DEEDS, Deed

@@ -15,12 +15,12 @@ from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
+from inspector.bounds import BYTES
 from inspector.exports.exporters import BROUGHT
 from inspector.exports.making import read_file
 from inspector.exports.models import Export
 from inspector.exports.selectors import find_export, find_progresses, list_exports, make_manifest
 from inspector.exports.services import BusyError, ask_for_export, may_download, note_download, stop_export
-from inspector.ranges import BYTES
 from inspector.search.language import MAX_CHARACTERS, QueryError
 
 from .authentication import may_see_secrets, refuse_scope

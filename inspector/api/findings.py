@@ -24,12 +24,11 @@ from inspector.audit.models import Finding, FindingAct
 from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.audit.rules import RULES
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.database import on_replica
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.selectors import find_delivery, has_bytes, measure_source
-from inspector.replica import on_replica
-from inspector.threads.messages import find_message, has_record, load_records, unfold
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_conversation
+from inspector.threads.selectors import find_conversation, find_message, has_record, load_records, unfold
 
 from .authentication import act_for, may_see_secrets
 from .endpoints import Endpoint, operation

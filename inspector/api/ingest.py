@@ -37,9 +37,10 @@ from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
 from inspector.intake import services
 from inspector.intake.containers import Arrival
-from inspector.intake.framing import series_of
+from inspector.intake.framing import EmptyError, series_of, take_stream
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
+from inspector.intake.store import TwinError
 from inspector.logs import note_about
 from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
@@ -169,12 +170,12 @@ def take_body(
         has_row=False,
     )
     try:
-        return services.take_stream(delivery=delivery, chunks=body, arrival=arrival)
+        return take_stream(delivery=delivery, chunks=body, arrival=arrival)
     except BrokenBodyError as error:
         raise ProblemError(error.status, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
-    except services.EmptyError:
+    except EmptyError:
         raise ProblemError(400, EMPTY) from None
-    except services.TwinError as error:
+    except TwinError as error:
         raise ProblemError(409, _RUNNING, retry_after=2) from error
 
 

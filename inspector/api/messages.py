@@ -15,20 +15,20 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from dialects import Field, to_shallow_json
+from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_sentences, say_cautions_of
-from inspector.effort import check_effort
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.database import on_replica
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH, mask_layers
 from inspector.intake.withdrawals import is_hidden
 from inspector.keyring.models import KeyEvent
 from inspector.opening import disclose, find_openings_of
-from inspector.replica import on_replica
 from inspector.search import selectors as search
-from inspector.search.cursors import CursorError
 from inspector.search.news import begin, list_news, read_since, write_since
-from inspector.threads import messages
-from inspector.threads.messages import find_provenance
+from inspector.search.selectors import CursorError
+from inspector.threads import selectors as messages
 from inspector.threads.models import Message, Wording
-from inspector.threads.rendering.wordings import list_wordings
+from inspector.threads.resolving.writing import list_wordings
+from inspector.threads.selectors import find_provenance
 
 from .authentication import may_see_secrets
 from .decoding import list_of, refer

@@ -23,7 +23,7 @@ from rest_framework.request import Request
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.selectors import find_channel, list_channels
-from inspector.intake.text import make_storable
+from inspector.database import make_storable
 from inspector.search.language import find_close
 from inspector.search.sql import is_known
 from inspector.threads.models import Conversation

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 from prometheus_client import Metric
 from prometheus_client.exposition import choose_encoder
 
-from inspector.intake.measures import list_measures
+from inspector.intake.selectors import list_measures
 
 PATHS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 PROXIED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")

@@ -13,14 +13,13 @@ from django.http import Http404
 from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
-from inspector.effort import GoneError, SpentError
+from inspector.bounds import GoneError, SpentError
 from inspector.intake.concealment import NOTHING
 from inspector.intake.failures import is_cut_off
 from inspector.intake.object_store import StoreError
 from inspector.keyring.encryption import KeyringError, SealError
-from inspector.search.cursors import CursorError
 from inspector.search.language import QueryError
-from inspector.search.selectors import SlowQueryError
+from inspector.search.selectors import CursorError, SlowQueryError
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from django.db.models import Exists, Model, QuerySet
 from django.http.response import HttpResponseBase
 from rest_framework import serializers
 
-from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
-from inspector.search.selectors import Found, find_meant
+from inspector.search.selectors import Found, Place, find_meant, read_cursor, read_key, write_cursor, write_key
 from inspector.threads.models import Conversation, Message
 from inspector.threads.timeline import Start, Window, name_timeline, read_edge
 

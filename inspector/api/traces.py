@@ -9,16 +9,27 @@ from typing import Any, Final
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from inspector.replica import on_replica
+from inspector.database import on_replica
 from inspector.search.selectors import mean_traces
+from inspector.threads.keys import read_instant
+from inspector.threads.lines import Fold, Kind, Outcome
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.citations import MAX_BEARERS
-from inspector.threads.placing.places import read_instant
+from inspector.threads.nodes import MAX_BEARERS
 from inspector.threads.selectors import find_conversation
-from inspector.threads.trees.lines import Kind, Outcome
-from inspector.threads.trees.traces import filter_traces, find_trace, list_namesakes, read_ghosts, select_traces
-from inspector.threads.trees.walking import Fold
-from inspector.threads.trees.windows import MAX_TOGGLED, Band, Place, Window, WindowRow, load_tree, read_place
+from inspector.threads.trees import (
+    MAX_TOGGLED,
+    Band,
+    Place,
+    Window,
+    WindowRow,
+    filter_traces,
+    find_trace,
+    list_namesakes,
+    load_tree,
+    read_ghosts,
+    read_place,
+    select_traces,
+)
 
 from .authentication import may_see_secrets
 from .endpoints import Endpoint, operation

@@ -20,11 +20,11 @@ from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.activity import sum_messages
+from inspector.database import on_replica
 from inspector.intake.selectors import sum_deliveries
-from inspector.replica import on_replica
-from inspector.search.facets import COUNTED, count_facets
+from inspector.search.aids import select_saved
 from inspector.search.language import list_terms
-from inspector.search.saved import select_saved
+from inspector.search.refining import COUNTED, count_facets
 from inspector.search.selectors import fetch, read_query
 
 from .authentication import act_for, may_see_secrets

@@ -18,12 +18,12 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
 from inspector.browsing.directory import AgentSum, Choice, PairSum
-from inspector.confusables import find_oddities
-from inspector.intake.text import make_storable
-from inspector.threads.agents.names import CONVENTIONS
+from inspector.characters import find_oddities
+from inspector.database import make_storable
+from inspector.threads.agents import CONVENTIONS
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentWord, Task, key_of_name
-from inspector.threads.tasks.measures import is_one_of
-from inspector.threads.tasks.states import STANDING
+from inspector.threads.states import STANDING
+from inspector.threads.tasks import is_one_of
 
 from .findings.selectors import took_back
 

@@ -28,10 +28,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, make_id
+from inspector.database import make_storable
 from inspector.intake import jobs
 from inspector.intake.liveness import alone
 from inspector.intake.models import Job
-from inspector.intake.text import make_storable
 from inspector.threads.models import Message
 from inspector.trail.services import Thing, record_deed
 

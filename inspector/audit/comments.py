@@ -17,14 +17,13 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.intake.masks import mask_layers
+from inspector.database import make_storable, take_page
+from inspector.intake.readings import mask_layers
 from inspector.intake.selectors import read_source
-from inspector.intake.text import make_storable
-from inspector.lookups import take_page
 from inspector.opening import find_opened_ids
-from inspector.threads.messages import unfold
+from inspector.threads.dependencies import DECODER_VERSION
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering.dependencies import DECODER_VERSION
+from inspector.threads.selectors import unfold
 from inspector.trail.services import Thing, record_deed
 
 from .models.reviews import Comment, CommentTurn

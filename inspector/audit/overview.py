@@ -15,8 +15,8 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.browsing.activity import Days, find_newest, split_days
 from inspector.browsing.directory import count_agents
 from inspector.threads.models import Conversation, Task
-from inspector.threads.tasks.measures import select_maybe_answered
-from inspector.threads.trees.traces import select_traces
+from inspector.threads.selectors import select_maybe_answered
+from inspector.threads.trees import select_traces
 
 from .findings.selectors import grade_of, list_holding
 from .findings.storing import WAITING

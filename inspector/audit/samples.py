@@ -25,8 +25,7 @@ from django.db.models import Q
 
 from dialects import title_of
 from inspector.accounts.models import Membership, Workspace
-from inspector.intake.text import make_storable
-from inspector.lookups import take_page
+from inspector.database import make_storable, take_page
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 

@@ -10,11 +10,9 @@ from django.db.models.functions import Coalesce, Lower, Now
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_members
-from inspector.lookups import IsAny
-from inspector.search.conditions import IS, SIGNS, UNANSWERED
-from inspector.search.language import QueryError, Term
-from inspector.search.registry import Condition, SearchableCondition, compare
-from inspector.search.values import SEVERITIES, read_severity
+from inspector.database import IsAny
+from inspector.search.language import SEVERITIES, QueryError, Term, read_severity
+from inspector.search.registry import IS, SIGNS, UNANSWERED, Condition, SearchableCondition, compare
 
 from .findings.storing import COUNTS, WAITING
 from .models.findings import Finding

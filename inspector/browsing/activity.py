@@ -19,7 +19,7 @@ from django.db.models import Count, DateTimeField, Min, Q, QuerySet, Subquery, S
 from django.db.models.expressions import RawSQL
 
 from inspector.accounts.models import Channel, Workspace
-from inspector.replica import find_snapshot
+from inspector.database import find_snapshot
 from inspector.threads.models import Conversation, Message
 
 SLOTS: Final = 48
@@ -61,7 +61,7 @@ def count_days(*, workspace: Workspace, channel: Channel | None = None) -> Query
 
 
 class Numbers(NamedTuple):
-    """Sums over a workspace's settled conversations; `begun` counts those that began lately."""
+    """Sums over a workspace's resolved conversations; `begun` counts those that began lately."""
 
     messages: int
     conversations: int
@@ -88,7 +88,7 @@ def count_all(*, workspace: Workspace, channel: Channel | None = None) -> Number
 
 
 def sum_messages(*, workspace: Workspace) -> QuerySet[Any, Any]:
-    """How many messages the settled conversations hold: one row, or none where there are none."""
+    """How many messages the resolved conversations hold: one row, or none where there are none."""
     rows = _select(workspace, None).order_by().values("workspace")
     return rows.annotate(total=Sum("message_count")).values_list("total", flat=True)
 

@@ -20,16 +20,14 @@ from django.db.models.functions import Coalesce, Left
 
 from dialects import all_dialects
 from inspector.accounts.models import Channel, Workspace
-from inspector.confusables import Likeness, find_likenesses, find_oddities
-from inspector.lookups import HasAnyBit, WrittenSince
-from inspector.replica import read_from
-from inspector.threads.agents.names import CONVENTIONS, Label, label_agent
-from inspector.threads.messages import count_hidden_in
+from inspector.characters import Likeness, find_likenesses, find_oddities
+from inspector.database import HasAnyBit, WrittenSince, read_from
+from inspector.threads.agents import CONVENTIONS, Label, label_agent
 from inspector.threads.models import Agent, AgentTotal, Conversation, Declaration, Exchange, Message, PairTotal
 from inspector.threads.models.agents import make_agent_id
-from inspector.threads.rendering.rule_flags import FLAGGED, OF_KEYS, RuleFlag
-from inspector.threads.selectors import opening_of
-from inspector.threads.tasks.measures import annotate_stands
+from inspector.threads.selectors import count_hidden_in, opening_of
+from inspector.threads.tasks import annotate_stands
+from inspector.threads.terms import FLAGGED, OF_KEYS, RuleFlag
 
 # How many of the busiest agents of a workspace are compared for confusable names.
 MAX_COMPARED: Final = 2000

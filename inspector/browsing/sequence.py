@@ -13,14 +13,13 @@ import msgspec
 from django.db.models import BinaryField, Case, F, QuerySet, Value, When
 from django.db.models.functions import MD5, Left, Length
 
+from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_cautions
-from inspector.effort import check_effort
+from inspector.threads.keys import Places, name_cited
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.placing.citations import SEVERAL, count_bearers
-from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.places import Places
-from inspector.threads.tasks.events import FAILING
+from inspector.threads.nodes import SEVERAL, count_bearers
+from inspector.threads.states import FAILING
 from inspector.threads.timeline import Key, Mark, Start, Window, load_places, read_window
 
 WINDOW_STEPS: Final = 100

@@ -30,20 +30,19 @@ from dialects import (
 )
 from dialects import Message as Told
 from inspector.accounts.models import Workspace
+from inspector.bounds import check_effort
 from inspector.browsing.directory import KEYED, ChangedKey, find_changed_keys
-from inspector.effort import check_effort
 from inspector.intake.models import Record
 from inspector.intake.sealed import clear_sha256
-from inspector.threads.messages import mark_noted, read_body
+from inspector.threads.keys import name_cited
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.messages import MAX_SHORT_BODY, MessageQuerySet
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
-from inspector.threads.placing.links import name_cited
-from inspector.threads.placing.nodes import SAID_TIMES
-from inspector.threads.rendering.rule_flags import RuleFlag
+from inspector.threads.nodes import HERE, SAID_TIMES, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
+from inspector.threads.selectors import mark_noted, read_body
+from inspector.threads.terms import RuleFlag
 from inspector.threads.timeline import Start, load_places, number_messages, read_timeline
-from inspector.threads.trees.traces import find_carrying
+from inspector.threads.trees import find_carrying
 
 # So many lines one text has; a longer conversation goes on at an offset.
 MAX_LINES: Final = 500

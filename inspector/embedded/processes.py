@@ -356,7 +356,7 @@ def make_web(
             state,
             environment,
             "gunicorn",
-            "inspector.pool:application",
+            "inspector.wsgi:application",
             f"--bind=unix:{sockets / name}",
             *pool,
         )

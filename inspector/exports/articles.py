@@ -22,11 +22,10 @@ from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.audit.rules import name_rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import tell_lines
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import mask_layers
+from inspector.intake.readings import mask_layers, read_with_facts
 from inspector.ledger.proofs import find_changed, say_changed
-from inspector.threads.messages import mark_noted, split_mark
 from inspector.threads.models import Message
+from inspector.threads.selectors import mark_noted, split_mark
 from inspector.threads.timeline import number_messages
 
 from .entries import Part, Row

@@ -42,9 +42,9 @@ from inspector.keyring.periods import open_value
 from inspector.ledger.proofs import find_changed
 from inspector.search.selectors import days_of, read_query
 from inspector.search.sql import as_filter
+from inspector.threads.keys import Places
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import unpack_text
-from inspector.threads.placing.places import Places
 from inspector.threads.selectors import filter_conversations
 from inspector.threads.timeline import load_all_places
 

@@ -33,9 +33,14 @@ from inspector.audit.findings.services import list_decisions
 from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import name_rule
 from inspector.audit.rules.rule import SEVERITIES
-from inspector.intake.concealing import conceal_around
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, find_outer_secrets, mask, unfold_reading
+from inspector.intake.readings import (
+    MAX_BYTES_LOOKED_THROUGH,
+    conceal_around,
+    find_outer_secrets,
+    mask,
+    read_with_facts,
+    unfold_reading,
+)
 
 from .entries import Part, Row, find_findings
 from .models import Export

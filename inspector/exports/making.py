@@ -26,14 +26,14 @@ from django.utils import timezone
 from inspector.accounts.models import Channel
 from inspector.audit.models.reviews import AuditSample
 from inspector.audit.samples import find_sample
+from inspector.database import cut_windows
 from inspector.intake import jobs
-from inspector.intake.bulk import cut_windows
 from inspector.intake.models import Job
 from inspector.intake.object_store import load
 from inspector.keyring.encryption import SealError
 from inspector.search.language import QueryError
+from inspector.threads.dependencies import DECODER_VERSION
 from inspector.threads.models import Conversation
-from inspector.threads.rendering.dependencies import DECODER_VERSION
 from inspector.threads.selectors import find_conversation
 
 from .articles import load_lines, load_said, write_article

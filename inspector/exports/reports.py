@@ -27,10 +27,10 @@ from inspector.audit.reviews.queues import MAX_AT_ONCE
 from inspector.audit.rules import name_rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.audit.samples import list_drawn, say_stratum
-from inspector.hidden_characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
+from inspector.characters import HIDDEN_BLOCK, code_of, is_hidden, spell_hidden
 from inspector.ledger.proofs import Place, draw_note, find_changed, find_places, get_checkpoint, say_changed
 from inspector.threads.models import Conversation, Message
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import number_messages
 
 from .forms import write_instant, write_second

@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef
 from dialects import SHAPE_VERSION
 from inspector.accounts.models import Workspace
 from inspector.audit.models.findings import Finding
+from inspector.database import take_page
 from inspector.intake.models import Job
-from inspector.lookups import take_page
 from inspector.search.selectors import fetch
 
 from .entries import find_messages

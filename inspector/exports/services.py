@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership, User, Workspace
 from inspector.audit.samples import find_sample
+from inspector.database import make_storable
 from inspector.intake import jobs
 from inspector.intake.models import Job
-from inspector.intake.text import make_storable
 from inspector.search.language import QueryError
 from inspector.search.selectors import read_query
 from inspector.threads.selectors import find_conversation

@@ -4,8 +4,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.db.backends.signals import connection_created
 
-from inspector.telemetry import send_traces
-from inspector.timestamps import read_timestamps_directly
+from inspector.database import read_timestamps_directly
+from inspector.logs import send_traces
 
 
 class IntakeConfig(AppConfig):

@@ -1,4 +1,9 @@
-"""Concealment: the tokens of one record, where they stand in its layers, and any text or value without them."""
+"""Concealment: the tokens of one record, where they stand in its layers, and any text, value or field tree without
+them.
+
+Many texts are looked for at once (`Needles`), in time that grows with the text and not with how many they are. By
+fields whose tokens are masked leaves, pages, exports and the API mask the wire itself.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,109 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import merge
 from typing import Any, Final
 
-from dialects import MASK, Layer, Message, Reading, Segment, Span
+from dialects import MASK, Field, Layer, Message, Reading, Segment, Span
 from inspector.tokens import alias_of, find_tokens, has_hint, hide_tokens
 
-from .needles import HEAD, Needles
+# In so many characters a place has to agree before it is looked at closely: no needle is shorter.
+HEAD: Final = 6
+# By so many characters it is sorted in; what agrees further is compared one by one.
+_WINDOW: Final = 512
+# So few heads are sought one after the other, which is quicker than a look at every place.
+_FEW: Final = 8
+
+
+class Needles:
+    """Texts to be found. Those shorter than `HEAD` are left out.
+
+    Args:
+        needles: in any order.
+    """
+
+    def __init__(self, needles: Iterable[str]) -> None:
+        self._sorted = sorted({needle for needle in needles if len(needle) >= HEAD})
+        self._heads = {needle[:HEAD] for needle in self._sorted}
+        self._beginnings = list(self._find_beginnings())
+
+    def find_whole(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """(start, end, needle) of every needle in the text, in order and apart; of those at one place the longest."""
+        reached = 0
+        for at in self.find_places(text):
+            if at >= reached:
+                needle = self.find_beginning(text, at)
+                if needle is not None:
+                    reached = at + len(needle)
+                    yield at, reached, needle
+
+    def find_places(self, text: str) -> Iterator[int]:
+        """Where a text agrees with the head of a needle, in order."""
+        if len(self._heads) <= _FEW:
+            yield from merge(*(_find_every(text, head) for head in self._heads))
+            return
+        for at in range(len(text) - HEAD + 1):
+            if text[at : at + HEAD] in self._heads:
+                yield at
+
+    def match(self, text: str, at: int) -> tuple[int, str]:
+        """In how many characters such a place agrees with the needle that it agrees with longest, and that needle."""
+        length, place = self._match(text, at)
+        return length, self._sorted[place]
+
+    def find_beginning(self, text: str, at: int) -> str | None:
+        """The longest needle that stands whole at this place of the text."""
+        _, place = self._match(text, at)
+        while place >= 0:
+            if text.startswith(self._sorted[place], at):
+                return self._sorted[place]
+            place = self._beginnings[place]
+        return None
+
+    def _find_beginnings(self) -> Iterator[int]:
+        """For each needle the place of the longest other one that it begins with; -1 where there is none."""
+        open_places: list[int] = []
+        for place, needle in enumerate(self._sorted):
+            while open_places and not needle.startswith(self._sorted[open_places[-1]]):
+                open_places.pop()
+            yield open_places[-1] if open_places else -1
+            open_places.append(place)
+
+    def _match(self, text: str, at: int) -> tuple[int, int]:
+        """As `match`, with the needle by its place."""
+        window = text[at : at + _WINDOW]
+        place = bisect_right(self._sorted, window)
+        found = max((_agree(text, at, self._sorted[near]), near) for near in (place - 1, place) if self._has(near))
+        # Of those that agree in the whole window each may go on further.
+        while self._has(place) and len(window) == _WINDOW and self._sorted[place].startswith(window):
+            found = max(found, (_agree(text, at, self._sorted[place]), place))
+            place += 1
+        return found
+
+    def _has(self, place: int) -> bool:
+        return 0 <= place < len(self._sorted)
+
+
+def _find_every(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def _agree(text: str, at: int, needle: str) -> int:
+    """In how many characters a place of a text agrees with a needle."""
+    if text.startswith(needle, at):
+        return len(needle)
+    low, high = 0, len(needle)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if text.startswith(needle[:middle], at):
+            low = middle
+        else:
+            high = middle
+    return low
+
 
 # A stretch that agrees with a token in so many letters and digits is a piece of it, wherever it was cut.
 _TELLING: Final = 12
@@ -259,3 +361,74 @@ def find_overlapping(spans: Sequence[Span], span: Span) -> Sequence[Span]:
 def holds(outer: Span, inner: Span) -> bool:
     """Whether one span has every character of another."""
     return outer[0] == inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
+
+
+def walk_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    """Every field of a tree."""
+    stack = list(fields)
+    while stack:
+        each = stack.pop()
+        yield each
+        stack.extend(each.children)
+
+
+def conceal_fields(fields: Iterable[Field], secrets: Secrets) -> tuple[Field, ...]:
+    """The fields with the tokens as masked leaves; what encloses one names it by its alias."""
+    return tuple(_conceal_field(each, secrets) for each in fields)
+
+
+def _conceal_field(each: Field, secrets: Secrets) -> Field:
+    if each.is_masked and not each.children:
+        return each
+    layer, start, end = each.span
+    spans = find_overlapping(secrets.hidden.get(layer, ()), each.span)
+    children = conceal_fields(each.children, secrets)
+    shown: dict[str, Any] = {
+        name: secrets.hide_all(getattr(each, name)) for name in ("name", "label", "raw", "value", "meaning")
+    }
+    if any(child.span[0] == layer for child in children):
+        gone = [child.span for child in walk_fields(children) if child.is_masked and child.span[0] == layer]
+        return each.replace(**shown | {"raw": _cut_raw(each, gone), "children": children})
+    if not spans and (shown["value"], shown["raw"]) != (each.value, each.raw):
+        # It is written otherwise than it is meant, by escapes: there is no telling which characters are the token.
+        spans = [each.span]
+    if not spans:
+        return each.replace(**shown, children=children) if children != each.children else each.replace(**shown)
+    if spans[0][1] <= start and end <= spans[0][2]:
+        return each.replace(**shown | {"raw": MASK, "value": MASK, "children": children, "is_masked": True})
+    pieces = tuple(_cut_leaf(each, spans))
+    gone = [piece.span for piece in pieces if piece.is_masked]
+    return each.replace(**shown | {"raw": _cut_raw(each, gone), "children": (*pieces, *children)})
+
+
+def _cut_raw(each: Field, gone: Iterable[Span]) -> str:
+    """The characters of a field with the mask in the place of each of these stretches."""
+    _, first, last = each.span
+    pieces, at = [], first
+    for _, start, end in join_spans(gone):
+        if len(each.raw) != last - first:
+            return MASK  # What it has is no longer what stands there.
+        pieces += [each.raw[at - first : start - first], MASK]
+        at = end
+    return "".join((*pieces, each.raw[at - first :])) if pieces else each.raw
+
+
+def _cut_leaf(each: Field, spans: Iterable[Span]) -> Iterator[Field]:
+    """The pieces of a leaf: what stands around the tokens as it is, each token masked."""
+    layer, start, end = each.span
+    at = start
+    for _, first, last in spans:
+        first, last = max(first, start), min(last, end)
+        if at < first:
+            yield _cut_piece(each, at, first)
+        yield Field(name="secret", label="token", raw=MASK, value=MASK, span=(layer, first, last), is_masked=True)
+        at = last
+    if at < end:
+        yield _cut_piece(each, at, end)
+
+
+def _cut_piece(each: Field, start: int, end: int) -> Field:
+    layer, first, _ = each.span
+    raw = each.raw[start - first : end - first]
+    name = each.name if each.name in ("syntax", "unread") else "text"
+    return Field(name=name, label="text", raw=raw, value=raw, span=(layer, start, end))

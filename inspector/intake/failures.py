@@ -1,17 +1,24 @@
 """Which failures pass: the database is away, full or in a deadlock, the object store is away, a key is not there yet;
-no message's fault."""
+no message's fault. And a limit on how long a stretch of Python may take, so that one record cannot hold a worker for
+ever.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
 
+from inspector.database import make_storable
 from inspector.keyring.encryption import LockedError
 from inspector.tokens import hide_tokens
 
 from .object_store import MissingObjectError, StoreError
-from .text import make_storable
 
 # Codes of SQLSTATE, or the beginnings of them, as PostgreSQL's appendix A lists them.
 _BUSY: Final = ("40001", "40P01", "55P03")
@@ -57,3 +64,36 @@ def describe(error: BaseException) -> str:
 
 def _code_of(error: BaseException) -> str:
     return getattr(error.__cause__, "sqlstate", None) or ""
+
+
+# What caught the first reminder by mistake gets another one.
+AGAIN_SECONDS = 1.0
+
+
+class OutOfTimeError(Exception):
+    """The stretch took longer than its limit."""
+
+
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Interrupt the block when it takes longer. Let no statement to the database stand in it.
+
+    Only a main thread can be interrupted, which is what a worker works in. Elsewhere the lease of the job is the limit.
+
+    Raises:
+        OutOfTimeError: in the block, when its time is over.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise OutOfTimeError(f"it took longer than {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

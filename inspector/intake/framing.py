@@ -1,29 +1,140 @@
-"""From bytes to stored records: the one way that every door takes from framing on."""
+"""From bytes to stored records: the one way that every door takes from framing on, and the end of a stream that broke
+off.
+
+A record that was cut must not look like one that was whole, so what came of it is quarantined, in one piece. Where a
+file could not be read on, one more quarantined record without any length stands for the rest: its exact bytes are the
+file as it arrived, which is kept.
+
+Whoever receives a delivery shows a sign of life (`liveness`). Where it is gone, nobody will ever end the delivery.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from hashlib import sha256
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Scaffold
+from dialects import Item, LogOptions, LogReader, LogRecord, Piece, Problem, Scaffold
+from inspector.database import make_storable
 from inspector.upkeep import give_back
 
 from . import jobs
-from .breaks import close_broken
 from .containers import Arrival
 from .failures import is_busy
 from .identity import draft_record
-from .liveness import Sign
-from .models import Delivery
+from .liveness import Sign, find_alive
+from .models import Delivery, Door
 from .store import AbandonedError, TwinError, store_batch
-from .text import make_storable
+
+
+def close_broken(reader: LogReader, *, position: int, reason: str, file_digest: bytes | None = None) -> list[Item]:
+    """What a reader gives at the end of a stream that broke off.
+
+    Args:
+        reader: fed with all that came.
+        position: how many bytes of the stream that is.
+        reason: why it goes no further.
+        file_digest: the SHA-256 of the file that could not be read to its end; None for a POST.
+    """
+    before = reader.state()
+    items = reader.close()
+    if not before["long"] and not any(isinstance(item, Piece) for item in items):
+        items = _mark_cut(items, before, position, f"the record is cut: {reason}")
+    if file_digest is not None:
+        after = reader.state()
+        index = before["index"] + sum(isinstance(item, LogRecord) for item in items)
+        items.append(
+            LogRecord(
+                index=index,
+                offset=position,
+                length=0,
+                line=after["line"],
+                source=b"",
+                chain=sha256(bytes.fromhex(after["chain"]) + file_digest).digest(),
+                problem=Problem(code="cut", reason=reason, offset=position),
+            )
+        )
+    return items
+
+
+def _mark_cut(items: list[Item], before: dict[str, Any], position: int, reason: str) -> list[Item]:
+    records = [item for item in items if isinstance(item, LogRecord)]
+    if not records:
+        return items
+    last = records[-1]
+    is_open = last.offset + last.length == position
+    problem = Problem(code="cut", reason=reason, offset=position)
+    if before["form"] is None:
+        # The reader had not yet decided how to read; what ends with a line end is whole.
+        cut = {name: getattr(last, name) for name in ("index", "offset", "length", "line", "source", "chain")}
+        return [LogRecord(**cut, problem=problem) if is_open and item is last else item for item in items]
+    if len(records) == 1 and not is_open:
+        return items
+    # Several records are one block of lines that was given back for want of its end: it is kept in one piece.
+    gap = bytes.fromhex(before["gap"])
+    stream = b"".join((item.source or b"") if isinstance(item, LogRecord) else item.data for item in items)
+    offset = before["offset"]
+    cut_record = LogRecord(
+        index=before["index"],
+        offset=offset,
+        length=len(stream) - len(gap),
+        line=before["line"],
+        source=stream[len(gap) :],
+        chain=sha256(bytes.fromhex(before["chain"]) + stream).digest(),
+        problem=problem,
+    )
+    return [*([Scaffold(offset=offset - len(gap), data=gap)] if gap else []), cut_record]
+
+
+logger = logging.getLogger(__name__)
+
+# Between the row of a delivery and the sign of life of its receiver lies a moment.
+GRACE_SECONDS: Final = 10.0
+MAX_AT_ONCE: Final = 500
+WORDS: Final = {
+    Door.API: "the process that received it died before the end of the body; the complete records that were stored "
+    "until then are kept. Send the body again: with the same Idempotency-Key nothing is stored twice",
+    Door.UPLOAD: "the process that received it died before the file was kept; upload the file again",
+    Door.IMPORT: "the import was stopped before its end; running it again adds what is missing",
+}
+
+
+def end_abandoned() -> int:
+    """Close the deliveries that nobody receives any more; how many there were."""
+    since = timezone.now() - timedelta(seconds=GRACE_SECONDS)
+    ended = close_abandoned(Delivery.objects.filter(received_at__lt=since))
+    for delivery in ended:
+        logger.warning("nobody receives delivery %s any more; it is closed as broken off", delivery.pk)
+    return len(ended)
+
+
+def close_abandoned(rows: QuerySet[Delivery]) -> list[Delivery]:
+    """Close those of these deliveries whose receiver is gone: their records stand, and they are broken from now on."""
+    receiving = rows.filter(state=Delivery.State.RECEIVING)
+    held = list(receiving.defer("warnings").order_by("received_at", "pk")[:MAX_AT_ONCE])
+    living = find_alive(delivery.pk for delivery in held)
+    ended = []
+    for delivery in held:
+        # Between the list and this statement it may have come to its end; then the condition does not hold.
+        if delivery.pk not in living:
+            ended += [delivery] * Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).update(
+                state=Delivery.State.BROKEN,
+                failure=WORDS[Door(delivery.door)],
+                size_bytes=F("framed_bytes"),
+                framed_at=timezone.now(),
+            )
+    return ended
+
 
 PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
@@ -98,7 +209,7 @@ class Framer:
         self._store(ended)
 
     def break_off(self, reason: str, *, file_digest: bytes | None = None, **ended: Any) -> None:
-        """The stream goes no further: store what was whole, and quarantine what was cut (see `breaks`)."""
+        """The stream goes no further: store what was whole, and quarantine what was cut (`close_broken`)."""
         reason = make_storable(reason)
         self._take(close_broken(self._reader, position=self.position, reason=reason, file_digest=file_digest))
         self._store(ended)
@@ -150,7 +261,7 @@ class Framer:
         self._records, self._scaffold, self._held_bytes = [], [], 0
 
 
-def frame_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
+def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
     """Frame a stream of (decompressed) bytes now and finish the receipt: what the API and the import command do.
 
     The bytes that did arrive are kept whatever happens to the stream; a stream that breaks off leaves the delivery

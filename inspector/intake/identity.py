@@ -1,19 +1,6 @@
-"""Which record is new, and where it stands in order: the two rules everything rests on. Pure functions.
-
-Identity, in this order:
-
-1. The wire or the envelope gives an id: the channel, the conversation (or none) and the id. With the same wire it is
-   a duplicate; with another both are kept.
-2. No id, but a time: the channel, wire and envelope, and n, which counts equal ones within the delivery: these share
-   their likeness.
-3. Neither, in a file: the channel and the digest of the file up to and including the record. The same file, or a
-   longer version of it, adds only what is new.
-4. Neither, in a POST: always new, unless the Idempotency-Key of its POST was seen: a body that broke off and is sent
-   again is one series with its first try, in which a record is known by the digest of the body up to it.
-
-The order key is fixed at intake: (time, digest of the source, index; then the part). The time is the wire's if it is
-plausible, else the envelope's, else the delivery's declared start, else its time of receipt. The source is named by
-the digest of its first record, so that a grown or renamed file stays one source. A record seen twice has the smallest.
+"""Which record is new, and where it stands in order: the two rules everything rests on; and what the sender of a
+delivery should be told of its records: all counted by code, the first hundred kept, and the first of each code. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -22,8 +9,11 @@ import hashlib
 import json
 import struct
 import uuid
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from typing import Any, Final
 
 from dialects import Envelope, LogRecord, LogWarning, detect, identify, warnings_of
 
@@ -161,3 +151,61 @@ def find_time(
     if start:
         return start, "start"
     return received_at, "receipt"
+
+
+MAX_KEPT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WarningRow:
+    """A warning of one record: its place in the delivery from zero, and the line that it begins on from one."""
+
+    index: int
+    line: int
+    code: str
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """The warnings of a delivery: the first of them, and how many there are, by code."""
+
+    first: tuple[WarningRow, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def kinds(self) -> tuple[WarningRow, ...]:
+        """Of those alike in their words the first."""
+        found: dict[tuple[str, str], WarningRow] = {}
+        for row in self.first:
+            found.setdefault((row.reason, row.hint), row)
+        return tuple(found.values())
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+
+def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any]:
+    """What is held of a delivery's warnings, with those of these records; what was given is left as it is."""
+    rows = [
+        WarningRow(draft.index, draft.framed.line, warning.code, warning.reason, warning.hint)
+        for draft in drafts
+        for warning in draft.warnings
+    ]
+    if not rows:
+        return held
+    first = list(held.get("first", ()))
+    counts = Counter(held.get("counts", {}))
+    for row in rows:
+        if len(first) < MAX_KEPT or row.code not in counts:
+            first.append(astuple(row))
+        counts[row.code] += 1
+    return {"counts": dict(counts), "first": first}
+
+
+def list_warnings(held: Mapping[str, Any]) -> Warned:
+    """The warnings that `add_warnings` put together."""
+    return Warned(tuple(WarningRow(*row) for row in held.get("first", ())), held.get("counts", {}))

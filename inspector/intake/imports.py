@@ -13,27 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
-from django.db.models import F
-from django.utils import timezone
 
 from dialects import LogRecord, read_log
 from inspector.accounts.models import Channel, Workspace
 
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
-from .framing import BATCH_RECORDS, options_of
-from .identity import BY_TIME, count_equal, draft_record
-from .liveness import alive, find_alive
+from .framing import BATCH_RECORDS, close_abandoned, options_of, take_stream
+from .identity import BY_TIME, Warned, add_warnings, count_equal, draft_record, list_warnings
+from .liveness import alive
 from .models import Delivery, Door, Record
-from .services import open_delivery, take_stream
-from .uploads import keep_arrival, name_member, tell_nested
-from .warnings import Warned, add_warnings, list_warnings
-
-STOPPED = "the import was stopped before its end; running it again adds what is missing"
+from .services import keep_arrival, name_member, open_delivery, read_until_broken, tell_nested
 
 Watch = Callable[[Delivery, int], None]
 
@@ -71,18 +66,6 @@ class Part:
     container: str | None = None
     broken: str | None = None
     archive: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What an import would do. Records that are twice within the file count as new twice."""
-
-    received: int
-    new: int
-    duplicate: int
-    quarantined: int
-    broken: str | None
-    warned: Warned
 
 
 def find_sources(words: Sequence[str]) -> tuple[list[Source], list[str]]:
@@ -147,7 +130,7 @@ def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
     share = size / max(1, sum(member.file_size for member in archive.members))
     parts = []
     for member in archive.members:
-        read = _reader_of(archive, member)
+        read = partial(archive.read, member)
         try:
             nested = tell_nested(peek(read())[0])
         except ContainerError:
@@ -155,10 +138,6 @@ def _list_parts(source: Source, file: BinaryIO, size: int) -> list[Part]:
         name = name_member(source.name, member.filename)
         parts.append(Part(name, member.file_size, read, share=share, broken=nested, archive=said))
     return parts
-
-
-def _reader_of(archive: Archive, member: Any) -> Callable[[], Iterator[bytes]]:
-    return lambda: archive.read(member)
 
 
 def _read_file(file: BinaryIO) -> Iterator[bytes]:
@@ -206,7 +185,8 @@ def import_part(
         try:
             take_stream(delivery=delivery, chunks=_watched(stream, arrival, delivery, watch), arrival=arrival)
         except ContainerError:
-            keep_arrival(delivery=delivery, chunks=_until_broken(part.read()))
+            # Where the file is broken the delivery says already.
+            keep_arrival(delivery=delivery, chunks=read_until_broken(part.read(), []))
     return delivery
 
 
@@ -217,62 +197,29 @@ def _watched(stream: Iterable[bytes], arrival: Arrival, delivery: Delivery, watc
             watch(delivery, arrival.size_bytes)
 
 
-def _until_broken(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    try:
-        yield from pieces
-    except ContainerError:
-        return  # The delivery says so already.
-
-
-def forecast_part(*, part: Part, workspace: Workspace | None, channel: Channel | None, has_prefixes: bool) -> Forecast:
-    """What importing a file would do; nothing is stored. Without workspace or channel nothing can be there yet."""
+def forecast_part(
+    *, part: Part, workspace: Workspace | None, channel: Channel | None, has_prefixes: bool
+) -> Forecaster:
+    """What importing a file would do; nothing is stored."""
     delivery = Delivery(door=Door.IMPORT, file_name=part.name, options={"prefixes": has_prefixes})
-    failures: list[str] = []
-
-    def read() -> Iterator[bytes]:
-        try:
-            yield from _open_stream(part, Arrival(part.read()))
-        except ContainerError as error:
-            failures.append(str(error))
-
-    items = (item for item in read_log(read(), options_of(delivery)) if isinstance(item, LogRecord))
     forecaster = Forecaster(workspace=workspace, channel=channel, received_at=delivery.received_at)
+    stream = read_until_broken(_open_stream(part, Arrival(part.read())), forecaster.failures)
+    items = (item for item in read_log(stream, options_of(delivery)) if isinstance(item, LogRecord))
     while batch := list(islice(items, BATCH_RECORDS)):
         forecaster.take(batch)
-    return Forecast(
-        received=forecaster.received,
-        new=forecaster.new,
-        duplicate=forecaster.duplicate,
-        quarantined=forecaster.quarantined,
-        broken=failures[0] if failures else None,
-        warned=forecaster.warnings,
-    )
+    return forecaster
 
 
 def end_stopped(*, workspace: Workspace) -> list[Delivery]:
-    """End the imports whose process is gone: their records stand, and the deliveries are broken from now on."""
-    waiting = Delivery.objects.filter(
-        workspace=workspace, door=Door.IMPORT, state=Delivery.State.RECEIVING, options__is_guarded=True
-    )
-    ended = []
-    held = list(waiting.order_by("received_at", "pk"))
-    living = find_alive(delivery.pk for delivery in held)
-    for delivery in held:
-        # Between the list and this statement it may have come to its end.
-        if delivery.pk not in living:
-            ended += [delivery] * Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.RECEIVING).update(
-                state=Delivery.State.BROKEN,
-                failure=STOPPED,
-                size_bytes=F("framed_bytes"),
-                framed_at=timezone.now(),
-            )
-    return ended
+    """End the imports whose process is gone."""
+    return close_abandoned(Delivery.objects.filter(workspace=workspace, door=Door.IMPORT, options__is_guarded=True))
 
 
 class Forecaster:
     """Counts the records of one file as storing them would, against what the channel holds now.
 
     Without workspace or channel nothing can be there yet. Records that are twice within the file count as new twice.
+    `failures` says why the file cannot be read to its end, if so.
     """
 
     def __init__(self, *, workspace: Workspace | None, channel: Channel | None, received_at: datetime) -> None:
@@ -281,6 +228,7 @@ class Forecaster:
         self._received_at = received_at
         self._equal: Counter[bytes] = Counter()
         self.new = self.duplicate = self.quarantined = 0
+        self.failures: list[str] = []
         self._warnings: dict[str, Any] = {}
 
     @property

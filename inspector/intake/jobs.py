@@ -36,9 +36,8 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from .failures import describe, is_busy, is_passing
-from .liveness import find_alive, let_go, show
+from .liveness import find_alive, let_go, show, wake
 from .models import Job
-from .waking import wake
 
 logger = logging.getLogger(__name__)
 

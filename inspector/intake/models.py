@@ -323,12 +323,12 @@ class Job(models.Model):
     """Work to be done, and the truth about it. One row a kind and subject."""
 
     class Kind(models.TextChoices):
-        """What is to be done: with a delivery, a conversation (settle, open, examine), a trace, an export, a ledger."""
+        """What is to be done: with a delivery, a conversation (resolve, open, examine), a trace, export or ledger."""
 
         FRAME = "frame", "Frame a delivery"
         INGEST = "ingest", "Read a delivery's records"
         WEIGH = "weigh", "Hide or show a delivery's records"
-        SETTLE = "settle", "Process a conversation"
+        RESOLVE = "settle", "Process a conversation"
         TRACE = "trace", "Draw the tree of a trace"
         OPEN = "open", "Open what is sealed in a conversation"
         EXPORT = "export", "Write an export"

@@ -1,4 +1,6 @@
-"""Reads of intake: deliveries and their problems, records and their exact bytes. All within one workspace."""
+"""Reads of intake: deliveries and their problems, records and their exact bytes, all within one workspace; and how
+intake stands, in numbers over all workspaces: what came in, what waits, and for how long.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,14 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Final
 
-from django.db.models import BinaryField, Count, Exists, F, Func, OuterRef, QuerySet, Sum
+from django.db import connection
+from django.db.models import BinaryField, Count, Exists, F, Func, Min, OuterRef, QuerySet, Sum
 from django.utils import timezone
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from inspector.accounts.models import Channel, Workspace
-from inspector.lookups import take_page
+from inspector.database import take_page
 
 from .models import LINE_END, DeadLetter, Delivery, Door, Job, Record, Scaffold, Sighting, Withdrawal
 from .sealed import clear_length
@@ -261,7 +266,7 @@ def _open_letters(workspace: Workspace) -> QuerySet[DeadLetter]:
 def find_lag() -> float:
     """For how many seconds the reading or telling has been due that has waited longest; 0 where none waits."""
     waiting = Job.objects.filter(
-        state=Job.State.QUEUED, kind__in=[Job.Kind.INGEST, Job.Kind.SETTLE], due_at__lte=timezone.now()
+        state=Job.State.QUEUED, kind__in=[Job.Kind.INGEST, Job.Kind.RESOLVE], due_at__lte=timezone.now()
     )
     since = waiting.order_by("due_at").values_list("due_at", flat=True).first()
     return (timezone.now() - since).total_seconds() if since else 0.0
@@ -282,3 +287,68 @@ def count_backlog() -> int:
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state__in=[Job.State.QUEUED, Job.State.RUNNING])
     rows = Delivery.objects.filter(pk__in=waiting.values("subject")).values_list("stored", "read", "set_aside")
     return sum(stored - read - set_aside for stored, read, set_aside in rows)
+
+
+def list_measures() -> Iterator[Metric]:
+    """Every measure, as a collector of Prometheus' library yields it, each by one query or two."""
+    deliveries = GaugeMetricFamily("inspector_deliveries", "Deliveries by door and state.", labels=["door", "state"])
+    doors = Delivery.objects.values_list("door", "state").annotate(count=Count("pk")).order_by("door", "state")
+    for door, state, sent in doors:
+        deliveries.add_metric([door, state], sent)
+    yield deliveries
+    records = CounterMetricFamily(
+        "inspector_records_total", "Records received, by what came of them.", labels=["outcome"]
+    )
+    sums = Delivery.objects.aggregate(stored=Sum("stored"), duplicate=Sum("duplicate"), quarantined=Sum("quarantined"))
+    for outcome, total in sums.items():
+        records.add_metric([outcome], total or 0)
+    yield records
+    yield GaugeMetricFamily("inspector_backlog_records", "Stored records that wait to be read.", count_backlog())
+    waiting = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+    dead = Job.objects.filter(state=Job.State.DEAD)
+    counts = {
+        (kind, state): count
+        for jobs in (waiting, dead)
+        for kind, state, count in jobs.values_list("kind", "state").annotate(count=Count("pk"))
+    }
+    jobs_by_state = GaugeMetricFamily(
+        "inspector_jobs", "Jobs that wait, run, or were given up, by kind.", labels=["kind", "state"]
+    )
+    for kind in Job.Kind.values:
+        for state in (Job.State.QUEUED, Job.State.RUNNING, Job.State.DEAD):
+            jobs_by_state.add_metric([kind, state], counts.get((kind, state), 0))
+    yield jobs_by_state
+    letters = DeadLetter.objects.filter(state=DeadLetter.State.DEAD).count()
+    yield GaugeMetricFamily("inspector_dead_letters", "Records that could not be read and were given up.", letters)
+    used, most, size = ask_server()
+    yield GaugeMetricFamily("inspector_database_sessions", "Sessions of clients that the database server has.", used)
+    yield GaugeMetricFamily(
+        "inspector_database_max_sessions",
+        "Sessions that the database server takes from roles like the application's.",
+        most,
+    )
+    yield GaugeMetricFamily("inspector_database_bytes", "Bytes of the database on its disk.", size)
+    due = GaugeMetricFamily(
+        "inspector_oldest_due_seconds",
+        "For how long the longest waiting job has been due; of settle it is the oldest conversation.",
+        labels=["kind"],
+    )
+    oldest = dict(waiting.values_list("kind").annotate(due=Min("due_at")))
+    now = timezone.now()
+    for kind in Job.Kind.values:
+        due.add_metric([kind], max(0.0, (now - oldest[kind]).total_seconds()) if kind in oldest else 0)
+    yield due
+
+
+def ask_server() -> tuple[int, int, int]:
+    """Its sessions, how many it takes, and the bytes of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+                   current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+                   pg_database_size(current_database())
+            """
+        )
+        used, most, size = cursor.fetchone()
+    return used, most, size

@@ -20,17 +20,15 @@ from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.accounts.services import ensure_channel
 from inspector.accounts.workspaces import check_open
+from inspector.database import make_storable
 from inspector.logs import note_about
 
 from . import jobs
-from .breaks import close_broken
 from .containers import ContainerError
-from .framing import PIECE_BYTES, options_of
+from .framing import PIECE_BYTES, close_broken, options_of
 from .imports import Forecaster
 from .models import Delivery, Door, Job
-from .services import open_delivery
-from .text import make_storable
-from .uploads import open_stream, take_file
+from .services import UploadStream, open_delivery, take_file
 
 KEPT_FOR = timedelta(hours=24)
 SHOWN_RECORDS = 20
@@ -230,7 +228,7 @@ def look_at(*, delivery: Delivery) -> Beginning:
         forecast.take(framed)
 
     try:
-        for piece in open_stream(delivery).pieces:
+        for piece in UploadStream(delivery).pieces:
             for start in range(0, len(piece), PIECE_BYTES):
                 part = piece[start : start + PIECE_BYTES]
                 if position >= LOOK_BYTES or forecast.received >= LOOK_RECORDS:

@@ -20,55 +20,20 @@ from django.db import connection, models
 from dialects import Piece
 from dialects import Scaffold as ScaffoldItem
 from inspector.accounts.models import make_id
+from inspector.database import insert_rows
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import Seal, hold_seal
 from inspector.retention.services import find_tombstones
 
-from .bulk import insert_rows
-from .facts import facts_at
-from .identity import BY_TIME, Draft, count_equal
+from .identity import BY_TIME, Draft, add_warnings, count_equal
 from .jobs import ask, find_due
 from .models import LINE_END, Delivery, Job, Record, Scaffold, Sighting
+from .readings import facts_at
 from .sealed import clear_sha256, seal_row
-from .warnings import add_warnings
 from .withdrawals import find_forsaken, note_arrival_again
 
-_RECORD_COLUMNS = (
-    "id",
-    "workspace_id",
-    "channel_id",
-    "identity",
-    "likeness",
-    "rule",
-    "source",
-    "wire",
-    "envelope",
-    "facts",
-    "dialect",
-    "is_quarantined",
-    "reason",
-    "order_time",
-    "order_basis",
-    "order_source",
-    "order_index",
-    "is_from_file",
-    "created_at",
-    "sealed_with_id",
-)
-_SIGHTING_COLUMNS = (
-    "id",
-    "workspace_id",
-    "delivery_id",
-    "record_id",
-    "index",
-    "line",
-    "offset",
-    "length",
-    "outcome",
-    "is_earlier",
-    "envelope",
-    "reason",
-)
+# A row by its columns.
+_Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +78,8 @@ def store_batch(
     _count_timed(delivery, drafts)
     fresh = {draft.index: make_id() for draft in drafts}
     ordered = sorted(drafts, key=lambda draft: (draft.identity, draft.index))
-    inserted = insert_rows(
-        model=Record,
-        columns=_RECORD_COLUMNS,
-        rows=[_record_row(delivery, draft, fresh[draft.index], seal) for draft in ordered],
-        order_by=("identity",),
-    )
+    records = [_make_record(delivery, draft, fresh[draft.index], seal) for draft in ordered]
+    inserted = _insert(Record, records, order_by=("identity",))
     if inserted == len(drafts):
         held = {draft.identity: Held(fresh[draft.index], _order(delivery, draft), draft.envelope) for draft in drafts}
     else:
@@ -146,7 +107,7 @@ def store_batch(
         outcomes[outcome] += 1
         differs = draft.envelope if is_kept and draft.envelope != record.envelope else ""
         is_read_again = is_earlier or draft.index in revived
-        sightings.append(_sighting_row(delivery, draft, record.id, outcome, is_read_again, differs))
+        sightings.append(_make_sighting(delivery, draft, record.id, outcome, is_read_again, differs))
     # Concurrent writers move records in the order of their identity, and so never wait for each other in a circle.
     for identity, draft in sorted(moves.items()):
         _move_earlier(delivery, draft, held[identity])
@@ -154,27 +115,19 @@ def store_batch(
     _count(delivery, outcomes)
     if delivery._state.adding:
         _insert_delivery(delivery, ended)
-    insert_rows(model=Sighting, columns=_SIGHTING_COLUMNS, rows=sightings, order_by=("delivery_id", "index"))
+    _insert(Sighting, sightings, order_by=("delivery_id", "index"))
     starts = {draft.framed.offset for draft in drafts}
-    insert_rows(
-        model=Scaffold,
-        columns=("delivery_id", "offset", "data", "sealed_with_id"),
-        rows=[
-            *(
-                _scaffold_row(delivery, item.offset, item.data, seal)
-                for item in scaffold
-                if item.data != LINE_END or item.offset + 1 not in starts
-            ),
-            *(
-                _scaffold_row(delivery, draft.framed.offset, draft.framed.source or b"", seal)
-                for draft in _written_otherwise(drafts, held, fresh)
-                if held[draft.identity].id not in erased
-            ),
-        ],
-        order_by=("offset",),
-    )
+    between = [
+        *((item.offset, item.data) for item in scaffold if item.data != LINE_END or item.offset + 1 not in starts),
+        *(
+            (draft.framed.offset, draft.framed.source or b"")
+            for draft in _written_otherwise(drafts, held, fresh)
+            if held[draft.identity].id not in erased
+        ),
+    ]
+    _insert(Scaffold, [_make_scaffold(delivery, *each, seal) for each in between], order_by=("offset",))
     # Records, then the job, then the delivery: reading locks them in the same order.
-    if any(row[8] == Sighting.Outcome.STORED or row[9] for row in sightings):
+    if any(row["outcome"] == Sighting.Outcome.STORED or row["is_earlier"] for row in sightings):
         delivery.due = 0.0 if delivery.is_file else find_due()
         ask(kind=Job.Kind.INGEST, subjects=[delivery.pk], workspace_id=delivery.workspace_id, due=delivery.due)
     if not delivery._state.adding:
@@ -236,7 +189,7 @@ def _order(delivery: Delivery, draft: Draft) -> tuple[datetime, bytes, int]:
     return (draft.time, bytes(delivery.source_digest or b""), draft.index)
 
 
-def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID, seal: Seal | None) -> tuple[object, ...]:
+def _make_record(delivery: Delivery, draft: Draft, record_id: uuid.UUID, seal: Seal | None) -> _Row:
     framed = draft.framed
     source = framed.source or b""
     wire = None if draft.is_quarantined or source == draft.wire else draft.wire
@@ -244,55 +197,62 @@ def _record_row(delivery: Delivery, draft: Draft, record_id: uuid.UUID, seal: Se
         source = seal.seal(source, "record source", record_id)
         wire = None if wire is None else seal.seal(wire, "record wire", record_id)
     time, digest, index = _order(delivery, draft)
-    return (
-        record_id,
-        delivery.workspace_id,
-        delivery.channel_id,
-        draft.identity,
-        draft.likeness,
-        draft.rule,
-        source,
-        wire,
-        draft.envelope,
-        facts_at(delivery.options, draft.index).write(),
-        "",
-        draft.is_quarantined,
-        framed.problem.reason if framed.problem else "",
-        time,
-        draft.basis,
-        digest,
-        index,
-        delivery.is_file,
-        delivery.received_at,
-        seal.id if seal else None,
-    )
+    return {
+        "id": record_id,
+        "workspace_id": delivery.workspace_id,
+        "channel_id": delivery.channel_id,
+        "identity": draft.identity,
+        "likeness": draft.likeness,
+        "rule": draft.rule,
+        "source": source,
+        "wire": wire,
+        "envelope": draft.envelope,
+        "facts": facts_at(delivery.options, draft.index).write(),
+        "dialect": "",
+        "is_quarantined": draft.is_quarantined,
+        "reason": framed.problem.reason if framed.problem else "",
+        "order_time": time,
+        "order_basis": draft.basis,
+        "order_source": digest,
+        "order_index": index,
+        "is_from_file": delivery.is_file,
+        "created_at": delivery.received_at,
+        "sealed_with_id": seal.id if seal else None,
+    }
 
 
-def _scaffold_row(delivery: Delivery, offset: int, data: bytes, seal: Seal | None) -> tuple[object, ...]:
+def _make_scaffold(delivery: Delivery, offset: int, data: bytes, seal: Seal | None) -> _Row:
     # Most of them are the end of a line, which tells nobody anything.
-    if seal is None or data.isspace():
-        return delivery.pk, offset, data, None
-    return delivery.pk, offset, seal.seal(data, "scaffold", delivery.pk, offset), seal.id
+    if data.isspace():
+        seal = None
+    kept = seal.seal(data, "scaffold", delivery.pk, offset) if seal else data
+    return {"delivery_id": delivery.pk, "offset": offset, "data": kept, "sealed_with_id": seal.id if seal else None}
 
 
-def _sighting_row(
+def _make_sighting(
     delivery: Delivery, draft: Draft, record_id: uuid.UUID, outcome: str, is_earlier: bool, envelope: str
-) -> tuple[object, ...]:
+) -> _Row:
     framed = draft.framed
-    return (
-        make_id(),
-        delivery.workspace_id,
-        delivery.pk,
-        record_id,
-        framed.index,
-        framed.line,
-        framed.offset,
-        framed.length,
-        outcome,
-        is_earlier,
-        envelope,
-        framed.problem.reason if framed.problem else "",
-    )
+    return {
+        "id": make_id(),
+        "workspace_id": delivery.workspace_id,
+        "delivery_id": delivery.pk,
+        "record_id": record_id,
+        "index": framed.index,
+        "line": framed.line,
+        "offset": framed.offset,
+        "length": framed.length,
+        "outcome": outcome,
+        "is_earlier": is_earlier,
+        "envelope": envelope,
+        "reason": framed.problem.reason if framed.problem else "",
+    }
+
+
+def _insert(model: type[models.Model], rows: Sequence[_Row], *, order_by: Sequence[str]) -> int:
+    """Insert rows, all of the same columns, as `insert_rows` does."""
+    columns = tuple(rows[0]) if rows else ()
+    return insert_rows(model=model, columns=columns, rows=[tuple(row.values()) for row in rows], order_by=order_by)
 
 
 def _find_held(delivery: Delivery, drafts: Sequence[Draft]) -> dict[bytes, Held]:

@@ -21,16 +21,15 @@ from django.utils import timezone
 
 from dialects import identify
 from inspector.accounts.models import Membership, Workspace
+from inspector.database import make_storable, update_rows
 from inspector.retention.models import Erasure
 from inspector.retention.services import is_erased
 from inspector.trail.services import Thing, record_deed
 
 from . import jobs
-from .bulk import update_rows
-from .facts import facts_at
 from .identity import OrderKey, find_time, read_envelope
 from .models import Delivery, HiddenRecord, Job, Record, Sighting, Withdrawal
-from .text import make_storable
+from .readings import facts_at
 
 MAX_REASON_LENGTH = 2000
 _MAIN_WORDS = "give a reason: later readers of this delivery will see it"

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import ApiKey, Membership, Role, User, Workspace
 from inspector.accounts.workspaces import require_owner, set_choice
-from inspector.lookups import take_page
+from inspector.database import take_page
 from inspector.trail.services import Thing, record_deed
 
 from .encryption import KeyEncryptionKey, KeyringError, hold_ring, load_keks, rewrap_key, seal_key

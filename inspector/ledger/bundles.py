@@ -35,7 +35,7 @@ from inspector.audit.reviews.bindings import (
     select_open,
     select_told,
 )
-from inspector.intake.bulk import cut_windows
+from inspector.database import cut_windows
 from inspector.intake.models import Record, Sighting, Withdrawal
 from inspector.intake.sealed import clear_length, find_unreadable
 from inspector.retention.models import Tombstone

@@ -24,7 +24,7 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
-from inspector.intake.bulk import copy_rows
+from inspector.database import copy_rows
 from inspector.intake.liveness import alone
 from inspector.keyring.encryption import KeyringError, bind, load_keks, make_kek
 

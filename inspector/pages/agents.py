@@ -50,13 +50,11 @@ from inspector.browsing.directory import (
     sum_agents,
     survey_pairs,
 )
-from inspector.intake.text import make_storable
-from inspector.lookups import or_404
-from inspector.replica import on_replica
-from inspector.search.cursors import read_key, write_key
-from inspector.threads.agents.names import CONVENTIONS, label_agent, label_by_convention
+from inspector.database import make_storable, on_replica, or_404
+from inspector.search.selectors import read_key, write_key
+from inspector.threads.agents import CONVENTIONS, label_agent, label_by_convention
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentTotal, AgentWord, Declaration, make_agent_id
-from inspector.threads.tasks.measures import get_state, list_channels_at, measure_agent
+from inspector.threads.tasks import get_state, list_channels_at, measure_agent
 
 from .lists import read_walk
 from .shell import PLAIN, PageForm, attempt, list_dialects, render_page, require_auditor, within_workspace, write_query

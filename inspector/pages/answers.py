@@ -19,7 +19,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from inspector.effort import SpentError
+from inspector.bounds import SpentError
 from inspector.exports.forms import make_safe, write_cells
 from inspector.intake.failures import is_cut_off, is_passing
 from inspector.intake.object_store import StoreError

@@ -37,12 +37,11 @@ from inspector.audit.comments import (
     write_comment,
 )
 from inspector.audit.models.reviews import Comment, CommentTurn
-from inspector.intake.masks import mask_layers
-from inspector.lookups import or_404
-from inspector.search.cursors import Place
-from inspector.threads.messages import find_message, has_record, load_records, unfold
+from inspector.database import or_404
+from inspector.intake.readings import mask_layers
+from inspector.search.selectors import Place
 from inspector.threads.models import Message
-from inspector.threads.selectors import find_conversation
+from inspector.threads.selectors import find_conversation, find_message, has_record, load_records, unfold
 
 from .lists import list_page
 from .shell import attempt, parse_id, read_id, render_page, require_auditor, within_workspace

@@ -23,8 +23,8 @@ from inspector.audit.alerts import ask_for_test, find_webhook, renew_secret, set
 from inspector.audit.models.findings import Alert, Webhook
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
+from inspector.database import or_404, take_page
 from inspector.intake.models import Delivery, Sighting
-from inspector.lookups import or_404, take_page
 from inspector.threads.models import Message
 
 from .lists import list_page

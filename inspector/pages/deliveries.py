@@ -21,7 +21,9 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.api.deliveries import estimate_told
 from inspector.audit.findings.selectors import count_open_by_severity, of_delivery
 from inspector.audit.findings.storing import is_noted
+from inspector.database import or_404
 from inspector.erasing import find_erased
+from inspector.intake.identity import list_warnings
 from inspector.intake.letters import retry
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Withdrawal
 from inspector.intake.selectors import (
@@ -34,11 +36,15 @@ from inspector.intake.selectors import (
     list_letters,
     list_problems,
 )
-from inspector.intake.services import take_back, withdraw_delivery
 from inspector.intake.staging import read_choices
-from inspector.intake.warnings import list_warnings
-from inspector.intake.withdrawals import count_hidden_of, find_withdrawals, is_weighing, list_withdrawals
-from inspector.lookups import or_404
+from inspector.intake.withdrawals import (
+    count_hidden_of,
+    find_withdrawals,
+    is_weighing,
+    list_withdrawals,
+    take_back,
+    withdraw_delivery,
+)
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_work, list_conversations_of
 
@@ -133,7 +139,7 @@ def find_phase(delivery: Delivery, progress: Progress) -> str:
     if is_weighing(delivery=delivery):
         return "weighing"
     work = find_work(delivery=delivery)
-    if work == Job.Kind.SETTLE:
+    if work == Job.Kind.RESOLVE:
         return "settling"
     # What a matter of time has just made a finding is counted a moment later.
     if work == Job.Kind.EXAMINE or not is_noted(channel_id=delivery.channel_id):
@@ -355,7 +361,7 @@ WORK = {
     Job.Kind.FRAME: ("Cutting into records", "delivery"),
     Job.Kind.INGEST: ("Reading the records of", "delivery"),
     Job.Kind.WEIGH: ("Hiding or showing the records of", "delivery"),
-    Job.Kind.SETTLE: ("Processing a conversation", "conversation"),
+    Job.Kind.RESOLVE: ("Processing a conversation", "conversation"),
     Job.Kind.OPEN: ("Opening what is sealed in", "conversation"),
     Job.Kind.TRACE: ("Drawing the tree of", "trace"),
     Job.Kind.EXPORT: ("Writing", "export"),

@@ -16,19 +16,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 import dialects
 from dialects import Reading
 from inspector.accounts.models import Membership
-from inspector.intake.concealing import has_tokens
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import MAX_BYTES_LOOKED_THROUGH, mask_layers
+from inspector.bounds import RangeError, answer_bytes, refuse_range
 from inspector.intake.models import Record
+from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH, has_tokens, mask_layers, read_with_facts
 from inspector.intake.selectors import find_record, has_bytes, list_sightings, measure_source, read_source
 from inspector.ledger.proofs import Place, find_changed, is_as_entered, leaf_hash_of, place_of, say_changed
 from inspector.opening import disclose_source
-from inspector.ranges import RangeError, answer_bytes, refuse_range
 from inspector.retention.services import find_tombstone
-from inspector.threads.messages import list_messages_of, list_withdrawals_behind, unfold
+from inspector.threads.dependencies import list_dependencies
 from inspector.threads.models import Message
-from inspector.threads.rendering.dependencies import list_dependencies
-from inspector.threads.rendering.wordings import list_wordings, read_words
+from inspector.threads.resolving.writing import list_wordings, read_words
+from inspector.threads.selectors import list_messages_of, list_withdrawals_behind, unfold
 
 from .shell import within_workspace
 from .shown.fields import cut_layers, has_secret

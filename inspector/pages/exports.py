@@ -22,6 +22,7 @@ from inspector.accounts.models import Membership
 from inspector.accounts.selectors import find_channel
 from inspector.audit.rules import RULES
 from inspector.audit.samples import find_sample
+from inspector.database import or_404
 from inspector.exports.exporters import BROUGHT
 from inspector.exports.making import read_file
 from inspector.exports.models import Export
@@ -45,7 +46,6 @@ from inspector.exports.services import (
     stop_export,
 )
 from inspector.intake.selectors import find_delivery
-from inspector.lookups import or_404
 from inspector.search.language import MAX_CHARACTERS, QueryError
 from inspector.threads.selectors import find_conversation
 

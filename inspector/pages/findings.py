@@ -60,11 +60,9 @@ from inspector.audit.reviews.selectors import list_queues_around, list_settled
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import mark_sentences, say_cautions_of
-from inspector.lookups import or_404
-from inspector.replica import on_replica
-from inspector.threads.messages import load_records, read_body
+from inspector.database import on_replica, or_404
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import WORST, find_conversation
+from inspector.threads.selectors import WORST, find_conversation, load_records, read_body
 from inspector.threads.timeline import number_messages
 
 from .conversations.frame import render_view

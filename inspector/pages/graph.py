@@ -16,8 +16,8 @@ from django.http import HttpRequest, HttpResponse
 from inspector.accounts.models import Membership
 from inspector.audit.agents import Waiting, count_asked_between, list_waiting
 from inspector.browsing.directory import PairSum, list_pairs, measure_pairs
+from inspector.database import on_replica
 from inspector.pages.agents import Gallery
-from inspector.replica import on_replica
 from inspector.threads.models import PairTotal
 
 from .agents import Narrowing

@@ -15,8 +15,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from inspector.accounts.models import Channel, Membership
+from inspector.database import make_storable, or_404
 from inspector.erasing import Target, ask_to_erase, count_expired, preview
-from inspector.intake.text import make_storable
 from inspector.keyring.services import list_period_keys
 from inspector.ledger.bundles import NoCheckpointError, make_bundle, note_bundle, write_bundle
 from inspector.ledger.models import LedgerCheckpoint
@@ -34,7 +34,6 @@ from inspector.ledger.proofs import (
     write_note,
 )
 from inspector.ledger.verifying import ask_to_verify, find_checked
-from inspector.lookups import or_404
 from inspector.retention.services import (
     MAX_DAYS,
     find_rules,

@@ -22,12 +22,11 @@ from django.http import Http404, HttpRequest
 from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.accounts.selectors import find_channel
 from inspector.audit.findings.selectors import of_channel, of_delivery
+from inspector.database import WrittenSince, find_oldest_transaction, or_404
 from inspector.intake.selectors import find_delivery
-from inspector.lookups import WrittenSince, find_oldest_transaction, or_404
-from inspector.search.cursors import Place, read_cursor, read_key, write_cursor, write_key
-from inspector.search.selectors import fetch
-from inspector.threads.messages import select_messages_of_delivery
+from inspector.search.selectors import Place, fetch, read_cursor, read_key, write_cursor, write_key
 from inspector.threads.models import Conversation
+from inspector.threads.selectors import select_messages_of_delivery
 
 from .shell import Elsewhere, PageForm, list_dialects, read_id, write_query
 from .shown.told import name_delivery

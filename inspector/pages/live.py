@@ -41,11 +41,10 @@ from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.selectors import find_membership
 from inspector.accounts.sessions import is_over
 from inspector.browsing.activity import find_latest
-from inspector.lookups import or_404
-from inspector.search.cursors import CursorError
+from inspector.database import or_404
 from inspector.search.language import QueryError
 from inspector.search.news import News, Since, Watch, begin, look, read_since, write_since
-from inspector.search.selectors import read_query
+from inspector.search.selectors import CursorError, read_query
 from inspector.threads.models import Conversation
 from inspector.threads.timeline import load_places
 from inspector.trail.row_security import enter_workspace

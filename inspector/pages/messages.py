@@ -20,16 +20,20 @@ from dialects import Field, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
-from inspector.intake.masks import mask_layers
-from inspector.lookups import or_404
+from inspector.database import or_404
+from inspector.intake.readings import mask_layers
 from inspector.pages.shown.fields import VIEWS, show_layers
 from inspector.retention.services import find_tombstone
 from inspector.search import registry
 from inspector.search.language import MAX_CHARACTERS, QueryError, quote
-from inspector.search.parts import write_term
+from inspector.search.refining import write_term
 from inspector.search.registry import PATHS, SEARCHABLE
 from inspector.search.selectors import find_beside
-from inspector.threads.messages import (
+from inspector.threads import terms
+from inspector.threads.keys import name_cited
+from inspector.threads.models import Message
+from inspector.threads.nodes import count_bearers
+from inspector.threads.selectors import (
     find_message,
     find_messages_by_ids,
     find_neighbours,
@@ -38,12 +42,8 @@ from inspector.threads.messages import (
     read_body,
     unfold,
 )
-from inspector.threads.models import Message
-from inspector.threads.placing.citations import count_bearers
-from inspector.threads.placing.links import name_cited
-from inspector.threads.rendering import terms
-from inspector.threads.rendering.terms import MARK_CHARACTERS, write_value
-from inspector.threads.trees.traces import find_carrying
+from inspector.threads.terms import MARK_CHARACTERS, write_value
+from inspector.threads.trees import find_carrying
 
 from .comments import show_threads
 from .conversations.transcript import Disclosed, describe_carrying, describe_reply, find_verb, name_message, open_for

@@ -31,13 +31,13 @@ from inspector.browsing.activity import (
 )
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.browsing.transcripts import mark_sentences
+from inspector.database import on_replica
 from inspector.intake.selectors import count_letters, list_deliveries
-from inspector.replica import on_replica
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
-from inspector.threads.agents.names import load_labels
+from inspector.threads.agents import load_labels
 from inspector.threads.models import Message
-from inspector.threads.tasks.measures import STALLED_AFTER, latest_in_channel
+from inspector.threads.tasks import STALLED_AFTER, latest_in_channel
 
 from .agents import Gallery
 from .findings import link_rule, link_severities

@@ -16,10 +16,9 @@ from django.urls import reverse
 
 from inspector.accounts.models import Membership
 from inspector.audit.rules import RULES
-from inspector.hidden_characters import spell_hidden
+from inspector.characters import spell_hidden
 from inspector.intake.selectors import list_deliveries
-from inspector.search.saved import list_saved
-from inspector.search.suggestions import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent
+from inspector.search.aids import Found, find_by_native_id, find_by_uuid, list_busiest, list_recent, list_saved
 from inspector.threads.models import Conversation
 
 from .findings import link_rule

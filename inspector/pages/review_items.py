@@ -24,7 +24,7 @@ from inspector.audit.reviews.bindings import SignOff, find_sign_offs, find_stand
 from inspector.audit.reviews.queues import find_rubric
 from inspector.audit.reviews.selectors import MINE, SECOND, list_beside, survey_item
 from inspector.audit.reviews.verdicts import MAX_COMMENT_LENGTH
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import read_beginning
 from inspector.threads.timeline import find_later

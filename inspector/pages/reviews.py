@@ -54,10 +54,10 @@ from inspector.audit.samples import (
     list_samples,
     say_stratum,
 )
-from inspector.search.cursors import Place, read_key, write_key
+from inspector.search.aids import list_saved
 from inspector.search.language import MAX_CHARACTERS
 from inspector.search.models import SavedSearch
-from inspector.search.saved import list_saved
+from inspector.search.selectors import Place, read_key, write_key
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation
 

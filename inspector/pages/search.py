@@ -19,14 +19,15 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
-from inspector.replica import on_replica
-from inspector.search.cursors import write_cursor
-from inspector.search.facets import Facet, count_facets
-from inspector.search.language import MAX_CHARACTERS, QueryError, Term, list_terms
-from inspector.search.parts import (
+from inspector.database import on_replica
+from inspector.search.aids import SavedSearchError, forget_search, list_saved, save_search, suggest, suggest_paths
+from inspector.search.language import MAX_CHARACTERS, SEVERITIES, QueryError, Term, list_terms
+from inspector.search.refining import (
+    Facet,
     Part,
     can_be_asked,
     choose,
+    count_facets,
     cut_parts,
     find_choice,
     find_droppable,
@@ -35,15 +36,12 @@ from inspector.search.parts import (
     write_term,
 )
 from inspector.search.registry import ALIASES, names
-from inspector.search.saved import SavedSearchError, forget_search, list_saved, save_search
-from inspector.search.selectors import SlowQueryError, count_hidden, read_query
+from inspector.search.selectors import SlowQueryError, count_hidden, read_query, write_cursor
 from inspector.search.selectors import search as search_messages
-from inspector.search.suggestions import suggest, suggest_paths
-from inspector.search.values import SEVERITIES
-from inspector.threads.agents.names import load_labels
-from inspector.threads.messages import find_message, list_around, load_records
+from inspector.threads.agents import load_labels
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import fold
+from inspector.threads.selectors import find_message, list_around, load_records
+from inspector.threads.terms import fold
 
 from .lists import cut_page, read_place
 from .live import watch

@@ -40,10 +40,10 @@ from inspector.accounts.workspaces import (
     set_second_factor,
     withdraw_invitation,
 )
+from inspector.database import or_404
 from inspector.keyring.periods import set_indexing, set_sealing
 from inspector.keyring.services import set_two_for_keys
-from inspector.lookups import or_404
-from inspector.search.parts import can_be_asked, write_term
+from inspector.search.refining import can_be_asked, write_term
 
 from .shell import PLAIN, PageForm, attempt, refuse, render_page, require_owner, within_workspace
 from .shown.told import link_search

@@ -24,8 +24,8 @@ from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
 from inspector.accounts.sessions import recall_memberships, reserve_page
 from inspector.audit.overview import MAX_COUNTED, count_sections
-from inspector.lookups import or_404
-from inspector.search.cursors import CursorError
+from inspector.database import or_404
+from inspector.search.selectors import CursorError
 from inspector.trail.acting import note_actor
 from inspector.trail.row_security import enter_workspace
 

@@ -55,7 +55,7 @@ from inspector.accounts.sessions import (
     refuse_sign_in,
 )
 from inspector.accounts.workspaces import accept_as_new, accept_invitation, find_invitation
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.trail.acting import find_address
 
 from .shell import PageForm, parse_id, render_page, within_workspace

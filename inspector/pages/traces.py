@@ -20,26 +20,30 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.browsing.transcripts import find_doubtful, find_doubts
-from inspector.intake.text import make_storable
-from inspector.replica import on_replica
-from inspector.threads.agents.names import load_labels
+from inspector.database import make_storable, on_replica
+from inspector.threads.agents import load_labels
+from inspector.threads.keys import count_microseconds, read_instant
+from inspector.threads.lines import OPEN, Fold
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.places import count_microseconds, read_instant
 from inspector.threads.selectors import find_conversation
-from inspector.threads.trees.traces import (
+from inspector.threads.trees import (
     MAX_FOUND,
+    MAX_TOGGLED,
+    Place,
+    Tree,
+    Window,
+    WindowRow,
     filter_traces,
     find_matching,
     find_trace,
     find_traces_of,
     list_namesakes,
     load_contents,
+    load_tree,
     match_rows,
     select_traces,
 )
-from inspector.threads.trees.walking import OPEN, Fold
-from inspector.threads.trees.windows import MAX_TOGGLED, Place, Tree, Window, WindowRow, load_tree
-from inspector.threads.trees.windows import read_place as read_tree_place
+from inspector.threads.trees import read_place as read_tree_place
 
 from .conversations.frame import render_view
 from .lists import TraceFilter, read_place, read_walk

@@ -16,8 +16,8 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.reviews.bindings import list_told_deeds
-from inspector.intake.text import make_storable
-from inspector.search.cursors import read_key, write_key
+from inspector.database import make_storable
+from inspector.search.selectors import read_key, write_key
 from inspector.trail.models import DEEDS, Deed
 from inspector.trail.row_security import ask_guard
 from inspector.trail.services import Thing, Wanted, record_deed

@@ -27,9 +27,9 @@ from dialects import (
     say_cautions,
 )
 from inspector.accounts.models import Membership
-from inspector.lookups import or_404
+from inspector.database import or_404
 from inspector.pages.shown.fields import show_layers
-from inspector.threads.messages import CAUTION_MARK
+from inspector.threads.selectors import CAUTION_MARK
 
 from .shell import PageForm, list_dialects, render_page, render_part, within_workspace
 from .shown.told import list_all_notes, name_dialect, shorten, show_parts, show_pieces

@@ -22,15 +22,14 @@ from django.utils.safestring import SafeString
 
 from dialects import title_of
 from inspector.audit.findings.selectors import OpenRule
-from inspector.hidden_characters import spell_hidden
-from inspector.threads.messages import mark_noted, split_mark
+from inspector.characters import spell_hidden
+from inspector.threads.keys import count_microseconds, read_instant
+from inspector.threads.lines import ADJACENCY, Kind, Line, Outcome
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.citations import write_bearers
-from inspector.threads.placing.places import count_microseconds, read_instant
-from inspector.threads.tasks.events import ASKS
-from inspector.threads.trees.lines import ADJACENCY, Kind, Line, Outcome
-from inspector.threads.trees.traces import Contents
-from inspector.threads.trees.windows import Band, WindowRow
+from inspector.threads.nodes import write_bearers
+from inspector.threads.selectors import mark_noted, split_mark
+from inspector.threads.states import ASKS
+from inspector.threads.trees import Band, Contents, WindowRow
 
 from .shown.agents import AgentMark, Cast
 from .shown.markup import escape_text, write_visible

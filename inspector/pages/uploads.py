@@ -33,15 +33,14 @@ from inspector.accounts.workspaces import ARCHIVED
 from inspector.api.bodies import is_asked_first
 from inspector.bounds import find_declared_length, refuse_length, stop_reading, takes_large_bodies
 from inspector.intake import staging
-from inspector.intake.concealing import conceal_reading, conceal_told
 from inspector.intake.containers import RefusedArchiveError
-from inspector.intake.facts import facts_at, read_with_facts
 from inspector.intake.identity import find_time, write_envelope
 from inspector.intake.models import Delivery
+from inspector.intake.readings import conceal_reading, conceal_told, facts_at, read_with_facts
 from inspector.intake.selectors import find_delivery
 from inspector.intake.staging import KEPT_FOR, Choices, look_at, read_choices
 from inspector.pages.deliveries import make_progress
-from inspector.threads.placing.keys import key_of_conversation
+from inspector.threads.keys import key_of_conversation
 from inspector.trail.acting import find_address
 
 from .shell import PLAIN, PageForm, list_dialects, render_page, render_part, within_workspace

@@ -21,8 +21,7 @@ from inspector.threads.models import Message
 from inspector.threads.resolving.writing import KEPT
 from inspector.threads.selectors import filter_conversations
 
-from .cursors import CursorError, read_key, write_key
-from .selectors import fetch, narrow
+from .selectors import CursorError, fetch, narrow, read_key, write_key
 
 # So many announced messages are looked at in one look, and so many are counted for a page: "1,000+" says enough.
 MAX_AT_ONCE: Final = 2000
@@ -93,16 +92,7 @@ def begin(snapshot: str = "") -> Since:
 
 def write_since(since: Since, workspace_id: uuid.UUID) -> str:
     """As a text that a page carries: signed, and good in one workspace only."""
-    place = since.place
-    key: list[str | int | bool] = [
-        place.transaction,
-        place.number,
-        place.taken,
-        place.known,
-        since.at,
-        since.count,
-        since.first,
-    ]
+    key: list[str | int | bool] = [*since.place, since.at, since.count, since.first]
     return write_key(key, workspace_id, of=LIST)
 
 

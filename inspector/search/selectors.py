@@ -1,5 +1,6 @@
 """Searching messages: newest first, by keyset, within a time that a reader is willing to wait; those beside one in that
-order; and the conversations and traces that hold a shown message which a query finds.
+order; and the conversations and traces that hold a shown message which a query finds. Cursors of keyset pages are
+signed, and good in one workspace only.
 
 The whole timeline is asked for at once, which is nearly always quick. Where it is not (PostgreSQL takes what is common
 elsewhere to be common here, and walks through everything newer), the index of words and terms is asked alone: what is
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -20,22 +21,67 @@ from itertools import pairwise
 from typing import Any, Final, Generic, TypeVar
 
 from django.contrib.postgres.fields import ArrayField
+from django.core import signing
 from django.db import OperationalError, connections, models, router, transaction
 from django.db.models import BooleanField, CharField, Exists, Func, OuterRef, Q, TextField, Value
 from django.db.models.lookups import IsNull
 
 from inspector.accounts.models import Workspace
+from inspector.database import IsAny, go_on
 from inspector.intake.withdrawals import has_hidden
-from inspector.lookups import IsAny, go_on
+from inspector.threads.keys import RANDOM, count_microseconds
 from inspector.threads.models import Message, MessageQuerySet, Trace
-from inspector.threads.placing.keys import RANDOM
-from inspector.threads.placing.places import count_microseconds
-from inspector.threads.rendering.terms import SAMPLE, SAMPLED, SIZES, Spans, mark_workspace
+from inspector.threads.terms import SAMPLE, SAMPLED, SIZES, Spans, mark_workspace
 
 from . import registry
-from .language import Group, parse
+from .language import Group, parse, zone_of_query
 from .sql import as_filter, is_of_terms
-from .values import zone_of_query
+
+Place = tuple[datetime, uuid.UUID]
+
+
+class CursorError(Exception):
+    """A cursor that was tampered with, or belongs to another workspace."""
+
+
+def write_cursor(place: Place, workspace_id: uuid.UUID) -> str:
+    """The cursor after a row, which is named by its time and id."""
+    return signing.dumps([place[0].isoformat(), str(place[1])], salt=f"cursor {workspace_id}", compress=False)
+
+
+def read_cursor(text: str | None, workspace_id: uuid.UUID) -> Place | None:
+    """The place that a cursor names; None for no cursor.
+
+    Raises:
+        CursorError: for one that `write_cursor` did not write for this workspace.
+    """
+    if not text:
+        return None
+    try:
+        time, row_id = signing.loads(text, salt=f"cursor {workspace_id}")
+    except signing.BadSignature as error:
+        raise CursorError("the cursor is damaged or from elsewhere: start again without it") from error
+    return datetime.fromisoformat(time), uuid.UUID(row_id)
+
+
+def write_key(key: Sequence[str | int | bool], workspace_id: uuid.UUID, *, of: str) -> str:
+    """The cursor after a row of a list that is in another order than that of time; `of` names the list."""
+    return signing.dumps(list(key), salt=f"cursor {of} {workspace_id}", compress=False)
+
+
+def read_key(text: str | None, workspace_id: uuid.UUID, *, of: str) -> list[Any] | None:
+    """The key that such a cursor names, its parts as they were written; None for no cursor.
+
+    Raises:
+        CursorError: for one that `write_key` did not write for this list of this workspace.
+    """
+    if not text:
+        return None
+    try:
+        key: list[Any] = signing.loads(text, salt=f"cursor {of} {workspace_id}")
+    except signing.BadSignature as error:
+        raise CursorError("the cursor is damaged or from elsewhere: start again without it") from error
+    return key
 
 
 def write_sample(workspace_id: uuid.UUID) -> list[str]:
@@ -76,7 +122,6 @@ class IsWithin(Func):
         super().__init__(Spans(), Value(entries, output_field=ArrayField(TextField())))
 
 
-Place = tuple[datetime, uuid.UUID]
 Row = TypeVar("Row", bound=models.Model)
 
 GLANCE_MS, AT_ONCE_MS, BY_TERMS_MS = 4, 60, 550

@@ -19,23 +19,22 @@ from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Workspace
 from inspector.accounts.selectors import list_channels
+from inspector.database import IsAny
 from inspector.intake.selectors import find_delivery
-from inspector.lookups import IsAny
-from inspector.threads.agents.names import KnownNames, find_meanings, load_labels
+from inspector.threads import terms
+from inspector.threads.agents import KnownNames, find_meanings, load_labels
 from inspector.threads.models import Agent, key_of_name
-from inspector.threads.rendering import terms
-from inspector.threads.rendering.terms import mark_workspace
+from inspector.threads.terms import mark_workspace
 
 from . import registry
-from .conditions import write_path
 from .language import LITERAL, Group, Node, QueryError, Term, check_value
-from .registry import KNOWN, Condition, has_any_term, has_terms, has_words
+from .registry import KNOWN, Condition, has_any_term, has_terms, has_words, write_path
 
 
 def write_speakers(atom: str, names: Sequence[str], workspace: Workspace) -> Condition:
     """Messages in which one of these names stands under this atom.
 
-    What a name means is said in `threads.agents.names`.
+    What a name means is said in `threads.agents`.
     """
     said = has_any_term(workspace, [terms.term(atom, name) for name in names])
     return said | write_called(atom, names, workspace)

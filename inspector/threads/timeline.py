@@ -16,8 +16,8 @@ from django.db.models import F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThanOrEqual
 from django.db.models.functions import Coalesce
 
+from .keys import BEYOND, BlockSize, Places
 from .models import Block, Conversation, Message
-from .placing.places import BEYOND, BlockSize, Places
 
 Row = TypeVar("Row")
 _ORDER: Final = ("order_time", "order_source", "order_index", "record_id", "part")

@@ -20,7 +20,7 @@ from playwright.sync_api import Page
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Record
 from inspector.pages.urls import workspace_urls
-from inspector.search.saved import save_search
+from inspector.search.aids import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.browser.conftest import Open
 from tests.inspector.conftest import Cast, take_in

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from inspector.threads.models import Trace
-from inspector.threads.trees.windows import Tree
+from inspector.threads.trees import Tree
 from tests.browser.conftest import PATIENCE_MS, Open, at
 from tests.inspector.conftest import Cast, take_in
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from inspector.intake import breaks
+from inspector.intake import framing
 from inspector.intake.models import Delivery, Record
 from inspector_client import Client, Receipt, RefusedError
 from tests.inspector.api.test_server import find_port, port, serve, server_folder
@@ -88,7 +88,7 @@ def test_a_server_that_is_killed_and_started_again_has_everything_once(
     token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody sweeps here: what a killed server had begun to receive is closed below, while none is there.
-    monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(framing, "GRACE_SECONDS", 0.0)
     number, records, kills = find_port(), 3000, 4
     client = Client(
         f"http://127.0.0.1:{number}",
@@ -142,7 +142,7 @@ def end_what_was_begun(sessions: int) -> None:
     until = time.monotonic() + 120
     while count_sessions() > sessions or Delivery.objects.filter(state=Delivery.State.RECEIVING).exists():
         assert time.monotonic() < until
-        breaks.end_abandoned()
+        framing.end_abandoned()
         time.sleep(0.05)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import dialects
 from dialects._english import quote
-from dialects._scan import leaves
+from dialects._record import leaves
 from dialects.agent_lingua.notes import NOTES
 
 from ..each import for_each

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import dialects
-from dialects._scan import leaves
+from dialects._record import leaves
 from dialects.agent_lingua import packing
 from tests.each import for_each
 

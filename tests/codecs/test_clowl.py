@@ -15,9 +15,9 @@ import pytest
 from hypothesis import strategies as st
 
 import dialects
-from dialects import _positions as positions
+from dialects import _json as positions
 from dialects._english import enclose, say_name
-from dialects._scan import leaves
+from dialects._record import leaves
 from dialects.clowl import DIALECT, reading
 from dialects.clowl.parts import divide
 from dialects.clowl.telling import say_key

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dialects
-from dialects._scan import leaves
+from dialects._record import leaves
 from tests.lanes import generated
 
 from ..each import for_each

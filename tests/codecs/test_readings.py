@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import dialects
-from dialects._reading import Reading, WireReading
+from dialects._record import Reading, WireReading
 from dialects.clowl import DIALECT as CLOWL
 from dialects.nslip import DIALECT as NSLIP
 

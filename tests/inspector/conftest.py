@@ -19,12 +19,13 @@ from inspector import pipeline
 from inspector.accounts.models import Channel, Membership, Role, User, Workspace
 from inspector.accounts.services import create_api_key
 from inspector.accounts.sessions import BACKEND
+from inspector.database import or_404
 from inspector.intake import jobs as job_rows
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door
-from inspector.intake.services import open_delivery, take_stream
-from inspector.lookups import or_404
-from inspector.threads.messages import find_message
+from inspector.intake.services import open_delivery
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_message
 from inspector.trail import row_security
 from inspector.trail.models import Deed
 from inspector.trail.services import Thing, record_deed
@@ -173,7 +174,7 @@ def ask_to_resolve() -> None:
     from inspector.threads.models import Conversation
 
     for conversation in Conversation.objects.all():
-        job_rows.ask(kind=Job.Kind.SETTLE, subjects=[conversation.pk], workspace_id=conversation.workspace_id)
+        job_rows.ask(kind=Job.Kind.RESOLVE, subjects=[conversation.pk], workspace_id=conversation.workspace_id)
 
 
 @pytest.fixture

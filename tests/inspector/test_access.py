@@ -26,7 +26,7 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.retention.models import Erasure
-from inspector.search.saved import save_search
+from inspector.search.aids import save_search
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
 
 from .conftest import Cast, deliver, settle_all

@@ -28,9 +28,9 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.intake.models import Delivery, Record, Sighting
 from inspector.logs import LineFormatter
+from inspector.threads import tracing
 from inspector.threads.models import Agent, Conversation, Fact, Message, Trace, TreeGroup
-from inspector.threads.resolving import blocks as resolving_blocks
-from inspector.threads.trees import tracing
+from inspector.threads.resolving import resolver as resolving_blocks
 
 from .conftest import Cast, settle_all
 from .exports.conftest import ask, make, read

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from inspector.confusables import find_likenesses, find_oddities
+from inspector.characters import find_likenesses, find_oddities
 from tests.each import for_each
 
 

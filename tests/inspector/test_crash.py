@@ -18,7 +18,7 @@ import pytest
 from bench.crash.soak import find_slope
 from bench.hosts import find_obstacle
 from inspector.intake.models import Door, Job, Record
-from inspector.intake.services import open_delivery, take_upload
+from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Conversation, Message
 
 from .conftest import Cast
@@ -40,7 +40,7 @@ def write_log() -> bytes:
 @pytest.mark.long(seconds=60, waits=True)
 def test_killing_the_worker_loses_and_doubles_nothing(cast: Cast, tmp_path: Path) -> None:
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="jobs.jsonl")
-    take_upload(delivery=delivery, chunks=[write_log()])
+    take_file(delivery=delivery, chunks=[write_log()])
     chance = random.Random(20261121)
     kills = 0
     deadline = time.monotonic() + 300

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client.samples import Sample
 
-from inspector.intake.measures import list_measures
+from inspector.intake.selectors import list_measures
 
 from .conftest import Cast, deliver
 

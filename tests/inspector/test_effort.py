@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from inspector import effort
+from inspector import bounds
 from inspector.accounts.sessions import BACKEND
-from inspector.effort import GoneError, SpentError, bound_effort, check_effort
+from inspector.bounds import GoneError, SpentError, bound_effort, check_effort
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, take_in
 
@@ -41,8 +41,8 @@ def test_what_had_its_share_is_told_to_ask_for_less(
     decode = ("/api/v1/decode", body, "text/plain")
     client = Client(raise_request_exception=False)
     client.force_login(cast.viewer.user, backend=BACKEND)
-    for seconds, status in ((effort.MAX_SECONDS, 200), (0.0, 503)):
-        monkeypatch.setattr(effort, "MAX_SECONDS", seconds)
+    for seconds, status in ((bounds.MAX_SECONDS, 200), (0.0, 503)):
+        monkeypatch.setattr(bounds, "MAX_SECONDS", seconds)
         said = [client.get(address) for address in addresses["page"]]
         told = [client.get(address, headers=key) for address in addresses["api"]] + [client.post(*decode, headers=key)]
         assert {answer.status_code for answer in (*said, *told)} == {status}
@@ -55,7 +55,7 @@ def test_what_had_its_share_is_told_to_ask_for_less(
 
 def test_what_is_computed_for_one_who_has_gone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: Any = SimpleNamespace(is_gone=False)
-    monkeypatch.setitem(effort._visits, threading.get_ident(), gone)
+    monkeypatch.setitem(bounds._visits, threading.get_ident(), gone)
     with bound_effort():
         check_effort()
         gone.is_gone = True
@@ -64,7 +64,7 @@ def test_what_is_computed_for_one_who_has_gone_ends(monkeypatch: pytest.MonkeyPa
 
 
 def test_outside_of_an_answer_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(bounds, "MAX_SECONDS", 0.0)
     check_effort()
     with bound_effort(), pytest.raises(SpentError):
         check_effort()

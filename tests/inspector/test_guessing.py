@@ -25,15 +25,15 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding, ReviewItem
 from inspector.audit.reviews.queues import create_queue, fill_from_source
-from inspector.intake import masks
-from inspector.intake.masks import find_outer_secrets, mask
+from inspector.intake import readings
 from inspector.intake.models import Delivery, Record
+from inspector.intake.readings import find_outer_secrets, mask
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.news import begin, write_since
 from inspector.search.selectors import narrow
-from inspector.threads.messages import unfold
+from inspector.threads import dependencies
 from inspector.threads.models import Conversation, MaskedWire, Message, Trace
-from inspector.threads.rendering import dependencies
+from inspector.threads.selectors import unfold
 from tests.lanes import begin_with
 
 from .conftest import Cast, deliver, settle_all, take_in
@@ -313,7 +313,7 @@ def test_what_no_decoder_of_today_has_masked_is_not_found_until_it_is_read_again
         Message.objects.update(told_in=earlier)
         assert find(cast, "db_pass") == find(cast, SECRET) == 0
         Conversation.objects.update(settled_generation=-1)
-        from inspector.threads.inserting.marking import mark_conversations
+        from inspector.threads.inserting import mark_conversations
 
         mark_conversations(
             conversation_ids=set(Conversation.objects.values_list("pk", flat=True)), workspace_id=cast.workspace.pk
@@ -335,7 +335,7 @@ def test_what_is_not_settled_yet_is_not_told_from_what_is_not_there(cast: Cast) 
 def test_a_record_too_long_to_be_looked_through_is_found_by_those_alone_who_may_see_secrets(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masks, "MAX_BYTES_LOOKED_THROUGH", 30)
+    monkeypatch.setattr(readings, "MAX_BYTES_LOOKED_THROUGH", 30)
     take_in(cast, make_line(1, SECRET), make_line(2))
     assert find(cast, "db_pass") == find(cast, "nothing") == 0
     rows = narrow(workspace=cast.workspace, query="raw:nothing", zone=None, may_see_secrets=True)

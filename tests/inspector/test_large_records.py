@@ -13,9 +13,9 @@ from django.test import Client
 
 from inspector.accounts.services import create_api_key
 from inspector.bounds import MAX_ANSWER_BYTES
-from inspector.threads.messages import read_body
 from inspector.threads.models import Message
-from inspector.threads.rendering.teller import MAX_SENTENCE
+from inspector.threads.selectors import read_body
+from inspector.threads.teller import MAX_SENTENCE
 
 from .conftest import Cast, take_in
 

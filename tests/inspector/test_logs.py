@@ -111,7 +111,7 @@ def test_a_delivery_is_found_by_its_id_in_web_and_worker(
 ) -> None:
     lines: list[str] = []
     caplog.handler.emit = lambda record: lines.append(JsonFormatter().format(record))  # type: ignore[method-assign]
-    with caplog.at_level(logging.INFO, "inspector.pipeline"):
+    with caplog.at_level(logging.INFO, "inspector.steps"):
         answer = client.post(
             "/api/v1/messages", b"hello\n", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
         )
@@ -119,7 +119,7 @@ def test_a_delivery_is_found_by_its_id_in_web_and_worker(
     delivery = str(Delivery.objects.get().pk)
     noted = answer.wsgi_request.META[ABOUT]
     assert noted == {"request": answer["X-Request-Id"], "delivery": delivery}
-    told = [json.loads(line) for line in lines if "inspector.pipeline" in line]
+    told = [json.loads(line) for line in lines if "inspector.steps" in line]
     assert {(each["kind"], each["delivery"]) for each in told} == {("ingest", delivery)}
     assert all(each["job"] for each in told)
 

@@ -24,7 +24,8 @@ django.setup()
 from inspector import pipeline
 from inspector.accounts.models import Workspace
 from inspector.intake.models import Door, Job
-from inspector.intake.services import open_delivery, take_stream, take_upload
+from inspector.intake.framing import take_stream
+from inspector.intake.services import open_delivery, take_file
 way, megabytes = sys.argv[1], int(sys.argv[2])
 workspace = Workspace.objects.get(slug="acme")
 channel = workspace.channels.get(name="main")
@@ -41,15 +42,15 @@ def log():
 
 door = Door.UPLOAD if way == "upload" else Door.API
 delivery = open_delivery(workspace=workspace, channel=channel, door=door)
-(take_upload if way == "upload" else take_stream)(delivery=delivery, chunks=log())
+(take_file if way == "upload" else take_stream)(delivery=delivery, chunks=log())
 kinds = {"upload": [Job.Kind.FRAME], "one line": [], "post": [Job.Kind.INGEST]}[way]
 while kinds and pipeline.run_due(only=tuple(kinds)):
     pass
 if way == "post":
     # Not one of those that an earlier child has done.
-    job = Job.objects.filter(kind=Job.Kind.SETTLE).exclude(state=Job.State.DONE).first()
-    Job.objects.filter(kind=Job.Kind.SETTLE).exclude(pk=job.pk).update(state=Job.State.DONE)
-    assert pipeline.run_due(only=(Job.Kind.SETTLE,)) == 1
+    job = Job.objects.filter(kind=Job.Kind.RESOLVE).exclude(state=Job.State.DONE).first()
+    Job.objects.filter(kind=Job.Kind.RESOLVE).exclude(pk=job.pk).update(state=Job.State.DONE)
+    assert pipeline.run_due(only=(Job.Kind.RESOLVE,)) == 1
 assert not Job.objects.exclude(failure="").exists(), list(Job.objects.exclude(failure="").values("kind", "failure"))
 # Not ru_maxrss: that remembers the process this one was forked from.
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])

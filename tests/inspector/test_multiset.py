@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.multiset import SIZE_BYTES, WIDTH_BYTES, Multiset, read_multiset
+from inspector.threads.summaries import SIZE_BYTES, WIDTH_BYTES, Multiset, read_multiset
 
 ELEMENTS = st.lists(st.binary(max_size=6), max_size=8)
 

@@ -39,13 +39,14 @@ from inspector.intake import object_store, staging
 from inspector.intake.models import Chunk, Delivery, Door, Job
 from inspector.intake.object_store import StoreError, refuse_unusable, sweep
 from inspector.intake.selectors import read_arrival
-from inspector.intake.services import open_delivery
+from inspector.intake.services import open_delivery, take_file
 from inspector.intake.staging import Choices, look_at, stage_file
-from inspector.intake.uploads import take_upload
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import set_sealing
 from inspector.starting import RefusedStartError, spell_object_store
 from inspector.threads.models import Message
+from inspector.worker import sweep as sweep_all
+from inspector.worker import tidy
 from tests.each import for_each
 from tests.s3 import Server, s3_server
 
@@ -138,7 +139,7 @@ def test_a_staged_upload_is_in_the_store_until_it_is_framed(cast: Cast, store: o
     staged.refresh_from_db()
     assert (staged.state, staged.stored) == ("framed", 30)
     assert not staged.chunks.exists()
-    pipeline.tidy()
+    tidy()
     assert set(list_keys()) == {other.chunks.get().object_key}
     staging.discard(delivery=other)
     assert sweep() > 0
@@ -148,7 +149,7 @@ def test_a_staged_upload_is_in_the_store_until_it_is_framed(cast: Cast, store: o
 @pytest.mark.django_db
 def test_small_pieces_become_few_objects(cast: Cast, store: object) -> None:
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD)
-    take_upload(delivery=delivery, chunks=(b"x" * 65_536 for _ in range(40)))
+    take_file(delivery=delivery, chunks=(b"x" * 65_536 for _ in range(40)))
     assert list(delivery.chunks.order_by("offset").values_list("offset", flat=True)) == [0, 2**20, 2 * 2**20]
     assert b"".join(read_arrival(delivery=delivery)) == b"x" * 65_536 * 40
 
@@ -176,7 +177,7 @@ def test_the_file_of_a_broken_upload_stays_and_is_compared_when_it_is_shown(
 ) -> None:
     cut = gzip.compress(LOG * 5)[:-9]
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="a.gz")
-    take_upload(delivery=delivery, chunks=[cut])
+    take_file(delivery=delivery, chunks=[cut])
     settle_all(is_examined=False)
     delivery.refresh_from_db()
     assert delivery.state == Delivery.State.BROKEN
@@ -210,13 +211,13 @@ def test_an_erasure_leaves_no_object(cast: Cast, store: object) -> None:
     fill(cast)
     make(ask(cast))
     broken = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="a.gz")
-    take_upload(delivery=broken, chunks=[gzip.compress(LOG)[:-9]])
+    take_file(delivery=broken, chunks=[gzip.compress(LOG)[:-9]])
     settle_all(is_examined=False)
     assert len(list_keys()) == 2
     for delivery in Delivery.objects.all():
         ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="by law")
     settle_all()
-    pipeline.tidy()
+    tidy()
     assert list_keys() == []
 
 
@@ -382,7 +383,7 @@ def test_a_kill_between_object_and_row_leaves_no_row_and_soon_no_object(
     assert not Piece.objects.exists()
     wait_for(lambda: sweep() > 0 and not list_keys(), 120, tmp_path / "process.log")
     # The export's next worker begins where the first began.
-    wait_for(lambda: not Job.objects.filter(state=Job.State.RUNNING).exists() or pipeline.sweep(), 120, tmp_path)
+    wait_for(lambda: not Job.objects.filter(state=Job.State.RUNNING).exists() or sweep_all(), 120, tmp_path)
     Job.objects.update(due_at=timezone.now())
     assert len(read(make(export)).splitlines()) == 30
 

@@ -1,6 +1,6 @@
 """One reading of the largest body that is decoded for an answer ends well within the share of the processor.
 
-The share is looked at between records (`inspector.effort`), so one record may not take it all.
+The share is looked at between records (`inspector.bounds`), so one record may not take it all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 
 import dialects
-from inspector import effort
+from inspector import bounds
 from inspector.bounds import fit_answer
 from tests.codecs import test_carriers
 from tests.each import for_each
@@ -51,4 +51,4 @@ def test_the_worst_text_is_read_in_half_of_an_answers_share(slug: str, name: str
             fit_answer({"records": [dialects.show_values(0, reading, is_tree=True)]})
             return time.thread_time() - start
 
-        assert is_within(effort.MAX_SECONDS / 2, answer), dialect or "the dialect that is found"
+        assert is_within(bounds.MAX_SECONDS / 2, answer), dialect or "the dialect that is found"

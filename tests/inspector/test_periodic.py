@@ -25,11 +25,11 @@ def test_of_several_at_once_one_does_it(work: str, part: str, monkeypatch: pytes
     def run() -> None:
         try:
             started.wait(20)
-            getattr(pipeline, work)()
+            getattr(worker, work)()
         finally:
             connections.close_all()
 
-    monkeypatch.setattr(pipeline, part, take_long)
+    monkeypatch.setattr(worker, part, take_long)
     beats = [threading.Thread(target=run) for _ in range(3)]
     for beat in beats:
         beat.start()
@@ -37,7 +37,7 @@ def test_of_several_at_once_one_does_it(work: str, part: str, monkeypatch: pytes
         beat.join(120)
     assert len(done) == 1
     # The lock went with the work: the next round is done again.
-    getattr(pipeline, work)()
+    getattr(worker, work)()
     assert len(done) == 2
 
 

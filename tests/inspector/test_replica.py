@@ -22,9 +22,9 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 
 from bench.installation import Installation
 from bench.visitor import Visitor
-from inspector import replica
+from inspector import database
 from inspector.accounts.models import ApiKey, Session
-from inspector.effort import GoneError
+from inspector.bounds import GoneError
 from inspector.embedded.binaries import ServerAccount, find_program
 from inspector.embedded.cluster import ROLE, Cluster
 from inspector.embedded.processes import WEB
@@ -32,7 +32,7 @@ from inspector.embedded.state import PROJECT
 from inspector.threads.models import Message
 from inspector.trail.powers import name_within
 
-INSPECTOR = Path(replica.__file__).parent
+INSPECTOR = Path(database.__file__).parent
 PAGES = (
     *("/overview/", "/overview/activity/", "/conversations/", "/traces/", "/agents/", "/agents/graph/"),
     *("/findings/", "/search/?q=hello", "/search/facets/?q=hello", "/search/suggestions/?q=from:a"),
@@ -63,9 +63,9 @@ class Follower(Cluster):
         self._make_socket_folder()
         program = self._program()
         installation.supervisor.start(
-            replace(program, name=replica.REPLICA, command=(*program.command, "-c", "log_statement=all"))
+            replace(program, name=database.REPLICA, command=(*program.command, "-c", "log_statement=all"))
         )
-        installation.supervisor.wait_until(self._answers, seconds=120, needs=replica.REPLICA)
+        installation.supervisor.wait_until(self._answers, seconds=120, needs=database.REPLICA)
 
     def ask(self, statement: str) -> None:
         """Run a statement as its superuser."""
@@ -88,7 +88,7 @@ def open_pair() -> Iterator[tuple[Installation, Follower]]:
         follower = Follower(home=home, log=installation.state.logs / "replica.log", primary=cluster, **names)
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         follower.follow(installation)
-        stack.callback(installation.supervisor.stop, replica.REPLICA)
+        stack.callback(installation.supervisor.stop, database.REPLICA)
         installation.variables["REPLICA_URL"] = follower.url
         installation.start()
         yield installation, follower
@@ -159,7 +159,7 @@ def test_a_real_replica_answers_and_the_primary_where_it_is_behind_or_away() -> 
         )
 
         left = count_left()
-        installation.supervisor.stop(replica.REPLICA)
+        installation.supervisor.stop(database.REPLICA)
         for _ in range(10):
             assert len(search(installation, "hello")) == 2
             assert {"hello one", "hello two"} <= {*search_page(someone, "hello")}
@@ -213,29 +213,29 @@ def test_these_views_and_no_others_may_be_answered_by_a_replica() -> None:
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A replica that has everything, and the reasons for which it was left alone."""
     left: list[str] = []
-    monkeypatch.setitem(connections.settings, replica.REPLICA, {})
-    monkeypatch.setattr(replica._standing, "take", lambda: "795:799:797")
-    monkeypatch.setattr(replica._standing, "leave", lambda why: left.append(str(why)))
+    monkeypatch.setitem(connections.settings, database.REPLICA, {})
+    monkeypatch.setattr(database._standing, "take", lambda: "795:799:797")
+    monkeypatch.setattr(database._standing, "leave", lambda why: left.append(str(why)))
     return left
 
 
 def test_within_such_a_view_messages_are_read_there_and_whoever_asks_is_not(taken: list[str]) -> None:
-    router = replica.ReplicaRouter()
+    router = database.ReplicaRouter()
     models = (Message, Session, ApiKey, get_user_model())
-    read = replica.on_replica(lambda: [router.db_for_read(model) for model in models])
-    assert read() == [replica.REPLICA, *[DEFAULT_DB_ALIAS] * 3]
-    assert replica.on_replica(replica.find_snapshot)() == "795:799:797"
-    assert replica.on_replica(lambda: router.db_for_write(Message))() == DEFAULT_DB_ALIAS
-    assert [router.db_for_read(Message), replica.find_snapshot(), taken] == [DEFAULT_DB_ALIAS, "", []]
+    read = database.on_replica(lambda: [router.db_for_read(model) for model in models])
+    assert read() == [database.REPLICA, *[DEFAULT_DB_ALIAS] * 3]
+    assert database.on_replica(database.find_snapshot)() == "795:799:797"
+    assert database.on_replica(lambda: router.db_for_write(Message))() == DEFAULT_DB_ALIAS
+    assert [router.db_for_read(Message), database.find_snapshot(), taken] == [DEFAULT_DB_ALIAS, "", []]
 
 
 def test_what_a_replica_breaks_off_is_answered_by_the_primary(taken: list[str]) -> None:
     def view() -> str:
-        if replica.find_snapshot():
+        if database.find_snapshot():
             raise OperationalError("canceling statement due to conflict with recovery")
         return "of the primary"
 
-    assert replica.on_replica(view)() == "of the primary"
+    assert database.on_replica(view)() == "of the primary"
     assert taken == ["canceling statement due to conflict with recovery"]
 
 
@@ -247,11 +247,11 @@ def test_nobody_waits_twice_for_what_takes_too_long_and_nobody_who_has_gone(
     asked: list[str] = []
 
     def view() -> None:
-        asked.append(replica.find_snapshot())
+        asked.append(database.find_snapshot())
         raise error
 
     with pytest.raises(OperationalError):
-        replica.on_replica(view)()
+        database.on_replica(view)()
     assert asked == ["795:799:797"]
-    assert not replica.find_snapshot()
+    assert not database.find_snapshot()
     assert not taken

@@ -19,7 +19,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from inspector.effort import EVERY_SECONDS
+from inspector.bounds import EVERY_SECONDS
 from inspector.intake.models import Delivery
 from tests.inspector.api.test_server import LINES, PROJECT, chunk, find_database, find_port, send, wait_for_end
 from tests.inspector.intake.processes import make_environment
@@ -77,7 +77,7 @@ def serve(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     spool.mkdir()
     with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, contextlib.ExitStack() as stack:
         web, posting = f"{sockets}/web", f"{sockets}/posting"
-        pool = ["gunicorn", "inspector.pool:application", "--worker-class=gthread", "--workers=1", "--threads=4"]
+        pool = ["gunicorn", "inspector.wsgi:behind_front", "--worker-class=gthread", "--workers=1", "--threads=4"]
         pace = [f"--head={SLOW_S}", f"--silence={SLOW_S}", "--grace=6"]
         front = [f"--bind=127.0.0.1:{port}", f"--pages={web}", f"--posting={posting}", *pace]
         commands = {

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from inspector import steps, telemetry
+from inspector import logs, steps
 from inspector.intake.models import Delivery, Job
 
 from .conftest import Cast, settle_all
@@ -68,5 +68,5 @@ def test_a_failed_step_says_the_type_of_its_error_alone(
 
 
 def test_nothing_is_made_where_nobody_takes_it() -> None:
-    with telemetry.step("step", {"job": 1}) as span:
+    with logs.step("step", {"job": 1}) as span:
         assert not span.is_recording()

@@ -8,7 +8,7 @@ import pytest
 from django.db import DataError, connection
 from psycopg.pq import Format
 
-from inspector.timestamps import IsoLoader
+from inspector.database import IsoLoader
 
 pytestmark = pytest.mark.django_db
 

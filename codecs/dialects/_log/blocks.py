@@ -13,9 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from .._dialect import Block, no_block
+from .._dialect import Block, all_dialects, no_block
 from .._events import OpenEvent
-from .._registry import all_dialects
 from .envelopes import has_time
 from .tape import Tape
 

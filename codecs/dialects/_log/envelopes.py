@@ -17,9 +17,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dialects._registry import detect
+from dialects._dialect import detect
 
-from .._envelope import envelope_of
+from .._decoding import envelope_of
 from .._record import Envelope
 from .._time import instant_of_log
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, Protocol, Self
 
 from .blocks import Brackets
-from .elements import ArrayForm
+from .elements import ArrayForm, SpansForm
 from .lines import CsvForm, LineForm, read_header
-from .spans import SpansForm
 from .tape import Item, LogOptions, Problem, Tape
 
 # No more is looked at to tell the form.

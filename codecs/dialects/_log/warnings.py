@@ -12,9 +12,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from .._dialect import get_dialect
 from .._json import is_json
 from .._record import Envelope
-from .._registry import get_dialect
 from .._time import assumption_of
 from .._value import Value
 from .blocks import Brackets

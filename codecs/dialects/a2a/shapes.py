@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from .._draft import Draft
 from .._english import join_words, quote, say_name
+from .._json import Path
 from .._jsonrpc import say_values
-from .._positions import Path
 from .tables import STATES, read_state
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")

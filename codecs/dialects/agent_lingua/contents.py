@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from .._english import TRUTHS, Sentence, join_words, quote, say_instant, say_name, say_seconds
-from .._json import skip_space
-from .._positions import Node, place
+from .._json import Node, place, skip_space
 from .._record import Segment, Span
 from .._time import instant_of_seconds
 from . import notes as kinds

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .._json import skip_space
-from .._positions import Node, place
-from .._record import Field, Layer
-from .._scan import leaf, tile
+from .._json import Node, place, skip_space
+from .._record import Field, Layer, leaf, tile
 from .contents import label_of, meaning_of
 from .frames import Signature
 from .payloads import RULES, Payload

@@ -17,7 +17,7 @@ from typing import Any, Final
 from .._carrier import Carrier, make_dialect
 from .._dialect import Reply
 from .._draft import Draft
-from .._positions import Path
+from .._json import Path
 from .._record import Message
 from .._turns import NOTES
 from .messages import draft_file, draft_message, score_file, score_message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .._draft import Draft, Offer
-from .._positions import Path
+from .._json import Path
 from .._turns import ASSISTANT, OTHER_ROLES, ROLES, SYSTEM, Turn, fill_columns, find_value, read_columns, read_text
 from .tables import BLOCKS, STOPS
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import quote, say_name
-from .._positions import Path
+from .._json import Path
 from .._record import Failure
 from .._turns import OTHER_SHAPE, ROLES, SYSTEM, Role, Turn, find_value, read_columns, read_text, say_content
 from .messages import draft_message

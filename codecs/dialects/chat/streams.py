@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import quote, say_name
-from .._positions import Path
+from .._json import Path
 from .._record import Failure
 from .._turns import ARGUMENTS_INVALID, ASSISTANT, Role, Turn, find_value, read_columns, read_text, say_content
 from .messages import say_stop

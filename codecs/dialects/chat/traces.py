@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .._draft import Draft
 from .._english import join_words, say_name
-from .._positions import Path
+from .._json import Path
 from .._record import Failure
 from .._turns import ASSISTANT, TOOL, Role, Turn, fill_columns, find_value, read_columns, read_text, say_value
 from .messages import draft_message, score_message

@@ -14,12 +14,11 @@ from .._context import Context, Keys
 from .._dialect import Dialect, Reply, never
 from .._record import Message, Reading, Told
 from .asides import ToldMessage, tell_message, tell_plain
-from .detection import open_block, sniff
-from .lifecycle import Lifecycle
 from .notes import LIFECYCLE, NOTES
-from .parts import may_mask
+from .parts import may_mask, open_block, sniff
 from .reading import identify, read
 from .tables import GLOSSARY
+from .telling import Lifecycle
 from .writing import encode
 
 

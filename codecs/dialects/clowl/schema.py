@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from .._denials import FAILED, FAILED_MEANWHILE, MAX_DEPTH, REFUSED, SUCCEEDED, UNFINISHED, Denial, Place, find_denial
 from .._english import quote, say_name
-from .._json import Digits
-from .._positions import Path
+from .._json import Digits, Path
 from .._record import NoteKind
 from . import notes, tables
 from .parts import Profile

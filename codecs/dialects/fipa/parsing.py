@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from .._english import quote, say_name
-from .._record import Field, Message, Note, Span
-from .._scan import leaf, tile
+from .._record import Field, Message, Note, Span, leaf, tile
 from .expressions import SPACE, SPACES, Fault, Node, Value, read_items, read_value
 from .tables import (
     ACTS,

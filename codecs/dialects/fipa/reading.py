@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .._inner import Inner, TooDeepError, grow_inner, read_inner, veil
+from .._places import hide, mask_fields
 from .._record import Envelope, Identity, Layer, Message, Note, Reading
-from .._veil import hide, mask_fields
 from .parsing import Call, Prose, Record, grow_tree, message_of, parse_record
 from .tables import CONTENT_TOO_DEEP, VOCABULARIES
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from .._context import Context, Keys
 from .._english import Sentence, enclose, quote, say_instant, say_name, say_seconds
 from .._inner import Contents, say_inner
+from .._places import hide
 from .._record import Basis, Message, Reading, Segment, Span, Told
-from .._veil import hide
 from .parsing import Call, Parameter, Prose, is_end, parse_record, span_of
 from .reading import Opened
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._record import Field
-from .._scan import leaf, tile
+from .._record import Field, leaf, tile
 from .blocks import Node as BlockNode
 from .blocks import parse_block
 from .marks import read_nodes

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .._json import JsonError, Rules, is_shallow, load, skip_space
-from .._positions import place
+from .._json import JsonError, Rules, is_shallow, load, place, skip_space
 
 # The keys of a form stand this near its beginning, or it is none.
 _NEAR = 4096

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .._english import quote, say_name
-from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span, Told
-from .._scan import leaf, tile
+from .._record import Entry, Field, Layer, Message, Note, Reading, Segment, Span, Told, leaf, tile
 from .json_forms import JsonForm, Member, NotJsonError
 from .lifting import MAX_ID_LENGTH
 from .notes import BROKEN_JSON, ENVELOPE_VERSION, JSON_FORM, LONG_ID, ODD_JSON, OWN_ENGLISH

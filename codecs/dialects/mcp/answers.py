@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .._denials import says_failure
 from .._draft import Draft, Offer
 from .._english import join_words, say_name
-from .._failing import says_failure
+from .._json import Path
 from .._jsonrpc import NOT_UNDERSTOOD, Call, list_values, read_failure, say_failure, say_values
-from .._positions import Path
 from .._record import Failure, NoteKind
 from .calls import name_request, say_content, say_input_request, say_role
 from .tables import ACTIONS, ANSWERS, OF_CLIENT, STATES

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from .._draft import Draft, Offer
 from .._english import join_words, quote, say_name
+from .._json import Path
 from .._jsonrpc import Call, list_values, say_scalar, say_values
-from .._positions import Path
 from .._record import NoteKind
 from .tables import ACTIONS, METHODS, Method
 

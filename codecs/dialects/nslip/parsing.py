@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .._record import Field, Note
-from .._scan import leaf, tile
+from .._record import Field, Note, leaf, tile
 from .fields import Read, TagRead, read_tag
 from .tables import ACTS, AGENTS, FRAMES, MAX_TAGS, NO_TAG, TOO_MANY_TAGS
 from .tags import SEPARATORS, SPACES, find_tags

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._context import Context, Keys, Within
+from .._decoding import DISAGREES, NAMES, is_name_of_number
 from .._english import enclose, quote, say_name
-from .._envelope import DISAGREES, NAMES, is_name_of_number
 from .._record import Basis, Entry, Message, Note, Reading, Segment, Told
 from .fields import Read, TagRead
 from .parsing import Prose, Record, parse_record

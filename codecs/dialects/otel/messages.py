@@ -8,7 +8,7 @@ from typing import Final
 
 from .._draft import Draft
 from .._english import say_name
-from .._positions import Path
+from .._json import Path
 from .._record import NoteKind
 from .._time import instant_of_log
 from .._turns import ASSISTANT, OTHER_ROLES, SYSTEM, Role, Turn, say_value

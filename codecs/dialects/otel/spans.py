@@ -12,8 +12,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from .._draft import Draft
-from .._json import write
-from .._positions import Path
+from .._json import Path, write
 from .._time import instant_of_log
 from .tables import KINDS, MESSAGE_EVENTS, OF_GENAI
 

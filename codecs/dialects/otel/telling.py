@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Final
 
+from .._denials import says_failure
 from .._draft import Draft
 from .._english import quote, say_name
-from .._failing import says_failure
-from .._json import write
+from .._json import Path, write
 from .._jsonrpc import say_values
-from .._positions import Path
 from .._record import Failure, NoteKind
 from .._time import instant_of_log
 from .._turns import say_call

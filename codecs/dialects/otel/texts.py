@@ -9,8 +9,7 @@ from operator import add
 from typing import Any, Final, NamedTuple
 
 from .._carrier import RULES
-from .._json import JsonError, load_whole
-from .._positions import Path
+from .._json import JsonError, Path, load_whole
 from .._turns import ASSISTANT, OTHER_ROLES
 from .spans import NOTHING, Event, Found, Span
 from .tables import MESSAGE_EVENTS

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .._record import Envelope, Failure, Field, Identity, Layer, Message, Reading, Reference
-from .._scan import leaf, tile
+from .._record import Envelope, Failure, Field, Identity, Layer, Message, Reading, Reference, leaf, tile
 from .lines import SEPARATORS, Line, Prose, Record, Role, parse_record
 from .tables import FORCES, VOCABULARIES
 

@@ -20,14 +20,12 @@ from django.db.models import F, Q
 
 from inspector.browsing.directory import find_changed_keys, find_next_shown
 from inspector.browsing.transcripts import say_changed_key
+from inspector.database import IsAny, make_storable
 from inspector.intake import jobs
 from inspector.intake.models import Job
-from inspector.intake.text import make_storable
-from inspector.lookups import IsAny
-from inspector.threads.inserting.marking import hold_conversations, mark_conversations
+from inspector.threads.dependencies import DECODER_VERSION, name_form
+from inspector.threads.inserting import hold_conversations, mark_conversations
 from inspector.threads.models import Block, Conversation, Message
-from inspector.threads.rendering.dependencies import DECODER_VERSION
-from inspector.threads.resolving.view import name_form
 from inspector.tokens import hide_tokens
 
 from ..models.findings import Examination, Finding, RuleChange, Suppression
@@ -186,7 +184,7 @@ def ask_outdated() -> None:
         is_told_anew = not version.startswith(f"{DECODER_VERSION}/")
         by_workspace.setdefault((workspace_id, is_told_anew), []).append(conversation_id)
     for (workspace_id, is_told_anew), subjects in by_workspace.items():
-        kinds = (Job.Kind.EXAMINE, Job.Kind.SETTLE)
+        kinds = (Job.Kind.EXAMINE, Job.Kind.RESOLVE)
         waiting = Job.objects.filter(kind__in=kinds, subject__in=subjects).exclude(state=Job.State.DONE)
         fresh = set(subjects) - set(waiting.values_list("subject", flat=True))
         if is_told_anew:

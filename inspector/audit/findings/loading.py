@@ -38,19 +38,18 @@ from django.db.models import (
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.browsing.directory import KEYED, find_changed_keys
-from inspector.hidden_characters import LOOKALIKES, UNSEEN
+from inspector.characters import LOOKALIKES, UNSEEN
+from inspector.database import HasAnyBit, IsAny
 from inspector.intake.models import Sighting
-from inspector.lookups import HasAnyBit, IsAny
+from inspector.threads import terms
+from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
-from inspector.threads.placing.citations import find_reuse
-from inspector.threads.placing.keys import key_of_id
-from inspector.threads.rendering import terms
-from inspector.threads.rendering.rule_flags import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag
-from inspector.threads.rendering.terms import mark_workspace
-from inspector.threads.resolving.summaries import read_tally
-from inspector.threads.tasks.rows import read_steps
+from inspector.threads.nodes import find_reuse
+from inspector.threads.summaries import read_tally
+from inspector.threads.tasks import read_steps
+from inspector.threads.terms import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag, mark_workspace
 
 from .scene import (
     MAX_RESULTS,

@@ -22,10 +22,9 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from dialects import all_dialects
 from inspector.browsing.directory import ChangedKey
-from inspector.lookups import IsAny
+from inspector.database import IsAny
 from inspector.threads.models import Conversation, Message
-from inspector.tokens import MARKS
-from inspector.tool_words import PIECE, VALUE, find_orders, is_result
+from inspector.tokens import MARKS, PIECE, VALUE, find_orders, is_result
 
 Notes = list[dict[str, Any]]
 Span = tuple[int, int, int]

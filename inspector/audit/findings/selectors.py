@@ -27,8 +27,8 @@ from django.db.models import (
 from django.db.models.functions import JSONObject, RowNumber
 
 from inspector.accounts.models import Workspace
+from inspector.database import make_storable
 from inspector.intake.models import HiddenRecord, Sighting
-from inspector.intake.text import make_storable
 from inspector.search.selectors import mean
 from inspector.threads.models import Conversation, Message
 

@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from inspector.accounts.models import Membership, Role, User, Workspace
 from inspector.accounts.selectors import find_membership
+from inspector.database import make_storable
 from inspector.intake import jobs
 from inspector.intake.models import Job
-from inspector.intake.text import make_storable
-from inspector.threads.inserting.marking import hold_conversations
+from inspector.threads.inserting import hold_conversations
 from inspector.threads.models import Conversation, Message
 from inspector.trail.services import Thing, record_deed
 

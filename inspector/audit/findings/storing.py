@@ -26,8 +26,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from inspector.accounts.models import make_id
-from inspector.intake.bulk import insert_rows, update_rows
-from inspector.lookups import IsAny
+from inspector.database import IsAny, insert_rows, update_rows
 from inspector.threads.models import Conversation
 from inspector.tokens import hide_tokens
 

@@ -29,8 +29,8 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, Workspace
+from inspector.database import IsAny
 from inspector.intake.sealed import SQL_SHA256
-from inspector.lookups import IsAny
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 from inspector.trail.services import Wanted, filter_deeds

@@ -15,7 +15,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from inspector.accounts.models import Membership, User
-from inspector.intake.text import make_storable
+from inspector.database import make_storable
 from inspector.search.language import QueryError
 from inspector.search.selectors import fetch, narrow
 from inspector.threads.models import Conversation, Message

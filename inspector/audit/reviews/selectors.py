@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, Min, OuterRef, 
 from django.db.models.functions import Coalesce
 
 from inspector.accounts.models import Channel, User, Workspace
-from inspector.lookups import WrittenSince, take_page
+from inspector.database import WrittenSince, take_page
 from inspector.threads.models import Conversation
 
 from ..comments import select_here

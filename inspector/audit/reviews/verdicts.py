@@ -22,7 +22,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from inspector.accounts.models import Membership
-from inspector.intake.text import make_storable
+from inspector.database import make_storable
 from inspector.threads.models import Conversation
 from inspector.trail.services import Thing, record_deed
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from inspector.threads.placing.citations import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
-from inspector.threads.tasks.rows import read_steps
+from inspector.threads.nodes import HERE, SEVERAL, are_here, count_bearers, find_reuse, write_bearers
+from inspector.threads.tasks import read_steps
 from inspector.tokens import MARKS
 
 from ..findings.scene import Scene, Seen

@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from inspector.browsing.transcripts import say_changed_key
-from inspector.confusables import find_likenesses, find_oddities
-from inspector.hidden_characters import LOOKALIKES
-from inspector.intake.concealing import IN_CLEAR, NAMES
+from inspector.characters import LOOKALIKES, find_likenesses, find_oddities
+from inspector.intake.readings import IN_CLEAR, NAMES
 
 from ..findings.scene import Scene, Seen
 from .rule import Hit, Rule

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from inspector.tool_words import DONE_WORDS, FAILED_WORDS, OPEN_WORDS, STANDING_KEYS, Statement, find_statements
+from inspector.tokens import DONE_WORDS, FAILED_WORDS, OPEN_WORDS, STANDING_KEYS, Statement, find_statements
 
 from ..findings.scene import AfterResult, Said, Scene, Span, list_named, narrow_span
 from .rule import Hit, Rule

@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
-from inspector.threads.tasks.measures import STALLED_AFTER
-from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import STANDING
+from inspector.threads.states import STANDING
+from inspector.threads.tasks import STALLED_AFTER, read_steps
 
 from ..findings.loading import RESULTS
 from ..findings.scene import Scene, SeenTask

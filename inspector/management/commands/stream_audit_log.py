@@ -23,7 +23,7 @@ from django.db.models import Max
 from inspector.accounts.models import Workspace
 from inspector.api.evidence import show_deed
 from inspector.audit.reviews.bindings import list_told_deeds
-from inspector.lookups import IsAny
+from inspector.database import IsAny
 from inspector.trail.models import Deed
 from inspector.trail.services import Wanted
 

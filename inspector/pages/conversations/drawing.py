@@ -18,9 +18,9 @@ from zoneinfo import ZoneInfo
 
 from inspector.audit.findings.selectors import OpenRule
 from inspector.browsing.sequence import Arrow, Step
-from inspector.hidden_characters import spell_hidden
-from inspector.threads.messages import mark_noted, split_mark
-from inspector.threads.placing.citations import write_bearers
+from inspector.characters import spell_hidden
+from inspector.threads.nodes import write_bearers
+from inspector.threads.selectors import mark_noted, split_mark
 
 from ..shown.agents import AgentMark, Cast
 from ..shown.markup import shorten_name

@@ -24,11 +24,10 @@ from inspector.browsing.sequence import WINDOW_STEPS, Missing, find_missing
 from inspector.browsing.transcripts import mark_sentences
 from inspector.ledger.proofs import find_changed, say_changed
 from inspector.ledger.proofs import find_places as find_entered
-from inspector.search.cursors import read_key, write_key
-from inspector.threads.messages import count_hidden_in, read_body
+from inspector.search.selectors import read_key, write_key
 from inspector.threads.models import Conversation, Message
-from inspector.threads.selectors import Digest, sum_up
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.selectors import Digest, count_hidden_in, read_body, sum_up
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
 from ..shell import read_number, render_page

@@ -21,7 +21,7 @@ from django.urls import reverse
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.browsing.sequence import WINDOW_STEPS, Arrow, Step, read_sequence
-from inspector.hidden_characters import spell_hidden
+from inspector.characters import spell_hidden
 from inspector.threads.models import Conversation
 from inspector.threads.selectors import find_conversation
 from inspector.threads.timeline import Start

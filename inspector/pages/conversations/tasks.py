@@ -17,12 +17,11 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import tell_findings
 from inspector.audit.rules.work import END_OF
 from inspector.browsing.transcripts import mark_sentences
-from inspector.lookups import or_404
-from inspector.threads.messages import find_messages_by_ids
+from inspector.database import or_404
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.selectors import find_conversation
-from inspector.threads.tasks.events import EVENTS, LINKS
-from inspector.threads.tasks.measures import (
+from inspector.threads.selectors import find_conversation, find_messages_by_ids
+from inspector.threads.states import EVENTS, LINKS, STANDING, Step
+from inspector.threads.tasks import (
     EVERY,
     STALLED_AFTER,
     Times,
@@ -31,9 +30,8 @@ from inspector.threads.tasks.measures import (
     find_tasks_by_keys,
     list_tasks,
     measure_conversation,
+    read_steps,
 )
-from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import STANDING, Step
 
 from ..lists import read_walk
 from ..shell import parse_id, within_workspace, write_query

@@ -18,15 +18,14 @@ import dialects
 from dialects import say_name
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
+from inspector.bounds import check_effort
 from inspector.browsing.transcripts import find_rekeyed, tell_lines
-from inspector.effort import check_effort
 from inspector.opening import Opening, disclose, find_opened_ids, find_openings_of
-from inspector.threads.messages import find_messages_by_ids, load_records
+from inspector.threads.keys import name_cited
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import SEVERAL, are_here, count_bearers, write_bearers
-from inspector.threads.placing.links import name_cited
-from inspector.threads.selectors import TreeRow
-from inspector.threads.trees.traces import find_carrying
+from inspector.threads.nodes import SEVERAL, are_here, count_bearers, write_bearers
+from inspector.threads.selectors import TreeRow, find_messages_by_ids, load_records
+from inspector.threads.trees import find_carrying
 
 from ..shown.agents import Cast
 from ..shown.fields import MAX_DEPTH, MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, fit_wire, weigh_wire

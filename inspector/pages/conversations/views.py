@@ -23,27 +23,29 @@ from inspector.audit.reviews.bindings import SignOff, find_sign_offs
 from inspector.audit.reviews.selectors import list_queues_around
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.browsing.transcripts import write_text
+from inspector.database import on_replica, or_404
 from inspector.intake.models import Sighting
 from inspector.intake.selectors import find_first_sightings
-from inspector.lookups import or_404
-from inspector.replica import on_replica
 from inspector.search.selectors import fetch
-from inspector.threads.agents.names import load_labels
-from inspector.threads.messages import count_hidden, has_record, load_records, read_body
+from inspector.threads.agents import load_labels
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import (
     WORST,
     TreeRow,
+    count_hidden,
     filter_conversations,
     find_at,
     find_conversation,
+    has_record,
+    load_records,
+    read_body,
     read_tree,
     select_conversations,
     sum_up,
 )
-from inspector.threads.tasks.measures import get_state
+from inspector.threads.tasks import get_state
 from inspector.threads.timeline import read_timeline
-from inspector.threads.trees.windows import read_place as read_tree_place
+from inspector.threads.trees import read_place as read_tree_place
 
 from ..lists import ConversationFilter, read_place, read_scope, read_walk
 from ..live import watch

@@ -11,10 +11,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inspector.hidden_characters import HIDDEN
-from inspector.threads.agents.names import Label, Labels, load_labels
+from inspector.characters import HIDDEN
+from inspector.threads.agents import Label, Labels, load_labels
 from inspector.threads.models import Conversation, Trace
-from inspector.threads.rendering.terms import fold
+from inspector.threads.terms import fold
 
 COLOURS = 8
 

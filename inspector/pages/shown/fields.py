@@ -19,9 +19,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dialects import Field, Layer, Reading, get_dialect
-from inspector.intake.concealing import may_be_masked, may_hold_secret
-from inspector.threads.messages import has_record, reread
+from inspector.intake.readings import may_be_masked, may_hold_secret
 from inspector.threads.models import Message
+from inspector.threads.selectors import has_record, reread
 
 from .markup import Span, Stretch, fit, name_spans, share, weigh, write_lit, write_wire
 

@@ -20,7 +20,7 @@ from inspector.audit.models import Finding, FindingAct
 from inspector.audit.rules import RULES, Rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import mark_sentences
-from inspector.threads.agents.names import load_labels
+from inspector.threads.agents import load_labels
 from inspector.threads.models import Conversation, Message
 
 from .agents import Casts

@@ -24,8 +24,8 @@ from typing import Any, Final
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString
 
-from inspector.hidden_characters import HIDDEN, HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
-from inspector.threads.messages import CAUTION_MARK, split_mark
+from inspector.characters import HIDDEN, HIDDEN_BLOCK, HIDDEN_RUN, code_of, is_hidden, name_of
+from inspector.threads.selectors import CAUTION_MARK, split_mark
 
 NOTHING = SafeString("")
 

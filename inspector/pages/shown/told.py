@@ -18,11 +18,10 @@ import dialects
 from dialects import say_name, title_of
 from inspector.browsing.directory import ChangedKey
 from inspector.intake.models import Delivery
-from inspector.search import parts
-from inspector.threads.messages import split_mark
+from inspector.search import refining as parts
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.citations import write_bearers
-from inspector.threads.selectors import find_openings
+from inspector.threads.nodes import write_bearers
+from inspector.threads.selectors import find_openings, split_mark
 
 from .agents import AgentMark, Cast
 from .fields import MAX_LAYERS, cut_layers, has_secret, list_layers, list_rows, measure_syntax, write_offsets

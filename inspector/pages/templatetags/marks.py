@@ -14,8 +14,8 @@ from django import template
 from django.templatetags.static import static
 from django.utils.safestring import SafeString
 
-from inspector.effort import check_effort
-from inspector.hidden_characters import spell_hidden
+from inspector.bounds import check_effort
+from inspector.characters import spell_hidden
 from inspector.pages.shown.agents import AgentMark
 from inspector.pages.shown.markup import (
     HIT_CHARACTERS,

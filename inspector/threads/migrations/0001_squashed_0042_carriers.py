@@ -11,7 +11,7 @@ from django.utils import timezone
 from inspector.accounts.models import make_id
 from inspector.schema import FinishTables
 from inspector.threads.models.packed_text import PackedTextField
-from inspector.threads.rendering.terms import Spans
+from inspector.threads.terms import Spans
 
 # What these say goes with the message or the key, in the database itself: erasing does not read them.
 GO_ALONG = """

@@ -1,4 +1,4 @@
-"""Agents, each a name within a channel, what settling knows of them by conversation, and what auditors said of them."""
+"""Agents, each a name within a channel, what is known of them by conversation, and what auditors said of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils import timezone
 from inspector.accounts.models import Channel, User, Workspace, make_id
 from inspector.intake.identity import digest_texts
 
-from ..rendering.terms import fold
+from ..terms import fold
 from .conversations import OfChannel
 
 MAX_FRIENDLY_NAME = 80
@@ -142,7 +142,7 @@ class Exchange(_OfPair):
 
 
 class AgentTotal(OfChannel):
-    """What the exchanges of an agent come to: in a dialect, or in all ("" as dialect); kept by `aggregates`."""
+    """What the exchanges of an agent come to: in a dialect, or in all ("" as dialect); kept by `threads.agents`."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="totals", db_index=False)
     dialect = models.CharField(max_length=32, blank=True)
@@ -166,7 +166,7 @@ class AgentTotal(OfChannel):
 
 
 class PairTotal(_OfPair, OfChannel):
-    """What the exchanges of a pair in a dialect come to; kept by `aggregates`."""
+    """What the exchanges of a pair in a dialect come to; kept by `threads.agents`."""
 
     messages = models.BigIntegerField(default=0)
     failures = models.BigIntegerField(default=0)

@@ -9,7 +9,7 @@ from django.db import models
 
 from inspector.accounts.models import Workspace
 
-from ..placing.places import KEY_BYTES
+from ..keys import KEY_BYTES
 
 # The key of the first block: it comes before every message.
 FIRST: Final = bytes(KEY_BYTES)

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from inspector.accounts.models import Channel, Workspace, make_id
 
-from ..placing.places import PLACE_BYTES
+from ..keys import PLACE_BYTES
 
 
 class Standing(models.TextChoices):
@@ -50,7 +50,7 @@ class Conversation(models.Model):
     whole_generation = models.BigIntegerField(default=0, db_default=0)
     settled_at = models.DateTimeField(null=True)
     settled_digest = models.BinaryField(max_length=32, null=True)
-    # When it last came to rest: settled, with nothing more asked for and no delivery half read. See `wordings`.
+    # When it last came to rest: resolved, with nothing more asked for and no delivery half read. See `writing`.
     stood_at = models.DateTimeField(null=True)
     state = models.CharField(max_length=16, choices=State.choices, default=State.OPEN)
     subject = models.TextField(blank=True)
@@ -59,10 +59,10 @@ class Conversation(models.Model):
     message_count = models.BigIntegerField(default=0)
     missing_count = models.BigIntegerField(default=0)
     severity = models.SmallIntegerField(default=0)
-    # The severity of the gravest finding in it that stands open, 0 for none. Settling does not write it: whoever writes
+    # The severity of the gravest finding in it that stands open, 0 for none. Resolving leaves it alone: whoever writes
     # or judges findings does, see `audit.findings.grading`.
     open_severity = models.SmallIntegerField(default=0, db_default=0)
-    # What its page says first, counted by settling, as JSON text: see `tallies`. Empty where it never was.
+    # What its page says first, counted by resolving, as JSON text: see `summaries`. Empty where it never was.
     tally = models.TextField(blank=True)
     first_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
@@ -138,7 +138,7 @@ class Trace(models.Model):
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything that its conversations settled is in its tree."""
+        """Whether everything that its conversations resolved is in its tree."""
         return self.settled_generation >= self.generation
 
 

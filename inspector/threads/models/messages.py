@@ -15,9 +15,8 @@ from inspector.accounts.models import Channel, Workspace, make_id
 from inspector.intake.models import HiddenRecord, Record
 from inspector.keyring.models import EscrowedKey
 
-from ..placing.places import PLACE_BYTES
-from ..rendering.rule_flags import FLAGGED
-from ..rendering.terms import Spans
+from ..keys import PLACE_BYTES
+from ..terms import FLAGGED, Spans
 from .conversations import Conversation
 from .packed_text import PackedTextField
 
@@ -86,7 +85,7 @@ class Message(models.Model):
     # By which a request and its answer find each other where the answer names their conversation: see `key_of_call`.
     call_key = models.BinaryField(max_length=33, null=True)
     trace_id = models.TextField(blank=True)
-    # Digest of the trace id, and how far it joins: see `placing.keys`.
+    # Digest of the trace id, and how far it joins: see `keys`.
     trace_key = models.BinaryField(max_length=32, null=True)
     trace_basis = models.CharField(max_length=8, blank=True, db_default="")
     task_id = models.TextField(blank=True)
@@ -95,28 +94,28 @@ class Message(models.Model):
     status = models.TextField(blank=True)
     severity = models.SmallIntegerField(choices=Severity.choices, default=Severity.NONE)
     is_sealed = models.BooleanField(default=False)
-    # What placing needs beyond these columns, as JSON text: see `links`.
+    # What placing needs beyond these columns, as JSON text: see `keys`.
     links = models.TextField(blank=True)
-    # Given by settling: see `places`. One that has none is not placed yet.
+    # Given by resolving: see `keys`. One that has none is not placed yet.
     place = models.BinaryField(max_length=PLACE_BYTES, null=True)
     # Digest of a cited id that the conversation itself does not hold, whether it was found elsewhere or nowhere.
     parent_key = models.BinaryField(max_length=32, null=True)
     parent = models.UUIDField(null=True)
     parent_basis = models.CharField(max_length=12, blank=True)
     parent_why = models.TextField(blank=True)
-    # The lines that it stands below in the tree of its conversation and of its trace: see `trees.lines`.
+    # The lines that it stands below in the tree of its conversation and of its trace: see `lines`.
     above = models.UUIDField(null=True)
     trace_above = models.UUIDField(null=True)
     # The id of the task that it belongs to: no key, for tasks are written anew as they come out.
     task = models.UUIDField(null=True)
-    # What its row shows that a rule may look at, as bits: see `rule_flags`.
+    # What its row shows that a rule may look at, as bits: see `terms`.
     sights = models.SmallIntegerField(default=0, db_default=0)
-    # Told when it arrived, where no conversation makes a difference, else by settling: in what context (see
+    # Told when it arrived, where no conversation makes a difference, else by resolving: in what context (see
     # `dependencies`), and what its record established for those after it.
     told_in = models.TextField(blank=True)
     established = models.TextField(blank=True)
     told_digest = models.BinaryField(max_length=32, null=True)
-    # Since when it is told so: history alone asks, and nothing that is settled depends on it.
+    # Since when it is told so: history alone asks, and nothing that is resolved depends on it.
     told_at = models.DateTimeField(null=True)
     english = models.TextField(blank=True)
     # What was told of it, as JSON text.
@@ -132,7 +131,7 @@ class Message(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["record", "part"], name="message_once")]
         indexes = [
-            # Serves settling and the transcript: a conversation in its order.
+            # Serves resolving and the transcript: a conversation in its order.
             models.Index(
                 fields=["conversation", "order_time", "order_source", "order_index", "part"], name="message_in_order"
             ),
@@ -247,8 +246,8 @@ class Wording(models.Model):
 
 
 class MaskedWire(models.Model):
-    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see `masks`. It
-    follows from the record, its dialect and the decoders, and is written with the messages."""
+    """The text of a record as it is shown to who may not see secrets, where something in it is masked: see
+    `intake.readings`. It follows from the record, its dialect and the decoders, and is written with the messages."""
 
     record = models.ForeignKey(Record, on_delete=models.CASCADE, db_index=False, related_name="+")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, db_index=False)

@@ -10,8 +10,8 @@ from django.db.models.functions import Left
 
 from inspector.accounts.models import make_id
 
-from ..placing.places import PLACE_BYTES
-from ..tasks import states
+from .. import states
+from ..keys import PLACE_BYTES
 from .conversations import OfChannel
 
 # Remarkable tasks are those that a rule may have to look at: most are asked for, answered and done, and are none.
@@ -55,7 +55,7 @@ class Task(OfChannel):
     where wire and envelope carry no time for it: `acknowledged_at` is the first word of anyone but the requester
     (`is_answered`), `finished_at` when it reached its present end. Seconds count from `asked_at` on. `is_inferred`: a
     step rests on a link that no wire says. "Stalled" and "timed out" by the deadline depend on the moment of reading
-    and are never stored: see `measures.annotate_state`.
+    and are never stored: see `tasks.annotate_state`.
     """
 
     State = states.State
@@ -73,7 +73,7 @@ class Task(OfChannel):
     # The message that asked, and what act it is; null and empty where it was not received.
     request = models.UUIDField(null=True)
     act = models.CharField(max_length=24, blank=True)
-    # Where it begins in the timeline of its conversation: see `places`.
+    # Where it begins in the timeline of its conversation: see `keys`.
     place = models.BinaryField(max_length=PLACE_BYTES, default=bytes)
     requester = models.TextField(blank=True)
     performer = models.TextField(blank=True)
@@ -95,7 +95,7 @@ class Task(OfChannel):
     failures = models.IntegerField(default=0)
     is_answered = models.BooleanField(default=False)
     is_inferred = models.BooleanField(default=False)
-    # Its changes of state as JSON text, see `tasks.rows`: all, or the first and last hundred of so many.
+    # Its changes of state as JSON text, see `tasks`: all, or the first and last hundred of so many.
     steps = models.TextField(blank=True)
     step_count = models.IntegerField(default=0)
 

@@ -18,28 +18,30 @@ from typing import Final, NamedTuple
 
 from django.utils import timezone
 
-from inspector.intake.bulk import copy_rows, insert_rows
+from inspector.database import IsAny, copy_rows, insert_rows, make_storable
 from inspector.intake.models import HiddenRecord, Record
-from inspector.intake.text import make_storable
 from inspector.intake.withdrawals import Weighing
-from inspector.lookups import IsAny
 
-from ..inserting import inserts
-from ..inserting.marking import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
+from .. import inserting
+from ..inserting import ask_to_examine, ask_to_resolve, count_up, hold_channels, mark_traces
+from ..keys import read_links, slot_of
+from ..lines import take_down
 from ..models import Conversation, Declaration, MaskedWire
 from ..models import Message as MessageRow
-from ..placing.citations import Citation, Elsewhere, find_bearers, suspect_answers
-from ..placing.links import read_links
-from ..placing.nodes import StoredNode, find_misread, load_timelines, make_new_node, sort_nodes
-from ..placing.places import slot_of
-from ..rendering.wordings import History, keep_moved
-from ..trees.lines import take_down
-from .blocks import Timeline, is_one_block
-from .passes import Pass
-from .resolver import TOGETHER, finish_rows, go_through
-from .storing import mark_blocks
-from .summaries import read_tally
-from .writing import Changes, find_homes, write_changes
+from ..nodes import (
+    Citation,
+    Elsewhere,
+    StoredNode,
+    find_bearers,
+    load_timelines,
+    make_new_node,
+    sort_nodes,
+    suspect_answers,
+)
+from ..summaries import read_tally
+from .passes import Pass, mark_blocks
+from .resolver import TOGETHER, Timeline, find_misread, finish_rows, go_through, is_one_block
+from .writing import Changes, History, find_homes, keep_moved, write_changes
 
 # A conversation is gone through whole for what is new in it: where it holds more than so many times as much, and these
 # more where nothing follows soon, it waits until there is more.
@@ -73,16 +75,16 @@ class Prepared:
     `borne` are by channel the keys of the ids that the messages bear, each with the conversations that these come into.
     """
 
-    arrivals: dict[uuid.UUID, inserts.Arrival]
+    arrivals: dict[uuid.UUID, inserting.Arrival]
     conversations: dict[Name, Conversation]
-    messages: dict[uuid.UUID, list[inserts.NewMessage]] = field(default_factory=dict)
+    messages: dict[uuid.UUID, list[inserting.NewMessage]] = field(default_factory=dict)
     borne: dict[uuid.UUID, dict[bytes, set[uuid.UUID]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
     )
     ready: list[Ready] = field(default_factory=list)
 
 
-def prepare(arrivals: Sequence[inserts.Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
+def prepare(arrivals: Sequence[inserting.Arrival], *, workspace_id: uuid.UUID, has_more: bool) -> Prepared:
     """Resolve what can be resolved with what these records of one workspace bring; nothing is held or written, so that
     nobody has to wait meanwhile. `has_more`: more of their delivery follows."""
     prepared = _make(arrivals, workspace_id)
@@ -107,7 +109,7 @@ def _order(record: Record) -> tuple[datetime, bytes, int]:
     return record.order_time, bytes(record.order_source), record.order_index
 
 
-def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepared:
+def _make(arrivals: Sequence[inserting.Arrival], workspace_id: uuid.UUID) -> Prepared:
     """The messages of these records, and their conversations; those that are not there yet are made, and no rows."""
     arrivals = sorted(arrivals, key=lambda each: (*_order(each.record), bytes(each.record.identity)))
     wanted = {(each.record.channel_id, key): name for each in arrivals for key, name in each.places}
@@ -124,7 +126,7 @@ def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepa
     for arrival in arrivals:
         channel_id = arrival.record.channel_id
         ids = [conversations[channel_id, key].pk for key, _ in arrival.places]
-        prepared.messages[arrival.record.pk] = made = inserts.make_new(arrival, ids)
+        prepared.messages[arrival.record.pk] = made = inserting.make_new(arrival, ids)
         for each in made:
             for key in filter(None, (each.links.key, each.own["call_key"])):
                 prepared.borne[channel_id][key].add(each.conversation_id)
@@ -133,7 +135,7 @@ def _make(arrivals: Sequence[inserts.Arrival], workspace_id: uuid.UUID) -> Prepa
 
 def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, list[StoredNode]]]:
     """Those of the conversations that are resolved at once, and their messages, stored and new, in order key."""
-    new: dict[uuid.UUID, list[inserts.NewMessage]] = defaultdict(list)
+    new: dict[uuid.UUID, list[inserting.NewMessage]] = defaultdict(list)
     for each in chain.from_iterable(prepared.messages.values()):
         new[each.conversation_id].append(each)
     found, size = [], 0
@@ -155,7 +157,7 @@ def _choose(prepared: Prepared, *, has_more: bool) -> list[tuple[Conversation, l
 
 def insert_arrivals(
     *,
-    arrivals: Sequence[inserts.Arrival],
+    arrivals: Sequence[inserting.Arrival],
     workspace_id: uuid.UUID,
     prepared: Prepared | None = None,
     moved: Sequence[uuid.UUID] = (),
@@ -174,12 +176,12 @@ def insert_arrivals(
     # Who looks up cited ids and who brings them must not pass each other unseen.
     channels = {each.record.channel_id for each in arrivals}
     hold_channels(channels, is_shared=not any(each.cited for each in prepared.ready))
-    if not inserts.insert_conversations(prepared.conversations.values()):
+    if not inserting.insert_conversations(prepared.conversations.values()):
         prepared = _make(arrivals, workspace_id)
     old = MessageRow.objects.filter(workspace_id=workspace_id, record_id__in=moved)
     # Those of which more changes than that messages are added to them.
     changed = set(old.values_list("conversation_id", flat=True)) if moved else set()
-    stale = _merge(inserts.find_citing(prepared.borne, workspace_id), also_stale)
+    stale = _merge(inserting.find_citing(prepared.borne, workspace_id), also_stale)
     reached = changed | {each.pk for each in prepared.conversations.values()} | stale.keys()
     is_theirs = IsAny("record_id", prepared.arrivals)
     read, hidden = (each.objects.filter(is_theirs) for each in (MessageRow, HiddenRecord))
@@ -196,24 +198,24 @@ def insert_arrivals(
     ask_to_examine(resolved | find_homes(answered), workspace_id=workspace_id)
     mark_blocks(stale)
     now = timezone.now()
-    before: Mapping[uuid.UUID, Mapping[int, inserts.Shown]] = {}
+    before: Mapping[uuid.UUID, Mapping[int, inserting.Shown]] = {}
     if moved:
         keep_moved(messages=old, at=now)
         suspect_answers(moved=old, among=reached)
-        before = inserts.take_out(old, workspace_id)
+        before = inserting.take_out(old, workspace_id)
         MaskedWire.objects.filter(record__in=moved).delete()
-    inserts.insert_masked(prepared.arrivals.values())
+    inserting.insert_masked(prepared.arrivals.values())
     unplaced = (
         row
         for pk, arrival in prepared.arrivals.items()
         if (left := [each for each in prepared.messages[pk] if each.conversation_id not in resolved])
-        for row in inserts.make_unplaced(arrival, left, before.get(pk, {}), at=now)
+        for row in inserting.make_unplaced(arrival, left, before.get(pk, {}), at=now)
     )
     # Whoever inserts messages of these records holds them, so that what is not there now does not come meanwhile.
     if is_met_before:
-        insert_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
+        insert_rows(model=MessageRow, columns=inserting.MESSAGE_COLUMNS, rows=unplaced, order_by=("record_id", "part"))
     else:
-        copy_rows(model=MessageRow, columns=inserts.MESSAGE_COLUMNS, rows=unplaced)
+        copy_rows(model=MessageRow, columns=inserting.MESSAGE_COLUMNS, rows=unplaced)
     for each in ready:
         each.conversation.generation += 1
     if ready:
@@ -260,9 +262,9 @@ def follow_weighing(*, weighing: Weighing, workspace_id: uuid.UUID) -> None:
     elsewhere = rows.filter(parent__isnull=False, parent_key__isnull=False).values("parent")
     for pk, at, source, index in MessageRow.objects.filter(pk__in=elsewhere).values_list("conversation_id", *order):
         slots[pk].add(slot_of(at, bytes(source), index))
-    stale = _merge(inserts.find_citing(borne, workspace_id), slots)
+    stale = _merge(inserting.find_citing(borne, workspace_id), slots)
     arrivals = [
-        inserts.read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")
+        inserting.read_record(record) for record in Record.objects.filter(pk__in=weighing.moved).order_by("identity")
     ]
     insert_arrivals(arrivals=arrivals, workspace_id=workspace_id, moved=weighing.moved, also_stale=stale)
     mark_blocks({}, names)

@@ -2,7 +2,7 @@
 
 In this order: its task id (and run) says so; it asks for something, and so is a task itself; it answers, however far
 above, a message that belongs to one; it answers what was not received. What no link of the wire says is inferred, and
-says by which rule (`events.LINKS`). An answer to what stands later belongs to the task that the other one names or is.
+says by which rule (`states.LINKS`). An answer to what stands later belongs to the task that the other one names or is.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from .. import states
+from ..dependencies import Key, View
 from ..models import Conversation
-from ..placing.nodes import Ref, StoredNode
-from ..tasks import events
-from ..tasks.rows import Tasks, take
-from ..tasks.states import TaskState, key_of_id, make_key, make_task_id
-from .view import Key, View
+from ..nodes import Ref, StoredNode
+from ..states import TaskState, key_of_id, make_key, make_task_id
+from ..tasks import Tasks, take
 
-_ENDS: Final = frozenset({"done", *events.WITHDRAWN})
+_ENDS: Final = frozenset({"done", *states.WITHDRAWN})
 # So many of what somebody asked for are looked at for what is withdrawn or asked again.
 MAX_ASKED: Final = 512
 
@@ -84,10 +84,10 @@ class Assigner:
                 continue
             name = (node.run, node.task)
             work, anything = firsts.get(name, (None, None))
-            if node.performative in events.ASKS:
+            if node.performative in states.ASKS:
                 asks = [node.id.hex, node.sender or "", node.performative, _find_only(node), node.work.mode]
                 anything = anything or asks
-                if node.performative in events.WORK:
+                if node.performative in states.WORK:
                     work = work or asks
             firsts[name] = (work, anything)
             if node.work.within:
@@ -129,7 +129,7 @@ class Assigner:
         self._view.expect(keys)
 
     def _assign(self, node: StoredNode) -> TaskState | None:
-        linked = node.basis in events.LINKED
+        linked = node.basis in states.LINKED
         above = self._find_above(node) if linked else None
         if node.task is not None:
             named = self._find_by_id(node.run, node.task)
@@ -137,7 +137,7 @@ class Assigner:
                 named.asked_elsewhere = named.asked_elsewhere or node.parent
             self._place_within(named, node, above)
             state: TaskState | None = named
-        elif node.performative in events.ASKS:
+        elif node.performative in states.ASKS:
             state = self._begin(node, above)
         else:
             state = self._find(node, above, is_linked=linked)
@@ -160,7 +160,7 @@ class Assigner:
         # Of one that stands later it is what it names, or what it asks for.
         if above.task is not None:
             return self._find_by_id(above.run, above.task)
-        return self._make_request(above) if above.performative in events.ASKS else None
+        return self._make_request(above) if above.performative in states.ASKS else None
 
     def _make_request(self, node: StoredNode) -> TaskState:
         state = self._tasks.make(make_key("request", node.id.hex))
@@ -180,7 +180,7 @@ class Assigner:
             within = above
         elif (
             (state.request is None and above is not None and above.request is not None and not above.native_id)
-            and not (node.basis == events.TURN or node.performative in events.ASKS or above.is_asked_by(node.sender))
+            and not (node.basis == states.TURN or node.performative in states.ASKS or above.is_asked_by(node.sender))
         ):  # fmt: skip
             # Whoever answers a request without an id made this task: its end is the end of that.
             state.requester, state.wish, state.mode = above.requester, above.wish, "transfer"
@@ -203,16 +203,16 @@ class Assigner:
         """A request without a task id: a task of its own, unless it asks again for what has failed."""
         if above is not None and above.is_asked_by(node.sender):
             parent = node.above
-            if parent is not None and (parent.performative in events.RETRIED or above.has_failed):
-                if node.basis == events.TURN:
-                    node.link = events.TURN
+            if parent is not None and (parent.performative in states.RETRIED or above.has_failed):
+                if node.basis == states.TURN:
+                    node.link = states.TURN
                 return above
             above = None
         if above is None and node.work.is_retry and not node.work.is_public:
             repeated = self._find_repeated(node)
             if repeated is not None:
                 if not node.handles:
-                    node.link = events.RETRY
+                    node.link = states.RETRY
                 return repeated
         state = self._make_request(node)
         if above is not None and state.part_of is None:
@@ -221,14 +221,14 @@ class Assigner:
 
     def _find(self, node: StoredNode, above: TaskState | None, *, is_linked: bool) -> TaskState | None:
         if above is not None:
-            if node.basis != events.TURN:
+            if node.basis != states.TURN:
                 return above
-            is_answer = above.is_asked_by(node.sender) and node.performative in events.ANSWERS
+            is_answer = above.is_asked_by(node.sender) and node.performative in states.ANSWERS
             better = self._find_latest(node) if is_answer else None
-            node.link = events.TURN if better is None else events.LATEST
+            node.link = states.TURN if better is None else states.LATEST
             return above if better is None else better
         # A span lies within another, and is no answer to it.
-        is_answer = node.performative in events.ENDERS and (node.dialect, node.basis) != events.LIES_WITHIN
+        is_answer = node.performative in states.ENDERS and (node.dialect, node.basis) != states.LIES_WITHIN
         if is_linked and node.above is None and node.cited is not None and is_answer:
             state = self._tasks.make(make_key("cited", node.cited.hex()))
             if node.ghost is None:
@@ -237,14 +237,14 @@ class Assigner:
         if is_linked or node.performative is None:
             return None
         found = None
-        if node.performative in events.WITHDRAWN:
-            found, link = self._find_withdrawn(node), events.TAKEN_BACK
-        elif node.performative in events.ANSWERS:
-            found, link = self._find_latest(node), events.LATEST
-        elif node.performative in events.STATES:
-            found, link = self._find_question(node), events.NEXT_WORD
+        if node.performative in states.WITHDRAWN:
+            found, link = self._find_withdrawn(node), states.TAKEN_BACK
+        elif node.performative in states.ANSWERS:
+            found, link = self._find_latest(node), states.LATEST
+        elif node.performative in states.STATES:
+            found, link = self._find_question(node), states.NEXT_WORD
             if found is None and (node.meaning or node.work.has_progress or node.work.has_result):
-                found, link = self._find_latest(node), events.LATEST
+                found, link = self._find_latest(node), states.LATEST
         if found is not None:
             node.link = link
         return found
@@ -300,7 +300,7 @@ class Assigner:
 
     def _find_withdrawn(self, node: StoredNode) -> TaskState | None:
         """The latest thing its sender asked of a receiver, or of anyone where it names none, that has not ended."""
-        act = events.WITHDRAWN[node.performative or ""]
+        act = states.WITHDRAWN[node.performative or ""]
         for asking in self._walk_asked(node.sender or ""):
             is_named = node.receivers and asking.receivers
             if act in ("", asking.act) and not (is_named and set(asking.receivers).isdisjoint(node.receivers)):
@@ -339,7 +339,7 @@ class Assigner:
             return
         is_own = state.is_asked_by(node.sender)
         self._note_end(node, state, is_own=is_own)
-        if node.performative not in events.ASKS or not (state.request == node.id or is_own):
+        if node.performative not in states.ASKS or not (state.request == node.id or is_own):
             return
         handles = tuple(name.hex() for name in node.handles)
         asking = Asking(ref, state.id, state.ends, node.receivers, node.performative or "", handles)
@@ -358,13 +358,13 @@ class Assigner:
     def _note_end(self, node: StoredNode, task: TaskState, *, is_own: bool) -> None:
         """A message belongs to a task, which it may end, or begin again."""
         act = node.performative or ""
-        if act in events.ASKS and is_own:
+        if act in states.ASKS and is_own:
             # What was answered before it was asked, by a clock that is behind, has not begun again.
             if node.task is not None or task.request != node.id:
                 task.go_on()
-        elif act in events.RETRIED and not is_own:
+        elif act in states.RETRIED and not is_own:
             task.fail(is_end=not node.is_retryable)
-        elif act in _ENDS or (act in events.STATES and task.act == "query" and not is_own):
+        elif act in _ENDS or (act in states.STATES and task.act == "query" and not is_own):
             task.end()
 
 

@@ -17,11 +17,24 @@ from django.db.models import Q
 
 from dialects import find_meant, get_dialect
 
+from ..dependencies import Key, View
+from ..keys import Way
 from ..models import Conversation
-from ..placing.citations import REUSED, Citation, Elsewhere, say_several
-from ..placing.links import Way
-from ..placing.nodes import MAX_MEANT, Bearer, Pair, Rank, Ref, StoredNode, load_nodes, sort_nodes, take_latest
-from .view import Key, View
+from ..nodes import (
+    MAX_MEANT,
+    REUSED,
+    Bearer,
+    Citation,
+    Elsewhere,
+    Pair,
+    Rank,
+    Ref,
+    StoredNode,
+    load_nodes,
+    say_several,
+    sort_nodes,
+    take_latest,
+)
 
 LATE = "it came long after later turns, so it stands where its time puts it"
 

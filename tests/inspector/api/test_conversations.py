@@ -13,7 +13,7 @@ from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
 from inspector.intake.services import withdraw_delivery
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.trees.traces import find_traces_of
+from inspector.threads.trees import find_traces_of
 
 from ..conftest import Cast, deliver, settle_all
 from .clients import get

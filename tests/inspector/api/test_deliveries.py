@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.services import create_api_key
-from inspector.intake.masks import MARK, mask
+from inspector.bounds import RangeError, answer_bytes
 from inspector.intake.models import Record, Withdrawal
-from inspector.ranges import RangeError, answer_bytes
+from inspector.intake.readings import MARK, mask
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all

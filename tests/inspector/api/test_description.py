@@ -54,13 +54,13 @@ from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.audit.samples import draw_sample
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery, Record, Withdrawal
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.ledger.notes import COSIGNATURE, Note, Verifier, cosign, read_note
 from inspector.ledger.proofs import get_checkpoint
 from inspector.ledger.sequencing import enter_new
 from inspector.retention.models import Erasure
-from inspector.threads.messages import find_message
 from inspector.threads.models import Agent, Conversation, Message, Trace
+from inspector.threads.selectors import find_message
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

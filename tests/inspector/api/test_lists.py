@@ -16,8 +16,8 @@ from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
 from inspector.intake.services import withdraw_delivery
-from inspector.search import facets
-from inspector.search.saved import save_search
+from inspector.search import refining
+from inspector.search.aids import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.inspector.pages.conftest import STORY
 
@@ -163,7 +163,7 @@ def test_facets_are_those_of_the_query_and_say_where_they_are_cut(
     assert {each["value"]: each["count"] for each in by_name["from"]["values"]} == {"oscar": 1, "radar": 1}
     (chosen,) = (each for each in by_name["dialect"]["values"] if each["is_chosen"])
     assert (chosen["value"], by_name["dialect"]["adds"]) == ("clowl", True)
-    monkeypatch.setattr(facets, "COUNTED", 1)
+    monkeypatch.setattr(refining, "COUNTED", 1)
     cut = get("facets", token)
     assert (cut["counted"], cut["is_all"]) == (1, False)
     assert get("facets", token, 400, q="form:oscar")["start"] == 0

@@ -13,8 +13,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.api import probes
-from inspector.intake.measures import list_measures
 from inspector.intake.models import Job
+from inspector.intake.selectors import list_measures
 
 from ..conftest import Cast, deliver, settle_all
 

@@ -20,11 +20,11 @@ from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.audit.samples import draw_sample
 from inspector.exports.models import Export
 from inspector.intake.models import Delivery
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.retention.models import Erasure
-from inspector.search.saved import save_search
-from inspector.threads.messages import find_message
+from inspector.search.aids import save_search
 from inspector.threads.models import AgentTotal, Conversation, Message, Task, Trace
+from inspector.threads.selectors import find_message
 
 from ..conftest import Cast, deliver, settle_all
 from ..exports.conftest import ask, make

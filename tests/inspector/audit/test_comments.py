@@ -21,9 +21,9 @@ from inspector.audit.comments import (
     write_comment,
 )
 from inspector.audit.models.reviews import Comment, CommentTurn
-from inspector.intake.services import withdraw_delivery
-from inspector.threads.messages import find_message
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_message
 from inspector.trail.models import Deed
 from tests.inspector.conftest import Cast, deliver, deliver_one, settle_all
 

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import pipeline, worker
 from inspector.accounts.sessions import BACKEND
 from inspector.audit import alerts
 from inspector.audit.alerts import set_webhook
@@ -21,7 +21,7 @@ from inspector.audit.models import Alert, Finding, ReviewItem, ReviewQueue
 from inspector.audit.overview import count_standing
 from inspector.audit.reviews import queues, verdicts
 from inspector.intake.models import Door, Job, Record
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from tests.inspector.audit.rule_logs.writing import clowl, say
@@ -106,7 +106,7 @@ def test_what_falls_due_by_time_reaches_every_reader_at_one_sweep(cast: Cast, re
     assert told(cast, token) == [["deadline-missed"]] * 7
     deliver(cast, word(61), name="d.log")
     work_off()
-    pipeline.sweep()
+    worker.sweep()
     assert told(cast, token) == [["deadline-missed", "delegation-unanswered", "unanswered"]] * 7
     assert count_open_by_severity(workspace=cast.workspace) == {3: 3}
     assert note_all_due() == 0

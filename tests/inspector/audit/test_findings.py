@@ -32,11 +32,12 @@ from inspector.audit.findings.services import (
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing
 from inspector.intake.models import HiddenRecord, Job
-from inspector.intake.services import withdraw_delivery
-from inspector.pipeline import run_due, sweep
+from inspector.intake.withdrawals import withdraw_delivery
+from inspector.pipeline import run_due
+from inspector.threads import dependencies
 from inspector.threads.models import Block, Conversation, Message, Wording
-from inspector.threads.rendering import dependencies
-from inspector.threads.rendering.wordings import list_wordings
+from inspector.threads.resolving.writing import list_wordings
+from inspector.worker import sweep
 from tests.inspector.audit.rule_logs.writing import clowl, say
 
 from ..conftest import Cast, deliver, settle_all
@@ -292,7 +293,7 @@ def test_what_waits_to_be_examined_at_an_upgrade_is_read_anew_all_the_same(cast:
 
 
 def judge_by_the_near_keys(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("dialects.clowl.detection._find_keys", lambda *_: set())
+    patch.setattr("dialects.clowl.parts._find_keys", lambda *_: set())
 
 
 def judge_by_the_near_digits(patch: pytest.MonkeyPatch) -> None:

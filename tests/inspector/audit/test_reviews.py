@@ -27,8 +27,8 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Record
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
+from inspector.threads import dependencies
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering import dependencies
 from inspector.trail.models import Deed
 
 from ..conftest import Cast, deliver, make_user, settle_all

@@ -14,10 +14,11 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.models import Finding
 from inspector.audit.rules import BY_NOTE, RULES
 from inspector.audit.rules.rule import SEVERITIES
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Door
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.services import open_delivery
 from inspector.threads.models import Message
-from inspector.threads.rendering.terms import MARK_CHARACTERS
+from inspector.threads.terms import MARK_CHARACTERS
 
 from ..conftest import Cast, deliver, settle_all
 from .rule_logs import LOGS

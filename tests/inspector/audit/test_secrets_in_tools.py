@@ -12,8 +12,7 @@ from django.test import Client
 import dialects
 from inspector.accounts.models import Channel
 from inspector.audit.models import Finding
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masks import mask_layers
+from inspector.intake.readings import mask_layers, read_with_facts
 from inspector.threads.models import MaskedWire, Message
 from tests.inspector.audit.rule_logs.writing import stream_turn
 from tests.lanes import begin_with

@@ -18,13 +18,14 @@ from inspector.audit.findings.examining import find, load_settings
 from inspector.audit.findings.loading import load_scenes
 from inspector.audit.models import Examination, Finding
 from inspector.audit.rules import RULES
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door, Record
-from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
-from inspector.intake.withdrawals import take_back
-from inspector.pipeline import sweep
+from inspector.intake.services import open_delivery
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.tasks import REMARKABLE
-from inspector.threads.rendering.rule_flags import FLAGGED, RuleFlag
+from inspector.threads.terms import FLAGGED, RuleFlag
+from inspector.worker import sweep
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all

@@ -14,7 +14,7 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.findings.scene import narrow_span
 from inspector.audit.models import Finding
 from inspector.intake.models import Record
-from inspector.tool_words import MAX_LOOKED_AT, find_orders, find_statements, may_state
+from inspector.tokens import MAX_LOOKED_AT, find_orders, find_statements, may_state
 from tests.inspector.audit.rule_logs.writing import talk, write_call
 
 from ..conftest import Cast, deliver, settle_all

@@ -43,14 +43,14 @@ from inspector.audit.findings.loading import (
 )
 from inspector.audit.findings.scene import AfterResult, Said, Scene, Seen, SeenTask, Skewed, read_body
 from inspector.browsing.directory import ChangedKey
-from inspector.hidden_characters import MIXED, UNSEEN
+from inspector.characters import MIXED, UNSEEN
 from inspector.intake.models import Record, Sighting
+from inspector.threads import terms
 from inspector.threads.models import Conversation, Declaration, Message, Task
-from inspector.threads.placing.citations import find_reuse
-from inspector.threads.rendering import terms
-from inspector.threads.rendering.rule_flags import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
-from inspector.threads.tasks.rows import read_steps
-from inspector.tool_words import PIECE, VALUE, is_result
+from inspector.threads.nodes import find_reuse
+from inspector.threads.tasks import read_steps
+from inspector.threads.terms import CLOCK_SKEW, JUDGEMENTS, MIN_SEVERITY, OF_KEYS, OF_SESSIONS, RuleFlag
+from inspector.tokens import PIECE, VALUE, is_result
 
 
 class Marked(Func):

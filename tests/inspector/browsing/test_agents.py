@@ -30,7 +30,7 @@ from inspector.browsing.directory import (
     survey_pairs,
 )
 from inspector.intake.models import Delivery, Door
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import (
     Agent,
@@ -43,7 +43,7 @@ from inspector.threads.models import (
     make_agent_id,
 )
 from inspector.threads.selectors import filter_conversations, find_openings
-from inspector.threads.trees.traces import select_traces
+from inspector.threads.trees import select_traces
 
 from ..conftest import Cast, deliver, settle_all, take_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from inspector.browsing.sequence import Arrow, read_sequence
 from inspector.threads.models import Conversation, Message
-from inspector.threads.resolving.summaries import MAX_GRAVE, read_tally
 from inspector.threads.selectors import find_openings, sum_up
-from inspector.threads.tasks.events import ASKS, FAILING
+from inspector.threads.states import ASKS, FAILING
+from inspector.threads.summaries import MAX_GRAVE, read_tally
 from inspector.threads.timeline import Start
 from tests.inspector.conftest import Cast, take_in
 

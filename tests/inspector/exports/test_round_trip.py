@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from inspector.accounts.models import Workspace
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door, Record
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.services import open_delivery
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all
 from tests.inspector.test_hostile import CASES

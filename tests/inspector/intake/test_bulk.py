@@ -13,8 +13,8 @@ from django.db import DataError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from inspector.intake import bulk
-from inspector.intake.bulk import insert_rows, update_rows, write_array
+from inspector import database
+from inspector.database import insert_rows, update_rows, write_array
 from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 
@@ -31,7 +31,7 @@ NOW = timezone.now().replace(microsecond=1)
 def are_copied(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether even one row is copied."""
     if request.param == "copied":
-        monkeypatch.setattr(bulk, "MAX_VALUES", 0)
+        monkeypatch.setattr(database, "MAX_VALUES", 0)
     return bool(request.param == "copied")
 
 
@@ -126,7 +126,7 @@ def test_nothing_takes_no_statement() -> None:
     "enlarge",
     [
         lambda cast: [write_job(cast, number) for number in range(MANY)],
-        lambda cast: [write_job(cast, 1), write_job(cast, 2, failure="x" * bulk.MAX_VALUES_BYTES)],
+        lambda cast: [write_job(cast, 1), write_job(cast, 2, failure="x" * database.MAX_VALUES_BYTES)],
     ],
     ids=["many", "large"],
 )

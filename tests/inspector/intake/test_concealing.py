@@ -7,10 +7,8 @@ import json
 from itertools import pairwise
 
 import dialects
-from inspector.intake.concealing import IN_CLEAR, conceal_reading
-from inspector.intake.facts import read_with_facts
-from inspector.intake.masked_fields import walk_fields
-from inspector.intake.masks import mask_layers
+from inspector.intake.concealment import walk_fields
+from inspector.intake.readings import IN_CLEAR, conceal_reading, mask_layers, read_with_facts
 from inspector.tokens import alias_of
 
 TOKEN = "ghp_" + "a1B2" * 9

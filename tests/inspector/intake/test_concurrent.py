@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import jobs
-from inspector.intake.framing import Framer
+from inspector.intake.framing import Framer, take_stream
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.services import open_delivery
 from inspector.threads.models import Conversation, Message
-from inspector.threads.rendering import wordings
+from inspector.threads.resolving import writing
 
 from ..conftest import Cast, deliver, settle_all
 
@@ -129,11 +129,11 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
     deliver(cast, line("two", conversation="c"))
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
-    pipeline.run_job(job)
+    steps.run_job(job)
     deliver(cast, line("three", conversation="c"))
     reading_job = jobs.claim(kinds=[Job.Kind.INGEST])
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
-    settling_job = jobs.claim(kinds=[Job.Kind.SETTLE])
+    Job.objects.filter(kind=Job.Kind.RESOLVE).update(due_at="2020-01-01T00:00:00Z")
+    settling_job = jobs.claim(kinds=[Job.Kind.RESOLVE])
     assert reading_job is not None
     assert settling_job is not None
     # Settling is about to write when reading takes what it can get.
@@ -145,7 +145,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
             wait_for(waits_for_a_lock)
 
     monkeypatch.setattr("inspector.threads.resolving.resolver.write_changes", begin_reading)
-    pipeline.STEPS[Job.Kind.SETTLE](settling_job)
+    steps.STEPS[Job.Kind.RESOLVE](settling_job)
     started[0].join()
 
 
@@ -165,7 +165,7 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
             deliver(cast, line("Go.", id="m", at="2026-11-21T08:00:00Z"))
             fast = jobs.claim(kinds=[Job.Kind.INGEST])
             assert fast is not None
-            pipeline.STEPS[Job.Kind.INGEST](fast)
+            steps.STEPS[Job.Kind.INGEST](fast)
 
         mover = Beside(move_again)
         time.sleep(0.5)  # It either moves the record now, or waits until this worker is through.
@@ -174,7 +174,7 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
 
     movers: list[Beside] = []
     monkeypatch.setattr(reading, "insert_arrivals", overtake)
-    pipeline.STEPS[Job.Kind.INGEST](slow)
+    steps.STEPS[Job.Kind.INGEST](slow)
     movers[0].join()
     settle_all()
     assert Record.objects.get().order_time.hour == 8
@@ -275,10 +275,10 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
     slow = Beside(lambda: reading.ingest_batch(cited))
     assert has_looked.wait(10)
     reading.ingest_batch(citing)
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
-    settling = jobs.claim(kinds=[Job.Kind.SETTLE])
+    Job.objects.filter(kind=Job.Kind.RESOLVE).update(due_at="2020-01-01T00:00:00Z")
+    settling = jobs.claim(kinds=[Job.Kind.RESOLVE])
     assert settling is not None
-    pipeline.STEPS[Job.Kind.SETTLE](settling)
+    steps.STEPS[Job.Kind.RESOLVE](settling)
     may_commit.set()
     slow.join()
     Job.objects.filter(kind=Job.Kind.INGEST).update(state=Job.State.DONE)
@@ -294,8 +294,8 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
     assert Message.objects.filter(conversation__native_id="c").exclude(established="").count() == 1
     deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
     while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
-        pipeline.run_job(job)
-    skip, moves = wordings.Retelling._skip, []
+        steps.run_job(job)
+    skip, moves = writing.Retelling._skip, []
 
     def skip_late(*given: Any) -> None:
         # The same record arrives with an earlier time, and is put there.
@@ -304,15 +304,15 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
         deliver(cast, definition)
         if (move := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
             moves.append(move)
-            pipeline.run_job(move)
+            steps.run_job(move)
         skip(*given)
 
-    monkeypatch.setattr(wordings.Retelling, "_skip", skip_late)
+    monkeypatch.setattr(writing.Retelling, "_skip", skip_late)
     before = set(Message.objects.values_list("pk", "order_time"))
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(due_at="2020-01-01T00:00:00Z")
-    job = jobs.claim(kinds=[Job.Kind.SETTLE])
+    Job.objects.filter(kind=Job.Kind.RESOLVE).update(due_at="2020-01-01T00:00:00Z")
+    job = jobs.claim(kinds=[Job.Kind.RESOLVE])
     assert job is not None
-    pipeline.run_job(job)
+    steps.run_job(job)
     monkeypatch.undo()
     assert moves
     assert not before <= set(Message.objects.values_list("pk", "order_time")), "nothing was put elsewhere"

@@ -20,11 +20,12 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import database, pipeline, reading
 from inspector.accounts.services import ensure_channel
-from inspector.intake import breaks, bulk, jobs
+from inspector.intake import framing, jobs
+from inspector.intake.framing import take_stream
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record, Sighting
-from inspector.intake.services import open_delivery, take_stream, take_upload
+from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Message
 from tests.lanes import begin_with
 
@@ -159,7 +160,7 @@ def recover() -> None:
     """What the supervisor and the workers do, without their pauses: a lost line is made anew, what is due is done."""
     connection.close_if_unusable_or_obsolete()
     for _ in range(12):
-        breaks.end_abandoned()
+        framing.end_abandoned()
         jobs.take_back()
         Job.objects.filter(state=Job.State.QUEUED).update(due_at=timezone.now())
         pipeline.run_due(seconds=30)
@@ -198,14 +199,14 @@ def prove_whole(number: int, channel_id: Any) -> None:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits: pauses are proven elsewhere."""
-    monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(framing, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "wake", lambda **names: None)
 
 
 @pytest.fixture(autouse=True)
 def copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log of a few records is written as one of many is: by way of a table of its own, with COPY."""
-    monkeypatch.setattr(bulk, "MAX_VALUES", 0)
+    monkeypatch.setattr(database, "MAX_VALUES", 0)
 
 
 @pytest.mark.parametrize(("failure", "stride", "batch"), WAYS_OF_WORK)
@@ -217,7 +218,7 @@ def test_a_log_survives_a_failure_at_every_statement_of_its_work(
     for number in count_up(failure, stride, are_many=True):
         channel = ensure_channel(workspace=cast.workspace, name=f"run-{number}")
         delivery = open_delivery(workspace=cast.workspace, channel=channel, door=Door.UPLOAD, file_name="a.jsonl")
-        take_upload(delivery=delivery, chunks=[write_log(number)])
+        take_file(delivery=delivery, chunks=[write_log(number)])
         with failing(monkeypatch, Failpoint(number, FAILURES[failure])) as failpoint:
             try_and_recover(lambda: pipeline.run_due(seconds=30))
             is_over = failpoint.is_armed

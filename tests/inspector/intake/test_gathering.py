@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job
 from inspector.threads.models import Conversation, Message
@@ -144,7 +144,7 @@ def test_one_that_is_asked_for_again_meanwhile_is_read_once_more(cast: Cast, mon
     monkeypatch.setattr(reading, "hold_records", ask_meanwhile)
     job = jobs.claim(kinds=[Job.Kind.INGEST], together=pipeline.TOGETHER)
     assert job is not None
-    pipeline.run_job(job)
+    steps.run_job(job)
     assert reads() == [1, 1, 1]
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
     assert [each.subject for each in waiting] == [second.pk]

@@ -23,8 +23,9 @@ from psycopg.conninfo import make_conninfo
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import create_workspace
 from inspector.intake import imports
-from inspector.intake.management.progress import Progress, tell_bytes, tell_seconds
-from inspector.intake.models import Delivery, Record, Sighting
+from inspector.intake.framing import WORDS
+from inspector.intake.management.commands.import_log import Progress, tell_bytes, tell_seconds
+from inspector.intake.models import Delivery, Door, Record, Sighting
 from inspector.intake.selectors import read_source, rebuild_stream
 
 from ..conftest import Cast, make_user
@@ -253,7 +254,7 @@ def test_sizes_and_times_are_told_in_words() -> None:
 
 
 def test_the_command_shows_its_progress(only: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.intake.management.progress.LINE_SECONDS", -1.0)
+    monkeypatch.setattr("inspector.intake.management.commands.import_log.LINE_SECONDS", -1.0)
     err = io.StringIO()
     run(folder / "c.log", stderr=err)
     assert "100%  11 bytes of 11 bytes" in err.getvalue()
@@ -278,7 +279,7 @@ def test_an_interrupt_says_how_to_go_on(only: Workspace, folder: Path, monkeypat
     assert re.search(r"logs/c\.log: the import of \S+ \S+ was stopped after 0 records", said)
     assert "5 received = 4 stored + 1 duplicate + 0 quarantined" in said
     stopped = Delivery.objects.get(state=Delivery.State.BROKEN)
-    assert stopped.failure == imports.STOPPED
+    assert stopped.failure == WORDS[Door.IMPORT]
 
 
 @pytest.mark.long(seconds=16, waits=True)
@@ -315,7 +316,7 @@ def test_killed_and_run_again_it_adds_only_what_is_missing(cast: Cast, tmp_path:
     assert f"60,000 received = {missing:,} stored + {killed.received:,} duplicate + 0 quarantined" in out
     assert Record.objects.count() == lines
     killed.refresh_from_db()
-    assert (killed.state, killed.failure) == (Delivery.State.BROKEN, imports.STOPPED)
+    assert (killed.state, killed.failure) == (Delivery.State.BROKEN, WORDS[Door.IMPORT])
 
 
 @pytest.mark.django_db(transaction=True)

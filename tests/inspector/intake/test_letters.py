@@ -15,7 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DataError, OperationalError
 
 from inspector import pipeline, reading, steps
-from inspector.intake import facts, jobs, letters
+from inspector.intake import jobs, letters, readings
 from inspector.intake.models import DeadLetter, Delivery, Door, Job, Record
 from inspector.intake.selectors import find_progress
 from inspector.threads.models import Message
@@ -43,7 +43,7 @@ def numbers(delivery: Delivery) -> tuple[int, ...]:
 @pytest.fixture
 def poisonous(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[BaseException], list[str]]]:
     """Makes the reading of the poison raise this; gives back what was tried to be read of it."""
-    read = facts.read
+    read = readings.read
 
     def poison(error: BaseException) -> list[str]:
         tried: list[str] = []
@@ -54,7 +54,7 @@ def poisonous(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[BaseExcepti
                 raise error
             return read(wire, *words, **names)
 
-        monkeypatch.setattr(facts, "read", fail)
+        monkeypatch.setattr(readings, "read", fail)
         return tried
 
     return poison  # type: ignore[return-value]
@@ -140,7 +140,7 @@ def test_it_is_read_when_the_decoder_is_mended(
 
 @pytest.mark.django_db
 def test_a_record_that_takes_too_long_is_interrupted(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = facts.read
+    read = readings.read
 
     def dawdle(wire: str, *words: Any, **names: Any) -> Any:
         while POISON in wire:
@@ -150,7 +150,7 @@ def test_a_record_that_takes_too_long_is_interrupted(cast: Cast, monkeypatch: py
                 continue
         return read(wire, *words, **names)
 
-    monkeypatch.setattr(facts, "read", dawdle)
+    monkeypatch.setattr(readings, "read", dawdle)
     monkeypatch.setattr(reading, "READING_SECONDS", 0.3)
     delivery = deliver(cast, write_log(5))
     started = time.monotonic()
@@ -176,7 +176,7 @@ def test_what_passes_by_itself_sets_nothing_aside(cast: Cast, monkeypatch: pytes
         raise OperationalError("not now") from cause
 
     monkeypatch.setattr(reading, "insert_arrivals", fail)
-    monkeypatch.setattr(pipeline.connection, "close", lambda: None)
+    monkeypatch.setattr(steps.connection, "close", lambda: None)
     delivery = deliver(cast, write_log())
     settle_all()
     assert next(failures, None) is None
@@ -203,7 +203,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
         insert(**names)
 
     monkeypatch.setattr(reading, "insert_arrivals", fail)
-    monkeypatch.setattr(pipeline.connection, "close", lambda: None)
+    monkeypatch.setattr(steps.connection, "close", lambda: None)
     settle_all()
     assert DeadLetter.objects.get().state == DeadLetter.State.READ
 
@@ -269,14 +269,14 @@ DEADLY = f"""
 import os, signal, sys, traceback, django
 django.setup()
 from inspector import pipeline, reading, steps
-from inspector.intake import facts, jobs
+from inspector.intake import jobs, readings
 jobs.PAUSE_AFTER_DEATHS_SECONDS = 0
-read = facts.read
+read = readings.read
 def die(wire, *words, **names):
     if {POISON!r} in wire:
         os.kill(os.getpid(), signal.SIGKILL)
     return read(wire, *words, **names)
-facts.read = die
+readings.read = die
 def work():
     try:
         pipeline.run_due(seconds=60)

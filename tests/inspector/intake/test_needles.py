@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.intake.facts import read_with_facts
-from inspector.intake.needles import HEAD, Needles
+from inspector.intake.concealment import HEAD, Needles
+from inspector.intake.readings import read_with_facts
 
 # Few letters, so that needles begin alike and stand within each other.
 TEXTS = st.text(alphabet="ab", max_size=60)

@@ -21,12 +21,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from inspector import pipeline, reading
-from inspector.intake import breaks, jobs, waking
+from inspector import reading, steps
+from inspector.intake import framing, jobs, liveness
+from inspector.intake.framing import take_stream
+from inspector.intake.liveness import Listener
 from inspector.intake.models import Delivery, Door, Job, Record, Sighting
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.services import open_delivery
 from inspector.intake.store import AbandonedError
-from inspector.intake.waking import Listener
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, settle_all
@@ -132,7 +133,7 @@ def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: 
 
     beside = threading.Thread(target=rival)
     beside.start()
-    pipeline.run_job(job)
+    steps.run_job(job)
     beside.join()
     assert len(rivals) > 10
     assert not any(rivals)
@@ -192,11 +193,11 @@ def test_a_delivery_whose_web_process_was_killed_is_closed(
         head += ["Content-Type: text/plain", f"Content-Length: {len(body)}", f"Idempotency-Key: {key}", "", ""]
         line.sendall("\r\n".join(head).encode() + body[: len(body) // 2])
         wait_for(lambda: Delivery.objects.filter(stored__gte=1000).exists(), 60, tmp_path / "process.log")
-        monkeypatch.setattr(breaks, "GRACE_SECONDS", 0.0)
-        assert breaks.end_abandoned() == 0, "its receiver lives, however slow the sender is"
+        monkeypatch.setattr(framing, "GRACE_SECONDS", 0.0)
+        assert framing.end_abandoned() == 0, "its receiver lives, however slow the sender is"
         kill(server)
         killed_at = time.monotonic()
-    wait_for(lambda: breaks.end_abandoned() == 1, PROMISED_SECONDS, tmp_path / "process.log")
+    wait_for(lambda: framing.end_abandoned() == 1, PROMISED_SECONDS, tmp_path / "process.log")
     print(f"\nclosed {time.monotonic() - killed_at:.2f} s after kill -9, besides the grace of 10 s after its beginning")
     delivery = Delivery.objects.get()
     assert delivery.state == Delivery.State.BROKEN
@@ -219,12 +220,12 @@ def test_a_delivery_whose_web_process_was_killed_is_closed(
 @pytest.mark.parametrize("door", Door.values)
 def test_what_nobody_receives_is_closed_with_its_doors_words(cast: Cast, door: str) -> None:
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=door)
-    assert breaks.end_abandoned() == 0, "it has only just begun"
-    Delivery.objects.update(received_at=timezone.now() - timedelta(seconds=breaks.GRACE_SECONDS + 1))
-    assert breaks.end_abandoned() == 1
-    assert breaks.end_abandoned() == 0
+    assert framing.end_abandoned() == 0, "it has only just begun"
+    Delivery.objects.update(received_at=timezone.now() - timedelta(seconds=framing.GRACE_SECONDS + 1))
+    assert framing.end_abandoned() == 1
+    assert framing.end_abandoned() == 0
     delivery.refresh_from_db()
-    assert (delivery.state, delivery.failure) == (Delivery.State.BROKEN, breaks.WORDS[Door(door)])
+    assert (delivery.state, delivery.failure) == (Delivery.State.BROKEN, framing.WORDS[Door(door)])
 
 
 def test_a_closed_delivery_takes_nothing_more(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,8 +278,8 @@ def test_a_listener_hears_of_work_at_once() -> None:
         before = time.monotonic()
         listener.wait(0.2)
         assert time.monotonic() - before >= 0.2, "nobody woke it"
-        waking.wake(delay_seconds=5)
-        waking.wake()
+        liveness.wake(delay_seconds=5)
+        liveness.wake()
         listener.wait(60)
         assert time.monotonic() - before < 30
 

@@ -18,11 +18,12 @@ from django.test import Client
 from inspector import pipeline
 from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
-from inspector.intake import framing, uploads
+from inspector.intake import framing, services
 from inspector.intake.containers import RefusedArchiveError
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Chunk, Delivery, Door, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
-from inspector.intake.services import open_delivery, take_file, take_stream
+from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Message
 
 from ..conftest import Cast, settle_all
@@ -79,7 +80,7 @@ def test_a_name_promises_nothing(cast: Cast) -> None:
 
 @pytest.mark.parametrize("kind", FOLDS)
 def test_a_packed_log_is_framed_in_slices(cast: Cast, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "SLICE_SECONDS", 0.02)
+    monkeypatch.setattr(services, "SLICE_SECONDS", 0.02)
     (delivery,) = upload(cast, FOLDS[kind](LOG))
     slices = 0
     while not delivery.is_framed:

@@ -14,8 +14,10 @@ from django.test import Client
 
 from inspector import pipeline, steps
 from inspector.intake import jobs, store, withdrawals
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door, HiddenRecord, Job, Record, Sighting, Withdrawal
-from inspector.intake.services import open_delivery, take_back, take_stream, withdraw_delivery
+from inspector.intake.services import open_delivery
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import read_tree, sum_up
@@ -205,7 +207,7 @@ def test_a_batch_at_a_time_and_begun_anew_when_asked_again(cast: Cast, monkeypat
     delivery = take(cast, b"".join(wire(f"m{number}", "REQ") for number in range(1, 8)))
     settle_all(is_examined=False)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="half")
-    pipeline.run_job(claim())
+    steps.run_job(claim())
     assert HiddenRecord.objects.count() == 2
     take_back(membership=cast.auditor, delivery=delivery, reason="no")
     settle_all(is_examined=False)

@@ -129,7 +129,7 @@ def test_removing_a_key_deletes_what_it_opened_also_behind_the_products_back(cas
 
 
 def test_a_message_that_is_read_anew_is_opened_anew(cast: Cast, sealed: list[Message]) -> None:
-    from inspector.threads.inserting.marking import mark_conversations
+    from inspector.threads.inserting import mark_conversations
 
     add(cast)
     ids = set(Message.objects.values_list("conversation_id", flat=True))

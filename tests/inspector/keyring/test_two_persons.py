@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import worker
 from inspector.accounts.models import Membership, Role, User
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import release_key, set_two_for_keys
@@ -104,7 +104,7 @@ def test_an_expired_key_opens_nothing_at_once_and_is_removed(cast: Cast, sealed:
     assert WORDS[0] in owner.get(message).content.decode()
     EscrowedKey.objects.filter(pk=key.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     assert WORDS[0] not in owner.get(message).content.decode(), "also before it is removed"
-    pipeline.sweep()
+    worker.sweep()
     assert not EscrowedKey.objects.exists()
     assert not OpenedMessage.objects.exists()
     assert [(event.kind, event.by) for event in KeyEvent.objects.order_by("at", "id")][-1] == ("expired", None)

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.utils import DatabaseError
 from django.utils import timezone
 
-from inspector import pipeline
+from inspector import worker
 from inspector.audit.models import Review
 from inspector.audit.reviews.verdicts import give_verdict
 from inspector.intake.models import Record
@@ -99,7 +99,7 @@ def test_what_comes_later_is_appended_and_what_is_there_stays(filled: Cast, monk
     before = [*LedgerEntry.objects.filter(workspace=filled.workspace).order_by("index").values_list()]
     monkeypatch.setattr(sequencing, "LOOK_SECONDS", 0.0)
     deliver(filled, write_log(600, first=100))
-    pipeline.sweep()
+    worker.sweep()
     after = [*LedgerEntry.objects.filter(workspace=filled.workspace).order_by("index").values_list()]
     assert after[: len(before)] == before
     assert len(after) >= len(before) + 601

@@ -29,7 +29,7 @@ from inspector.keyring.services import add_keys
 from inspector.keyring.spellings import PlainKey
 from inspector.ledger.sequencing import enter_new
 from inspector.pages.urls import workspace_urls
-from inspector.search.saved import save_search
+from inspector.search.aids import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.inspector.conftest import Cast, take_in, use_link
 from tests.inspector.exports.conftest import ask, make

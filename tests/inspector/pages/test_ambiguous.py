@@ -12,7 +12,7 @@ from django.test import Client
 
 from inspector.audit.models import Finding
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.citations import MAX_BEARERS, count_bearers, say_several, write_bearers
+from inspector.threads.nodes import MAX_BEARERS, count_bearers, say_several, write_bearers
 from tests.inspector.conftest import Cast, take_in
 
 from .conftest import page_of, shows

@@ -9,9 +9,9 @@ from django.test import Client
 
 from inspector.audit.comments import reply, turn, withdraw, write_comment
 from inspector.audit.models.reviews import Comment
-from inspector.intake.services import withdraw_delivery
-from inspector.threads.messages import find_message
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
+from inspector.threads.selectors import find_message
 from tests.inspector.conftest import Cast, deliver_one, settle_all
 from tests.inspector.keyring import conftest as keyring
 

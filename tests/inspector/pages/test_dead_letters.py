@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inspector import pipeline, steps
-from inspector.intake import facts
+from inspector.intake import readings
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, deliver, settle_all, take_in
@@ -25,14 +25,14 @@ FAILURE = 'ValueError: <b>cannot</b> read "it"'
 @pytest.fixture
 def poisoned(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Delivery:
     """A delivery of five records, two of which make their decoder fall over."""
-    read = facts.read
+    read = readings.read
 
     def fall_over(wire: str, *words: Any, **names: Any) -> Any:
         if "poison" in wire:
             raise ValueError('<b>cannot</b> read "it"')
         return read(wire, *words, **names)
 
-    monkeypatch.setattr(facts, "read", fall_over)
+    monkeypatch.setattr(readings, "read", fall_over)
     delivery = take_in(cast, b"one\npoison two\nthree\npoison four\nfive\n", name="week.log")
     delivery.refresh_from_db()
     return delivery
@@ -156,7 +156,7 @@ def test_its_queries_do_not_grow(
     def fall_over(*words: Any, **names: Any) -> Any:
         raise ValueError("a bug")
 
-    monkeypatch.setattr(facts, "read", fall_over)
+    monkeypatch.setattr(readings, "read", fall_over)
     take_in(cast, *(b"line %d\n" % number for number in range(count)))
     with django_assert_max_num_queries(7):
         page = auditor.get(ADDRESS).content.decode()

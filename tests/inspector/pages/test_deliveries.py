@@ -14,8 +14,10 @@ from django.test import Client
 
 from inspector.accounts.services import ensure_channel
 from inspector.exports.forms import make_safe
+from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door
-from inspector.intake.services import open_delivery, take_stream, withdraw_delivery
+from inspector.intake.services import open_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pages.conversations import views
 from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages

@@ -16,8 +16,8 @@ from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.intake.services import withdraw_delivery
 from inspector.pages.shown.findings import begin_sentence
 from inspector.pages.shown.markup import write_visible
-from inspector.threads.messages import CAUTION_MARK
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import CAUTION_MARK
 from tests.inspector.audit.rule_logs.writing import clowl, say
 from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 

@@ -90,7 +90,7 @@ def test_an_odd_address_is_no_error_of_ours(query: str, auditor: Client, hostile
 
 
 def test_a_cursor_of_another_workspace_is_not_taken(auditor: Client, cast: Cast, hostile: Delivery) -> None:
-    from inspector.search.cursors import write_cursor
+    from inspector.search.selectors import write_cursor
 
     cursor = write_cursor((hostile.received_at, hostile.pk), cast.stranger.workspace.pk)
     assert auditor.get(page_of("deliveries"), {"before": cursor}).status_code == 404

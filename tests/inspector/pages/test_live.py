@@ -13,8 +13,8 @@ from django.test import Client
 
 from inspector.intake.models import Delivery
 from inspector.search import news
-from inspector.search.cursors import CursorError
 from inspector.search.news import begin, read_since, write_since
+from inspector.search.selectors import CursorError
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving.writing import announce
 from tests.inspector.conftest import Cast, take_in

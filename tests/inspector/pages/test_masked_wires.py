@@ -17,9 +17,9 @@ import dialects
 from inspector.intake.models import Record
 from inspector.pages.shown.fields import cut_layers, mask_wire
 from inspector.pages.shown.markup import Stretch
-from inspector.threads import messages
-from inspector.threads.messages import reread
+from inspector.threads import selectors
 from inspector.threads.models import Message
+from inspector.threads.selectors import reread
 from tests.each import for_each
 
 from ...codecs.fuzzing import ODD, SOUP, make_inputs, mutate
@@ -155,5 +155,5 @@ def test_a_wire_without_any_hint_is_not_read(wire: str, monkeypatch: pytest.Monk
         raise AssertionError("it was read")
 
     slug = dialects.read(wire).dialect
-    monkeypatch.setattr(messages, "read_with_facts", refuse)
+    monkeypatch.setattr(selectors, "read_with_facts", refuse)
     assert mask_wire(make_message(wire, slug)) == (wire, ())

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from inspector.intake.models import Delivery
 from inspector.pages.palette import Item, rank_items
-from inspector.search.saved import save_search
+from inspector.search.aids import save_search
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast
 

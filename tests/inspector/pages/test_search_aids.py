@@ -18,9 +18,9 @@ from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
 from inspector.pages import search as search_page
 from inspector.pages.templatetags.marks import SEVERITIES
-from inspector.search import facets
+from inspector.search import refining
 from inspector.search.models import SavedSearch
-from inspector.search.parts import choose
+from inspector.search.refining import choose
 from inspector.search.selectors import Found, find_messages
 from inspector.threads.models import Message
 from tests.inspector.conftest import Cast, take_in
@@ -47,7 +47,7 @@ def test_facets_count_what_the_query_means_and_lead_to_less(viewer: Client, stor
 
 
 def test_facets_give_up_in_time(viewer: Client, story: Delivery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facets, "fetch", lambda rows, patience_ms: None)
+    monkeypatch.setattr(refining, "fetch", lambda rows, patience_ms: None)
     assert "took too long" in viewer.get(f"{SEARCH}facets/", {"q": ""}).content.decode()
 
 
@@ -143,7 +143,7 @@ def test_where_nothing_is_found_it_says_what_to_leave_away(viewer: Client, audit
 
 
 def test_facets_count_findings_and_rules_as_search_finds_them(viewer: Client, story: Delivery, cast: Cast) -> None:
-    found = facets.count_facets(workspace=cast.workspace, query="")
+    found = refining.count_facets(workspace=cast.workspace, query="")
     assert found is not None
     counted = {facet.name: {value.value: value.count for value in facet.values} for facet in found.facets}
     assert counted["finding"].keys() >= {"notice", "warning"}

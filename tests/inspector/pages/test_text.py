@@ -17,8 +17,8 @@ from inspector.audit.models import Finding
 from inspector.browsing.transcripts import write_text
 from inspector.exports import forms
 from inspector.intake.withdrawals import withdraw_delivery
-from inspector.threads.messages import read_body
 from inspector.threads.models import Conversation, Message
+from inspector.threads.selectors import read_body
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
 from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.inspector.exports.conftest import ask, make, read

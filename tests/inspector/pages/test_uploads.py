@@ -202,7 +202,7 @@ def test_done_is_said_only_when_everything_is_settled(auditor: Client, cast: Cas
     seen = []
     from inspector import pipeline
 
-    for kind in (None, Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.SETTLE, Job.Kind.EXAMINE):
+    for kind in (None, Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.RESOLVE, Job.Kind.EXAMINE):
         if kind == Job.Kind.EXAMINE:
             settle_all()
         elif kind:

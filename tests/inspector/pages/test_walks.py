@@ -15,7 +15,7 @@ from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
 from inspector.audit.models import ReviewItem
 from inspector.audit.reviews.queues import create_queue, fill_queue
-from inspector.lookups import WrittenSince, find_oldest_transaction
+from inspector.database import WrittenSince, find_oldest_transaction
 from inspector.threads.models import Conversation
 
 from ..api.test_walks import SIZE, TURNS, Store, store, token

@@ -15,7 +15,7 @@ from django.test import Client
 
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.intake.models import Delivery, Door
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message
 from tests.inspector.conftest import Cast, deliver, settle_all, take_in
 from tests.lanes import begin_with

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.hidden_characters import HIDDEN, is_hidden, name_of, spell_hidden
+from inspector.characters import HIDDEN, is_hidden, name_of, spell_hidden
 from inspector.pages.shown.markup import (
     Stretch,
     cut_segments,

@@ -21,7 +21,7 @@ from inspector.erasing import Target, ask_to_erase, erase_expired, preview
 from inspector.exports.models import Export
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job, Record, Sighting
-from inspector.intake.services import take_back
+from inspector.intake.withdrawals import take_back
 from inspector.ledger.kinds import first_id
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.verifying import verify_ledger

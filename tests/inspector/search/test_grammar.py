@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from inspector.intake.models import Sighting
 from inspector.search import registry, selectors
-from inspector.search.facets import count_facets
 from inspector.search.language import QueryError, list_terms, quote
-from inspector.search.parts import cut_parts, take_away, write_term
+from inspector.search.refining import count_facets, cut_parts, take_away, write_term
 from inspector.search.selectors import fetch, find_messages, narrow, read_query, search
 from inspector.search.sql import as_filter
 from inspector.threads.models import Message

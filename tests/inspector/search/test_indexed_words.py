@@ -7,7 +7,7 @@ import random
 import pytest
 from django.db import connection
 
-from inspector.threads.rendering import terms
+from inspector.threads import terms
 from tests.lanes import begin_with
 
 

@@ -11,11 +11,19 @@ from django.utils.html import escape
 from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
 from inspector.audit.agents import join_agents, name_agent
-from inspector.search.facets import Facet, count_facets
+from inspector.search.aids import suggest
 from inspector.search.language import QueryError, list_terms
-from inspector.search.parts import can_be_asked, choose, cut_parts, find_choice, take_away, unchoose
+from inspector.search.refining import (
+    Facet,
+    can_be_asked,
+    choose,
+    count_facets,
+    cut_parts,
+    find_choice,
+    take_away,
+    unchoose,
+)
 from inspector.search.selectors import find_messages, read_query
-from inspector.search.suggestions import suggest
 from inspector.threads.models import Agent
 from tests.inspector.conftest import Cast, deliver, settle_all
 

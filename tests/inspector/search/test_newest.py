@@ -15,7 +15,7 @@ from inspector.search import selectors
 from inspector.search.selectors import IsWithin, narrow, read_query, write_sample, write_spans
 from inspector.search.sql import is_of_terms
 from inspector.threads.models import Message, MessageQuerySet
-from inspector.threads.rendering.terms import SIZES, Spans
+from inspector.threads.terms import SIZES, Spans
 from tests.each import for_each
 
 from ..conftest import Cast, deliver, settle_all

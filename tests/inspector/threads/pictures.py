@@ -18,9 +18,9 @@ from inspector.threads.models import (
     Task,
     Trace,
 )
-from inspector.threads.tasks.rows import read_steps
+from inspector.threads.tasks import read_steps
 from inspector.threads.timeline import load_places
-from inspector.threads.trees.windows import Tree
+from inspector.threads.trees import Tree
 
 from ..browsing.test_agents import check_totals
 from .plain_trees import read_lines

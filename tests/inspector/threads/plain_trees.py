@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from inspector.intake.models import Record
+from inspector.threads.keys import WIRE, count_microseconds, read_links
+from inspector.threads.lines import ADJACENCY, ENDS, Kind, Line, Outcome, name_ghost
 from inspector.threads.models import Message, Trace
-from inspector.threads.placing.keys import WIRE
-from inspector.threads.placing.links import read_links
-from inspector.threads.placing.places import count_microseconds
-from inspector.threads.tasks.events import ASKS
-from inspector.threads.trees.lines import ADJACENCY, ENDS, Kind, Line, Outcome, name_ghost
-from inspector.threads.trees.windows import Tree
+from inspector.threads.states import ASKS
+from inspector.threads.trees import Tree
 
 
 class Knot(NamedTuple):

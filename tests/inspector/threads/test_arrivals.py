@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from inspector import pipeline, reading
 from inspector.intake.models import Job, Record
-from inspector.threads.inserting.inserts import read_record
+from inspector.threads.inserting import read_record
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving import arrivals, writing
 from inspector.threads.resolving.arrivals import insert_arrivals
@@ -36,7 +36,7 @@ def ingest() -> None:
 
 def list_left() -> list[str]:
     """The conversations that wait for a job of their own."""
-    subjects = Job.objects.filter(kind=Job.Kind.SETTLE).exclude(state=Job.State.DONE).values_list("subject", flat=True)
+    subjects = Job.objects.filter(kind=Job.Kind.RESOLVE).exclude(state=Job.State.DONE).values_list("subject", flat=True)
     return sorted(Conversation.objects.filter(pk__in=subjects).values_list("native_id", flat=True))
 
 

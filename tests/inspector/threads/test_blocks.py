@@ -17,7 +17,7 @@ from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Block, Conversation, Fact, Message, Read
 from inspector.threads.models.blocks import BROKEN_OFF
-from inspector.threads.resolving import blocks, resolver, writing
+from inspector.threads.resolving import resolver, writing
 from inspector.threads.resolving.linking import LATE
 from inspector.threads.resolving.passes import Pass
 from tests.lanes import begin_with
@@ -48,9 +48,9 @@ def check(expected: Any, what: str) -> None:
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch, spacing: int) -> None:
-    monkeypatch.setattr(blocks, "SPACING", spacing)
-    monkeypatch.setattr(blocks, "MAX_MESSAGES", 4 * spacing)
-    monkeypatch.setattr(blocks, "CHUNK", 8 * spacing)
+    monkeypatch.setattr(resolver, "SPACING", spacing)
+    monkeypatch.setattr(resolver, "MAX_MESSAGES", 4 * spacing)
+    monkeypatch.setattr(resolver, "CHUNK", 8 * spacing)
 
 
 @pytest.mark.parametrize("spacing", [256, 4])

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from inspector.intake.models import Job
+from inspector.threads.keys import Way
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.links import Way
-from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.resolving import blocks, resolver, writing
+from inspector.threads.nodes import StoredNode
+from inspector.threads.resolving import resolver, writing
 
 from ..conftest import Cast, deliver, settle_all, take_in
 from .test_placing import place
@@ -102,7 +102,7 @@ def test_what_is_held_until_it_is_written_is_bounded(
     ]
     deliver(cast, *(json.dumps(names | each).encode() + b"\n" for each in said))
     if is_long:
-        monkeypatch.setattr(blocks, "MAX_MESSAGES", 50)
+        monkeypatch.setattr(resolver, "MAX_MESSAGES", 50)
     held: list[int] = []
     write = resolver.write_changes
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from inspector.audit.models import Finding
 from inspector.browsing.transcripts import write_text
-from inspector.search.facets import count_facets
+from inspector.search.refining import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message, Task
 from tests.inspector.audit.rule_logs.writing import ask_model, stream_turn, trace, write_span

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from dialects import Context, Entry
-from inspector.threads.resolving.established import Established
-from inspector.threads.resolving.view import View
+from inspector.threads.dependencies import View
+from inspector.threads.teller import Established
 from tests.each import for_each
 
 KINDS, NAMES, SPEAKERS = ["def", "task", "dialect"], ["a", "b", "c"], ["ada", "bob", None]

@@ -6,8 +6,8 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from inspector.threads.placing.nodes import StoredNode
-from inspector.threads.resolving.summaries import Moment, list_elements
+from inspector.threads.nodes import StoredNode
+from inspector.threads.summaries import Moment, list_elements
 
 ONE, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
 

@@ -10,11 +10,20 @@ import pytest
 from django.db import connection
 
 from inspector.intake.withdrawals import withdraw_delivery
+from inspector.threads import tasks as threads_tasks
 from inspector.threads.models import Conversation, Message, Task
-from inspector.threads.tasks import rows
-from inspector.threads.tasks.events import EVENT_RULES, EVENTS, LINKS, STATUS_WORDS, read_status
-from inspector.threads.tasks.rows import read_steps
-from inspector.threads.tasks.states import TRANSITIONS, State, derive_state, follow
+from inspector.threads.states import (
+    EVENT_RULES,
+    EVENTS,
+    LINKS,
+    STATUS_WORDS,
+    TRANSITIONS,
+    State,
+    derive_state,
+    follow,
+    read_status,
+)
+from inspector.threads.tasks import read_steps
 
 from ..conftest import Cast, deliver, settle_all, take_in
 
@@ -464,7 +473,7 @@ def test_what_is_inferred_says_so(cast: Cast) -> None:
 def test_a_task_that_changes_without_end_keeps_its_first_and_last_changes(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MAX_STEPS", 3)
+    monkeypatch.setattr(threads_tasks, "MAX_STEPS", 3)
     rounds = 5
     lines = [coordinated("a", "REQ", "CREATED", "t1")]
     for number in range(rounds):

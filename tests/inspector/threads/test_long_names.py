@@ -9,7 +9,7 @@ import pytest
 
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message
-from inspector.threads.tasks.measures import measure_agent
+from inspector.threads.tasks import measure_agent
 
 from ..conftest import Cast, take_in
 

@@ -10,14 +10,7 @@ import pytest
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Task
 from inspector.threads.selectors import select_conversations
-from inspector.threads.tasks.measures import (
-    STALLED_AFTER,
-    Times,
-    find_moment,
-    list_tasks,
-    measure_agent,
-    measure_conversation,
-)
+from inspector.threads.tasks import STALLED_AFTER, Times, find_moment, list_tasks, measure_agent, measure_conversation
 
 from ..conftest import Cast, deliver, settle_all, take_in
 

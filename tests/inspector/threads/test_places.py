@@ -8,8 +8,8 @@ import random
 import pytest
 from django.db import connection
 
+from inspector.threads.keys import KEY_BYTES, BlockSize, Places, make_place, name_slot
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.places import KEY_BYTES, BlockSize, Places, make_place, name_slot
 from inspector.threads.timeline import load_places
 from tests.inspector.conftest import Cast, take_in
 

@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping
 import dialects
 from dialects import Message
 from dialects._transcript import find_answer
+from inspector.threads.dependencies import View
+from inspector.threads.keys import Guess, Way, key_of_id, links_of, read_links, write_links
+from inspector.threads.lines import ADJACENCY, Kind, name_ghost
 from inspector.threads.models import Conversation
-from inspector.threads.placing.citations import Citation, Elsewhere, count_bearers
-from inspector.threads.placing.keys import key_of_id
-from inspector.threads.placing.links import Guess, Way, links_of, read_links, write_links
-from inspector.threads.placing.nodes import StoredNode
+from inspector.threads.nodes import Citation, Elsewhere, StoredNode, count_bearers
 from inspector.threads.resolving.linking import Linker, order_nodes
 from inspector.threads.resolving.passes import list_citations
-from inspector.threads.resolving.view import View
-from inspector.threads.trees.lines import ADJACENCY, Kind, name_ghost
 
 from .plain_trees import Knot, draw
 

@@ -14,7 +14,7 @@ import pytest
 from inspector.accounts.models import Channel
 from inspector.intake.models import Door, Record
 from inspector.threads.models import Conversation, Message, Task, TreeGroup
-from inspector.threads.placing.nodes import load_timelines
+from inspector.threads.nodes import load_timelines
 from tests.inspector.audit.rule_logs import LOGS
 from tests.lanes import begin_with
 

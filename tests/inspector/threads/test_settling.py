@@ -91,7 +91,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(cast: Cast) -> None:
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
     Job.objects.filter(pk=job.pk).update(lease_token=None, state=Job.State.QUEUED)
-    pipeline.run_job(job)
+    steps.run_job(job)
     assert not Message.objects.exists()
     settle_all()
     assert Message.objects.count() == len(STORY)
@@ -106,12 +106,12 @@ def test_a_job_that_fails_three_times_is_a_dead_letter(cast: Cast, monkeypatch: 
     for _ in range(5):
         Job.objects.update(due_at="2020-01-01T00:00:00Z")
         pipeline.run_due(seconds=5)
-    states = Job.objects.filter(kind=Job.Kind.SETTLE).values_list("state", "failure")
+    states = Job.objects.filter(kind=Job.Kind.RESOLVE).values_list("state", "failure")
     assert set(states) == {(Job.State.DEAD, "RuntimeError: no luck")}
 
 
 def test_a_dead_letter_that_is_asked_for_again_is_tried_again(cast: Cast) -> None:
     take_in(cast, *write_story()[:2])
-    Job.objects.filter(kind=Job.Kind.SETTLE).update(state=Job.State.DEAD, attempts=3, failure="no luck")
+    Job.objects.filter(kind=Job.Kind.RESOLVE).update(state=Job.State.DEAD, attempts=3, failure="no luck")
     take_in(cast, *write_story()[2:4])
     assert Conversation.objects.get().message_count == 4

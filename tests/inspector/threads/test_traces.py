@@ -11,13 +11,12 @@ from dialects import Message as ReadMessage
 from dialects import Reading, read
 from inspector.accounts.models import Channel
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.messages import find_message
+from inspector.threads.keys import RANDOM as RANDOM_BASIS
+from inspector.threads.keys import find_trace_basis
+from inspector.threads.lines import Kind
 from inspector.threads.models import Conversation, Message, Trace
-from inspector.threads.placing.keys import RANDOM as RANDOM_BASIS
-from inspector.threads.placing.keys import find_trace_basis
-from inspector.threads.trees.lines import Kind
-from inspector.threads.trees.traces import find_traces_of
-from inspector.threads.trees.windows import load_tree
+from inspector.threads.selectors import find_message
+from inspector.threads.trees import find_traces_of, load_tree
 
 from ..conftest import Cast, deliver, settle_all, take_in
 from .plain_trees import read_lines

@@ -10,11 +10,11 @@ import pytest
 
 from inspector.accounts.models import Channel
 from inspector.intake.withdrawals import take_back, withdraw_delivery
+from inspector.threads import tracing
+from inspector.threads.lines import ORDERS
 from inspector.threads.models import Message, Trace, TreeGroup
-from inspector.threads.trees import tracing
-from inspector.threads.trees.lines import ORDERS
-from inspector.threads.trees.tracing import draw_traces
-from inspector.threads.trees.windows import Tree
+from inspector.threads.tracing import draw_traces
+from inspector.threads.trees import Tree
 from tests.lanes import begin_with
 
 from ..conftest import Cast, deliver, settle_all, take_in

@@ -12,12 +12,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from inspector.intake.models import Record
+from inspector.threads import lines as threads_lines
+from inspector.threads import trees
+from inspector.threads.keys import count_microseconds
+from inspector.threads.lines import Fold, Outcome
 from inspector.threads.models import Conversation, Message
-from inspector.threads.placing.places import count_microseconds
-from inspector.threads.trees import walking, windows
-from inspector.threads.trees.lines import Outcome
-from inspector.threads.trees.walking import Fold
-from inspector.threads.trees.windows import Place, Tree, read_place
+from inspector.threads.trees import Place, Tree, read_place
 from tests.lanes import begin_with
 
 from ..conftest import Cast, take_in
@@ -111,8 +111,8 @@ FOLDS = [
 
 @pytest.mark.parametrize("shape", begin_with(1, ["random", "chain", "star"], seconds=7))
 def test_windows_put_together_are_the_whole_tree(cast: Cast, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
-    monkeypatch.setattr(windows, "MIN_BELOW", COUNT)
-    monkeypatch.setattr(windows, "MAX_BELOW", COUNT)
+    monkeypatch.setattr(trees, "MIN_BELOW", COUNT)
+    monkeypatch.setattr(trees, "MAX_BELOW", COUNT)
     knots = make_knots(SHAPES[shape])
     tree = store(cast, knots)
     lines = draw(knots)
@@ -141,7 +141,7 @@ def _goes_on(step: uuid.UUID, path: list[uuid.UUID], shown: list[uuid.UUID]) -> 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_climb_that_is_stopped_is_gone_on_with(cast: Cast, monkeypatch: pytest.MonkeyPatch, shape: str) -> None:
-    monkeypatch.setattr(walking, "MAX_CLIMB", 2)
+    monkeypatch.setattr(threads_lines, "MAX_CLIMB", 2)
     knots = make_knots(SHAPES[shape], 300)
     tree = store(cast, knots)
     found = list(read_windows(tree, Fold(), limit=40))
@@ -176,7 +176,7 @@ def test_a_window_costs_the_same_statements_whatever_the_size(cast: Cast) -> Non
 def test_of_very_many_rows_below_it_is_said_that_there_are_more(cast: Cast) -> None:
     tree = store(cast, make_knots(star))
     row = tree.read_window(fold=Fold(level=0)).rows[0]
-    assert (row.hidden, row.is_more) == (windows.MAX_BELOW, True)
+    assert (row.hidden, row.is_more) == (trees.MAX_BELOW, True)
     assert sum(band.messages for band in tree.list_bands()) == COUNT
 
 

@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from inspector import pipeline, reading
+from inspector import pipeline, reading, steps
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Door, Job, Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.threads.inserting import inserts
+from inspector.threads import dependencies, inserting, nodes, teller
 from inspector.threads.models import Conversation, Message, Wording
-from inspector.threads.placing import nodes
-from inspector.threads.rendering import dependencies, wordings
-from inspector.threads.rendering import teller as telling
-from inspector.threads.rendering.wordings import MAX_WORDINGS, Change, keep_wordings, list_wordings
-from inspector.threads.resolving import established, resolver
+from inspector.threads.resolving import resolver, writing
+from inspector.threads.resolving.writing import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
 from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
 
@@ -63,13 +60,13 @@ def test_a_late_message_tells_again_exactly_those_that_it_changes(
     monkeypatch.setattr(nodes, "MAX_ESTABLISHED_LENGTH", longest)
     take_in(cast, line("old", '{def:ab="a bath"}!ta', 0), QUESTION, *OTHERS, door=Door.API, is_examined=False)
     told: list[Record] = []
-    tell_record = wordings.tell_record
+    tell_record = writing.tell_record
 
     def count(record: Record, *given: Any, **names: Any) -> Any:
         told.append(record)
         return tell_record(record, *given, **names)
 
-    monkeypatch.setattr(wordings, "tell_record", count)
+    monkeypatch.setattr(writing, "tell_record", count)
     take_in(cast, DEFINITION, door=Door.API, is_examined=False)
     definition = Message.objects.get(native_id="def")
     assert [record.pk for record in told] == [definition.record_id, question().record_id]
@@ -84,10 +81,10 @@ def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
     assert job is not None
     assert reading.ingest_batch(job)
     Job.objects.update(due_at=timezone.now())
-    pipeline.run_due(seconds=30, only=(Job.Kind.SETTLE,))
+    pipeline.run_due(seconds=30, only=(Job.Kind.RESOLVE,))
     assert question().place is not None, "it was settled in between"
     assert Conversation.objects.get().stood_at is None
-    pipeline.run_job(job)
+    steps.run_job(job)
     settle_all(is_examined=False)
     assert "flash point" in question().english
     assert not Wording.objects.exists()
@@ -133,9 +130,9 @@ def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monk
     pipeline.run_due(seconds=30, only=(Job.Kind.INGEST,))
     before = question().pk
     Job.objects.update(due_at=timezone.now())
-    job = pipeline.jobs.claim(kinds=[Job.Kind.SETTLE])
+    job = pipeline.jobs.claim(kinds=[Job.Kind.RESOLVE])
     assert job is not None
-    pipeline.run_job(job)
+    steps.run_job(job)
     assert moves
     assert question().place is None, "what was read before it moved is not written over it"
     settle_all(is_examined=False)
@@ -197,7 +194,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         body["message"]["english"] = [{"text": "What the old decoder said."}]
         Message.objects.filter(native_id="ask").update(body=json.dumps(body))
     old = dependencies.DECODER_VERSION
-    for module in (established, nodes, telling):
+    for module in (teller, resolver):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
@@ -213,10 +210,10 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     columns = ("pk", "english", "body", "words", "atoms")
     before = list(Message.objects.order_by("pk").values_list(*columns))
     assert all(english for _, english, *_ in before)
-    for module in (established, nodes, telling):
+    for module in (teller, resolver):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     # Nothing can be told before its place is known.
-    monkeypatch.setattr(inserts, "tell_without_context", lambda *given: telling.Telling("9.9 ", "", {}))
+    monkeypatch.setattr(inserting, "tell_without_context", lambda *given: teller.Telling("9.9 ", "", {}))
     seen = []
     go_through = resolver.go_through
 
@@ -241,13 +238,13 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
     settle_all(is_examined=False)
-    for module in (established, nodes, telling):
+    for module in (teller, resolver):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
-    job = jobs.claim(kinds=[Job.Kind.SETTLE])
+    job = jobs.claim(kinds=[Job.Kind.RESOLVE])
     assert job is not None
-    pipeline.run_job(job)
+    steps.run_job(job)
     told_in = dict(Message.objects.values_list("conversation_id", "told_in").distinct())
     assert {pk: each.startswith("9.9 ") for pk, each in told_in.items()} == {
         pk: pk == job.subject for pk in Conversation.objects.values_list("pk", flat=True)

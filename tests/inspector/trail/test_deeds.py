@@ -16,7 +16,7 @@ from inspector.audit.rules import RULES
 from inspector.exports.services import ask_for_export, note_download, stop_export
 from inspector.intake.models import Record
 from inspector.intake.withdrawals import take_back, withdraw_delivery
-from inspector.search.saved import forget_search, save_search
+from inspector.search.aids import forget_search, save_search
 from inspector.threads.models import Message
 from inspector.trail.models import DEEDS, Deed
 

@@ -19,12 +19,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection, connections
 from django.utils import timezone
 
+from inspector.database import REPLICA, find_snapshot, on_replica
 from inspector.embedded.binaries import OLDEST_MAJOR
 from inspector.intake import object_store
-from inspector.intake.measures import ask_server, list_measures
-from inspector.intake.waking import reach_broker
+from inspector.intake.liveness import reach_broker
+from inspector.intake.selectors import ask_server, list_measures
 from inspector.keyring.encryption import KeyringError, load_keks
-from inspector.replica import REPLICA, find_snapshot, on_replica
 from inspector.schema import count_behind, find_fault, list_applied
 from inspector.trail.row_security import ask_guard, tell_wall
 
