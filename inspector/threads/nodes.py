@@ -126,9 +126,8 @@ def _find(
 ) -> Mapping[Citation, Sequence[Elsewhere]]:
     keys, traces = [citation.key for citation in citations], [citation.trace for citation in citations]
     found: dict[Citation, list[Elsewhere]] = defaultdict(list)
-    parameters: list[Any] = [keys, traces, workspace_id, channel_id, MAX_BEARERS + 1]
     with connection.cursor() as cursor:
-        cursor.execute(_BEARERS, parameters)
+        cursor.execute(_BEARERS, [keys, traces, workspace_id, channel_id, MAX_BEARERS + 1])
         for key, trace, message_id, identity, part in cursor.fetchall():
             citation = Citation(bytes(key), trace)
             found[citation].append(Elsewhere(message_id, bytes(identity) + part.to_bytes(8)))
