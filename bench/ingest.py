@@ -223,7 +223,7 @@ from django.utils import timezone
 from bench.logs import Log
 from bench.product import Product
 from inspector.intake.models import Door
-from inspector.intake.services import open_delivery, take_upload
+from inspector.intake.services import open_delivery, take_file
 
 form, size, words = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 log = Log(seed=size, size_bytes=size, words=words)
@@ -238,7 +238,7 @@ pieces = log.pieces(form="array" if form == "array" else "lines")
 product = Product()
 whose = {"workspace": product.workspace, "channel": product.channel}
 delivery = open_delivery(**whose, door=Door.UPLOAD, file_name=f"{form}.log")
-take_upload(delivery=delivery, chunks=pack(pieces) if form == "gzip" else pieces)
+take_file(delivery=delivery, chunks=pack(pieces) if form == "gzip" else pieces)
 product.work()
 delivery.refresh_from_db()
 assert delivery.state == "framed" and delivery.read == delivery.stored > 0, delivery.failure

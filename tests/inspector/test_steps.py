@@ -25,7 +25,7 @@ def test_what_was_asked_for_again_is_due_soon_however_long_it_took(
     conversation = Conversation.objects.create(
         workspace=cast.workspace, channel=cast.channel, key=uuid.uuid4().bytes, first_at=timezone.now()
     )
-    wish = {"kind": Job.Kind.SETTLE, "subjects": [conversation.pk], "workspace_id": cast.workspace.pk}
+    wish = {"kind": Job.Kind.RESOLVE, "subjects": [conversation.pk], "workspace_id": cast.workspace.pk}
     jobs.ask(**wish)
     job = jobs.claim()
     assert job is not None
@@ -33,7 +33,7 @@ def test_what_was_asked_for_again_is_due_soon_however_long_it_took(
     moments = iter((0.0, took_seconds))
     monkeypatch.setattr(steps, "time", SimpleNamespace(monotonic=lambda: next(moments), time=time.time))
     monkeypatch.setattr(steps, "resolve", lambda *, finish, **_: finish(set()))
-    steps.settle_conversation(job)
+    steps.resolve_conversation(job)
     job.refresh_from_db()
     assert job.state == Job.State.QUEUED
     pause = (job.due_at - timezone.now()).total_seconds()

@@ -320,7 +320,7 @@ def test_a_database_that_is_away_is_503(token: str, monkeypatch: pytest.MonkeyPa
     def fail(**names: object) -> None:
         raise OperationalError("the connection is lost")
 
-    monkeypatch.setattr("inspector.api.ingest.services.take_stream", fail)
+    monkeypatch.setattr("inspector.api.ingest.take_stream", fail)
     response = post(token, b"one\n", "text/plain")
     assert response.status_code == 503
     assert response["Retry-After"]
