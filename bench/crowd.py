@@ -250,7 +250,8 @@ import django
 django.setup()
 from inspector.accounts.services import ensure_first_workspace
 from inspector.intake.models import Door
-from inspector.intake.services import open_delivery, take_stream
+from inspector.intake.framing import take_stream
+from inspector.intake.services import open_delivery
 workspace = ensure_first_workspace()[0]
 channel = workspace.channels.get(name="main")
 print("ready", flush=True)

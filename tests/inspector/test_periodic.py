@@ -43,8 +43,8 @@ def test_of_several_at_once_one_does_it(work: str, part: str, monkeypatch: pytes
 
 def test_what_one_has_swept_the_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[str] = []
-    monkeypatch.setattr(pipeline, "sweep", lambda: swept.append("sweep"))
-    monkeypatch.setattr(pipeline, "tidy", lambda: swept.append("tidy"))
+    monkeypatch.setattr(worker, "sweep", lambda: swept.append("sweep"))
+    monkeypatch.setattr(worker, "tidy", lambda: swept.append("tidy"))
     monkeypatch.setattr(worker, "close_old_connections", lambda: None)
     one = worker.Worker()
     process = os.fork()
@@ -53,7 +53,7 @@ def test_what_one_has_swept_the_others_do_not(monkeypatch: pytest.MonkeyPatch) -
         os._exit(len(swept))
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 2
     monkeypatch.setattr(pipeline, "LOOK_SECONDS", 3600.0)
-    monkeypatch.setattr(pipeline, "TIDY_SECONDS", 3600.0)
+    monkeypatch.setattr(worker, "TIDY_SECONDS", 3600.0)
     one._look_around()
     assert swept == []
     # When it is time again, whoever looks first does it.

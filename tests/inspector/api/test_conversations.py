@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inspector.accounts.models import Channel
 from inspector.accounts.services import create_api_key
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.trees import find_traces_of
 

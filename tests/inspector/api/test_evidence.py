@@ -23,8 +23,7 @@ from inspector.audit.models import Review
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import claim, judge_item, withdraw_verdict
 from inspector.intake.models import Delivery, Record
-from inspector.intake.services import withdraw_delivery
-from inspector.intake.withdrawals import take_back
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.ledger.merkle import hash_leaf, verify_consistency, verify_inclusion
 from inspector.ledger.models import LedgerCheckpoint, LedgerEntry
 from inspector.ledger.notes import COSIGNATURE, Checkpoint, Note, Verifier, cosign, read_note, read_verifier, sign

@@ -17,7 +17,7 @@ from inspector.accounts.services import create_api_key
 from inspector.audit.comments import reply, withdraw, write_comment
 from inspector.audit.models import Finding
 from inspector.audit.models.reviews import Comment
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
 from tests.inspector.audit.rule_logs.writing import clowl

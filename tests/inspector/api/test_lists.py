@@ -15,7 +15,7 @@ from inspector.audit.findings.selectors import list_holding
 from inspector.audit.overview import count_sections
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search import refining
 from inspector.search.aids import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace

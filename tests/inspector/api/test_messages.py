@@ -19,9 +19,9 @@ from inspector.accounts.services import create_api_key, record_reads
 from inspector.api import endpoints
 from inspector.bounds import MAX_ANSWER_BYTES, fit_answer
 from inspector.intake.readings import MAX_BYTES_LOOKED_THROUGH
-from inspector.pipeline import tidy
 from inspector.threads.models import Message
 from inspector.trail.models import Deed
+from inspector.worker import tidy
 from tests.timing import is_within
 
 from ..conftest import Cast, deliver, settle_all

@@ -13,7 +13,7 @@ from inspector.audit.findings.services import judge, suppress
 from inspector.audit.models import Finding, ReviewItem, RuleChange, Suppression
 from inspector.audit.reviews.queues import create_queue
 from inspector.audit.reviews.verdicts import claim, judge_item
-from inspector.intake.services import withdraw_delivery
+from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pages.shown.findings import begin_sentence
 from inspector.pages.shown.markup import write_visible
 from inspector.threads.models import Conversation, Message
