@@ -43,6 +43,35 @@ class FinishTables(Operation):
         """Nothing: the tables go with what they have."""
 
 
+def fill_workspace(table: str, *, pk: str, parent: str, reference: str) -> None:
+    """Give each row of a table the workspace of what it refers to, piece by piece beside those who write, and keep rows
+    without one out from then on. It may be done again; call it outside a transaction."""
+    with connection.cursor() as cursor:
+        last: list[Any] = []
+        while True:
+            after = f"WHERE {pk} > %s" if last else ""
+            cursor.execute(
+                f"WITH piece AS (SELECT {pk} FROM {table} {after} ORDER BY {pk} LIMIT 5000),"  # noqa: S608  # our names
+                f" filled AS (UPDATE {table} AS row SET workspace_id = whole.workspace_id"
+                f" FROM piece, {parent} AS whole WHERE row.{pk} = piece.{pk} AND whole.id = row.{reference}"
+                f" AND row.workspace_id IS NULL) SELECT {pk} FROM piece ORDER BY {pk} DESC LIMIT 1",
+                last,
+            )
+            found = cursor.fetchone()
+            if found is None:
+                break
+            last = [*found]
+        # The check is looked at beside writers, and then spares the column's own look under an exclusive lock.
+        for statement in (
+            "DROP CONSTRAINT IF EXISTS has_workspace",
+            "ADD CONSTRAINT has_workspace CHECK (workspace_id IS NOT NULL) NOT VALID",
+            "VALIDATE CONSTRAINT has_workspace",
+            "ALTER workspace_id SET NOT NULL",
+            "DROP CONSTRAINT has_workspace",
+        ):
+            cursor.execute(f"ALTER TABLE {table} {statement}")
+
+
 def list_applied() -> list[str]:
     """The migrations that the database has, as in "trail.0001_initial", sorted."""
     return sorted(".".join(key) for key in MigrationRecorder(connection).applied_migrations())

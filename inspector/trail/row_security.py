@@ -33,14 +33,8 @@ BEFORE_ENTRY: Final = frozenset(
 OF_ANOTHER: Final = {
     "intake_chunk": ("delivery_id", "intake_delivery"),
     "intake_scaffold": ("delivery_id", "intake_delivery"),
-    "threads_exchange": ("conversation_id", "threads_conversation"),
-    "threads_fact": ("conversation_id", "threads_conversation"),
-    "threads_read": ("conversation_id", "threads_conversation"),
-    "threads_openingtrial": ("message_id", "threads_message"),
-    "audit_findingact": ("finding_id", "audit_finding"),
     "audit_commentturn": ("comment_id", "audit_comment"),
     "audit_rubric": ("queue_id", "audit_reviewqueue"),
-    "audit_sampledconversation": ("sample_id", "audit_auditsample"),
     "exports_block": ("export_id", "exports_export"),
     "exports_piece": ("export_id", "exports_export"),
 }
@@ -96,7 +90,7 @@ def raise_wall(role: str) -> bool:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname, relrowsecurity FROM pg_class WHERE relkind = 'r' "
+            "SELECT relname, relrowsecurity FROM pg_class WHERE relkind IN ('r', 'p') "
             "AND relnamespace = current_schema()::regnamespace AND pg_has_role(relowner, 'USAGE')"
         )
         is_held = dict(cursor.fetchall())
