@@ -27,9 +27,10 @@ GROWTH: Final = 4
 MIN_PAGES: Final = 8
 
 _FIND_GROWN: Final = """
-SELECT quote_ident(relname) FROM pg_class
- WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
-   AND pg_relation_size(oid) > current_setting('block_size')::bigint * %s * greatest(relpages, %s)
+SELECT DISTINCT quote_ident(whole.relname) FROM pg_class grown
+  JOIN pg_class whole ON whole.oid = coalesce(pg_partition_root(grown.oid), grown.oid)
+ WHERE whole.relnamespace = current_schema()::regnamespace AND grown.relkind = 'r'
+   AND pg_relation_size(grown.oid) > current_setting('block_size')::bigint * %s * greatest(grown.relpages, %s)
 """
 
 _looked = float("-inf")

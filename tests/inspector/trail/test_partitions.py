@@ -1,0 +1,288 @@
+"""`manage.py partition_tables`: the large tables in partitions by workspace, made while others write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, migrations, models
+from django.db.migrations.loader import MigrationLoader
+from django.test import Client
+from django.urls import reverse
+from psycopg import sql
+
+from bench.partitions import list_keys
+from inspector import pipeline
+from inspector.accounts.models import Membership
+from inspector.intake.models import Record
+from inspector.ledger.sequencing import enter_new
+from inspector.ledger.verifying import verify_ledger
+from inspector.schema import AddIndexBeside, RemoveIndexBeside
+from inspector.threads.models import Conversation, Message
+from inspector.trail import partitions
+from inspector.trail.management.commands import migrate, partition_tables
+from inspector.trail.partitions import LARGE, ask, count_partitions, widen
+from inspector.trail.row_security import tell_wall
+from tests import migrated
+
+from ..backups.test_backups import empty_database, restore, spell_url
+from ..conftest import Cast, deliver, settle_all
+
+__all__ = ["empty_database"]
+pytestmark = pytest.mark.django_db(transaction=True)
+PROJECT = Path(__file__).parents[3]
+# What is run once more on tables in partitions.
+CORE = (
+    *("trail/test_partitions.py::test_the_tables_are_as_the_run_asked", "trail/test_row_security.py"),
+    *("api/test_ingest.py", "threads/test_blocks.py", "threads/test_settling.py", "threads/test_trees.py"),
+    *("search/test_search.py", "search/test_newest.py", "audit/test_reviews.py", "audit/test_findings.py"),
+    *("retention/test_erasing.py", "ledger/test_ledger.py", "keyring/test_opening.py", "intake/test_withdrawals.py"),
+)
+# What is to be the same before and after, and what of it is said otherwise.
+SHAPE = {
+    "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default, is_identity, ordinal_position"
+    " FROM information_schema.columns WHERE table_schema = current_schema()",
+    "indexes": "SELECT indexname, tablename FROM pg_indexes WHERE schemaname = current_schema()",
+    "constraints": "SELECT conrelid::regclass::text, conname, contype, convalidated FROM pg_constraint"
+    " WHERE connamespace = current_schema()::regnamespace AND conparentid = 0",
+    "triggers": "SELECT tgrelid::regclass::text, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger"
+    " WHERE NOT tgisinternal AND tgparentid = 0",
+    "rights": "SELECT relname, relrowsecurity, relacl::text FROM pg_class"
+    " WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')",
+    "policies": "SELECT tablename, policyname, qual FROM pg_policies",
+}
+
+
+@pytest.fixture
+def own_database(transactional_db: None) -> Iterator[None]:
+    """Work in a copy of the database that is dropped afterwards: what is changed here is no test's to undo."""
+    name, kept = f"parts_{uuid.uuid4().hex[:8]}", connection.settings_dict["NAME"]
+    if count_partitions(LARGE[0]):
+        pytest.skip("the tables are in partitions already")
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*map(sql.Identifier, (name, kept))))
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = kept
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def partition(count: int = 2) -> str:
+    told = StringIO()
+    call_command("partition_tables", "--partitions", str(count), stdout=told, stderr=told)
+    return told.getvalue()
+
+
+def test_the_tables_are_as_the_run_asked() -> None:
+    assert {count_partitions(table) for table in LARGE} == {int(migrated.PARTITIONS or 0)}
+
+
+@pytest.mark.parametrize(
+    ("key", "wider"),
+    [
+        ("PRIMARY KEY (id)", "PRIMARY KEY (id, workspace_id)"),
+        ("PRIMARY KEY (workspace_id, index)", "PRIMARY KEY (workspace_id, index)"),
+        ("UNIQUE NULLS NOT DISTINCT (a, b)", "UNIQUE NULLS NOT DISTINCT (a, b, workspace_id)"),
+        ("CREATE UNIQUE INDEX i ON s.t USING btree (a) WHERE (b > 1)",
+         "CREATE UNIQUE INDEX i ON s.t USING btree (a, workspace_id) WHERE (b > 1)"),
+        ("FOREIGN KEY (x_id) REFERENCES intake_record(id) ON DELETE CASCADE",
+         "FOREIGN KEY (x_id, workspace_id) REFERENCES intake_record(id, workspace_id) ON DELETE CASCADE"),
+        ("FOREIGN KEY (by_id) REFERENCES accounts_user(id)", "FOREIGN KEY (by_id) REFERENCES accounts_user(id)"),
+    ],
+)  # fmt: skip
+def test_a_key_gets_the_workspace_at_its_end(key: str, wider: str) -> None:
+    assert widen(key) == wider
+
+
+@pytest.mark.usefixtures("own_database")
+def test_each_key_holds_the_workspace_then_and_all_else_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {name: set(ask(statement)) for name, statement in SHAPE.items()}
+    partitions.make_table(LARGE[0], 2)
+    with monkeypatch.context() as patch, pytest.raises(CommandError, match="being partitioned"):
+        patch.setattr(migrate, "count_behind", lambda: 1)
+        call_command("migrate", stdout=StringIO())
+    with pytest.raises(CommandError, match="begun with 2 partitions"):
+        partition(3)
+    assert "10 tables are in 2 partitions each" in partition()
+    assert {name: set(ask(statement)) for name, statement in SHAPE.items()} == before
+    lacking = dict(re.findall(r"`(\w+)` \| (.+) \|", list_keys(ask)))
+    # Deliveries are few, and so is what is not of a message: their tables stay whole.
+    assert lacking.pop("intake_sighting") == "foreign (delivery_id)"
+    assert not lacking.keys() & {*LARGE}
+    assert tell_wall() == "Row-level security holds each request to its workspace."
+    build_and_remove_an_index()
+    assert "10 tables are in 2 partitions each" in partition(), "it may be said again"
+
+
+def build_and_remove_an_index() -> None:
+    """As a later migration does."""
+    before = MigrationLoader(connection).project_state()
+    index = models.Index(fields=["workspace", "created_at"], name="of_a_test")
+    adding, removing = AddIndexBeside("record", index), RemoveIndexBeside("record", "of_a_test")
+    after = before.clone()
+    adding.state_forwards("intake", after)
+    for left_over in (False, True):
+        if left_over:
+            ask("CREATE INDEX of_a_test_1 ON public_partitions.intake_record_1 (id)")
+        with connection.schema_editor(atomic=False) as editor:
+            adding.database_forwards("intake", editor, before, after)
+        valid = ask("SELECT indisvalid FROM pg_index WHERE indrelid = ANY(%s::regclass[]) AND "
+                    "indexrelid::regclass::text ~ 'of_a_test'",
+                    ["intake_record", "public_partitions.intake_record_0", "public_partitions.intake_record_1"])  # fmt: skip
+        assert valid == [(True,)] * 3
+        with connection.schema_editor(atomic=False) as editor:
+            removing.database_forwards("intake", editor, after, before)
+        assert ask("SELECT count(*) FROM pg_class WHERE relname ~ 'of_a_test'") == [(0,)]
+
+
+def test_later_migrations_build_indexes_of_both_forms() -> None:
+    first = {"threads": 46, "intake": 24, "audit": 4, "ledger": 2}
+    for (app, name), migration in MigrationLoader(None).disk_migrations.items():
+        if app in first and int(name[:4]) >= first[app]:
+            for each in migration.operations:
+                assert not isinstance(each, migrations.AddIndex | migrations.RemoveIndex) or isinstance(
+                    each, AddIndexBeside | RemoveIndexBeside
+                ), f"{app}.{name}"
+
+
+@pytest.mark.usefixtures("own_database")
+def test_what_could_not_come_to_a_good_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in (1, 257):
+        with pytest.raises(CommandError, match="takes 2 to 256"):
+            partition(count)
+    with pytest.raises(CommandError, match=r"max_locks_per_transaction is 64, and 16 partitions need 512"):
+        partition(16)
+    with monkeypatch.context() as patch, pytest.raises(CommandError, match="migrate first"):
+        patch.setattr(partition_tables, "count_behind", lambda: 1)
+        partition()
+    with monkeypatch.context() as patch, pytest.raises(CommandError, match="Rows of threads_task differ"):
+        patch.setattr(partition_tables, "find_differing", lambda: ["threads_task"])
+        partition()
+    assert not count_partitions(LARGE[0])
+    ask("DROP SCHEMA public_partitions CASCADE")
+    assert ask("SELECT count(*) FROM pg_trigger WHERE tgname = 'mirrored'") == [(0,)], "it is taken back"
+
+
+def write_lines(name: str, start: int, count: int, conversation: str) -> bytes:
+    said = {"clowl": "0.2", "p": "REQ", "from": "oscar", "to": ["radar"], "cid": conversation}
+    return b"".join(
+        json.dumps({**said, "mid": f"{name}-{n}", "ts": 1795251600 + 2 * n, "body": {"t": "search", "d": {"text": name}}})
+        .encode() + b"\n"
+        for n in range(start, start + count)
+    )  # fmt: skip
+
+
+@pytest.mark.long(seconds=90)
+def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
+    own_database: None,
+    cast: Cast,
+    sign_in: Callable[[Membership], Client],
+    empty_database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = Cast(cast.stranger.workspace, cast.stranger, cast.stranger, cast.stranger, cast.owner)
+    both = {"acorn": cast, "bramble": others}
+    for name, each in both.items():
+        deliver(each, write_lines(name, 0, 600, "long"))
+    settle_all()
+    written = dict.fromkeys(both, 600)
+    is_over, failures = threading.Event(), list[BaseException]()
+
+    def write() -> None:
+        try:
+            while not is_over.is_set():
+                for name, each in both.items():
+                    # Some come late into the long conversation, whose facts are then written anew.
+                    deliver(
+                        each, write_lines(name, written[name], 5, "long" if written[name] % 3 else f"c{written[name]}")
+                    )
+                    written[name] += 5
+                    pipeline.run_due(seconds=2)
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    copy_piece, seen = partition_tables.copy_piece, list[str]()
+
+    def break_off(table: str, after: tuple[Any, ...]) -> tuple[Any, ...]:
+        seen.append(table)
+        if seen.count("threads_message") == 4:
+            raise KeyboardInterrupt
+        return copy_piece(table, after)
+
+    monkeypatch.setattr(partitions, "PIECE", 100)
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(partition_tables, "copy_piece", break_off)
+            partition()
+        assert not count_partitions("threads_message")
+        then = dict(written)
+        # Written to both tables meanwhile, by who knows nothing of it.
+        while not failures and any(written[name] < then[name] + 10 for name in both):
+            is_over.wait(0.1)
+        assert "are in 2 partitions" in partition()
+        then = dict(written)
+        while not failures and any(written[name] < then[name] + 10 for name in both):
+            is_over.wait(0.1)
+    finally:
+        is_over.set()
+        thread.join()
+    assert not failures, failures
+    settle_all()
+    enter_new(at_once=True)
+    for name, each in both.items():
+        assert sorted(Message.objects.filter(workspace=each.workspace).values_list("native_id", flat=True)) == sorted(
+            f"{name}-{n}" for n in range(written[name])
+        )
+        assert Record.objects.filter(workspace=each.workspace).count() == written[name]
+        assert verify_ledger(each.workspace.pk).holds
+        assert not [one for one in Conversation.objects.filter(workspace=each.workspace) if not one.is_settled]
+    # Each workspace is in one of the partitions, and nobody finds the other's.
+    page = sign_in(cast.auditor).get(reverse("pages:search", args=["acme"]), {"q": "acorn"}).content.decode()
+    assert "acorn-" in page
+    assert "bramble-" not in page
+    assert "bramble-" not in sign_in(cast.auditor).get(
+        reverse("pages:search", args=["acme"]), {"q": "bramble"}
+    ).content.decode().replace('value="bramble', "")
+    call_command("backup", str(tmp_path / "backup"))
+    code, told = restore(tmp_path / "backup", empty_database, tmp_path / "state")
+    assert code == 0, told
+    with psycopg.connect(spell_url(empty_database)) as session:
+        counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'threads_message'::regclass"
+        assert session.execute(counted).fetchone() == (2,)
+
+
+@pytest.mark.long(seconds=400)
+def test_the_core_of_the_suite_holds_on_partitions() -> None:
+    asked = [str(PROJECT / "tests" / "inspector" / name) for name in CORE]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "DATABASE_URL"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "not long", *asked],
+        cwd=PROJECT,
+        env={**kept, "INSPECTOR_TEST_PARTITIONS": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
