@@ -45,8 +45,8 @@ class FinishTables(Operation):
 
 
 class AddIndexBeside(AddIndexConcurrently):
-    """`AddIndexConcurrently`, also of a table in partitions, where PostgreSQL builds none beside writers: each partition
-    gets one of its own, beside them, and these are then joined."""
+    """`AddIndexConcurrently`, also of a table in partitions, of which PostgreSQL builds none beside writers: each of
+    the partitions gets one of its own, beside them, and these are then joined."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Build it; what is left of an index that was not finished goes first."""
