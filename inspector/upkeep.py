@@ -27,10 +27,13 @@ GROWTH: Final = 4
 MIN_PAGES: Final = 8
 
 _FIND_GROWN: Final = """
-SELECT DISTINCT quote_ident(whole.relname) FROM pg_class grown
-  JOIN pg_class whole ON whole.oid = coalesce(pg_partition_root(grown.oid), grown.oid)
- WHERE whole.relnamespace = current_schema()::regnamespace AND grown.relkind = 'r'
-   AND pg_relation_size(grown.oid) > current_setting('block_size')::bigint * %s * greatest(grown.relpages, %s)
+WITH grown AS MATERIALIZED (
+    -- Of a table in partitions each of these is looked at, and the whole is analyzed.
+    SELECT DISTINCT coalesce(pg_partition_root(oid), oid) AS oid FROM pg_class
+     WHERE relkind = 'r' AND (relispartition OR relnamespace = current_schema()::regnamespace)
+       AND pg_relation_size(oid) > current_setting('block_size')::bigint * %s * greatest(relpages, %s)
+)
+SELECT quote_ident(relname) FROM pg_class JOIN grown USING (oid) WHERE relnamespace = current_schema()::regnamespace
 """
 
 _looked = float("-inf")
