@@ -127,6 +127,14 @@ def raise_wall(role: str) -> bool:
     return can_hold
 
 
+def renew_policy(table: str) -> None:
+    """As the owner, let a table that is held have the condition that it would be given now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT quote_ident(current_schema()) FROM pg_policy WHERE polrelid = to_regclass(%s)", [table])
+        for (schema,) in cursor.fetchall():
+            cursor.execute(f"ALTER POLICY within ON {table} USING ({list_tables()[table].format(schema=schema)})")
+
+
 @transaction.atomic
 def _run(*statements: str, schema: str) -> None:
     with connection.cursor() as cursor:

@@ -1,6 +1,7 @@
 from django.db import migrations, models
 
 from inspector.schema import fill_workspace
+from inspector.trail.row_security import renew_policy
 
 # Each with the table and the column by which a row knows its workspace.
 FILLED = {
@@ -12,6 +13,8 @@ FILLED = {
 def fill(apps, schema_editor):
     for model, (parent, reference) in FILLED.items():
         fill_workspace(f'audit_{model}', pk='id', parent=parent, reference=reference)
+        # It refers to no other table any more.
+        renew_policy(f'audit_{model}')
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,7 @@
 from django.db import migrations, models
 
 from inspector.schema import fill_workspace
+from inspector.trail.row_security import renew_policy
 
 # Each with its key, and the table and the column by which a row knows its workspace.
 FILLED = {
@@ -14,6 +15,8 @@ FILLED = {
 def fill(apps, schema_editor):
     for model, (pk, parent, reference) in FILLED.items():
         fill_workspace(f'threads_{model}', pk=pk, parent=parent, reference=reference)
+        # It refers to no other table any more.
+        renew_policy(f'threads_{model}')
 
 
 class Migration(migrations.Migration):

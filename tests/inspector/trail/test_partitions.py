@@ -10,6 +10,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.trail import partitions
 from inspector.trail.management.commands import migrate, partition_tables
 from inspector.trail.partitions import LARGE, ask, count_partitions, widen
-from inspector.trail.row_security import enter_workspace, tell_wall
+from inspector.trail.row_security import enter_workspace, renew_policy, tell_wall
 from tests import migrated
 
 from ..backups.test_backups import empty_database, restore, spell_url
@@ -113,6 +114,10 @@ def test_a_key_gets_the_workspace_at_its_end(key: str, wider: str) -> None:
 @pytest.mark.usefixtures("own_database")
 def test_each_key_holds_the_workspace_then_and_all_else_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {name: set(ask(statement)) for name, statement in SHAPE.items()}
+    # As it was before the table had the workspace of each row.
+    ask("ALTER POLICY within ON threads_exchange USING (EXISTS (SELECT FROM threads_conversation AS whole"
+        " WHERE whole.id = conversation_id AND whole.workspace_id IS NOT NULL))")  # fmt: skip
+    renew_policy("threads_exchange")
     partitions.make_table(LARGE[0], 2)
     with monkeypatch.context() as patch:
         patch.setattr(migrate, "count_behind", lambda: 1)
@@ -191,6 +196,20 @@ def write_lines(name: str, start: int, count: int, conversation: str) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
+def fill_again() -> None:
+    """As the migrations do that gave smaller tables the workspace of each row."""
+    for app, number in (("threads", "0045_workspace_filled"), ("audit", "0003_workspace_filled")):
+        migration = import_module(f"inspector.{app}.migrations.{number}")
+        tables = [f"{app}_{model}" for model in migration.FILLED]
+        before = [ask(f"SELECT * FROM {table} AS row ORDER BY row") for table in tables]
+        for table in tables:
+            ask(f"ALTER TABLE {table} ALTER workspace_id DROP NOT NULL")
+            ask(f"UPDATE {table} SET workspace_id = NULL")
+        migration.fill(None, None)
+        assert [ask(f"SELECT * FROM {table} AS row ORDER BY row") for table in tables] == before
+        assert any(before) or app == "audit"
+
+
 @pytest.mark.long(seconds=90)
 def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
     own_database: None,
@@ -205,6 +224,7 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
         deliver(each, write_lines(name, 0, 600, "long"))
     settle_all()
     written = dict.fromkeys(both, 600)
+    fill_again()
     is_over, failures = threading.Event(), list[Exception]()
 
     def write() -> None:
