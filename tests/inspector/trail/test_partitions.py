@@ -179,7 +179,7 @@ def test_what_could_not_come_to_a_good_end_is_refused(monkeypatch: pytest.Monkey
         with pytest.raises(CommandError, match="migrate first"):
             partition()
     with monkeypatch.context() as patch:
-        patch.setattr(partition_tables, "find_differing", lambda: ["threads_task"])
+        patch.setattr(partitions, "find_differing", lambda: ["threads_task"])
         with pytest.raises(CommandError, match="Rows of threads_task differ"):
             partition()
     assert not count_partitions(LARGE[0])
@@ -241,7 +241,7 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
         finally:
             connection.close()
 
-    copy_piece, seen = partition_tables.copy_piece, list[str]()
+    copy_piece, seen = partitions.copy_piece, list[str]()
 
     def break_off(table: str, after: tuple[Any, ...]) -> tuple[Any, ...]:
         seen.append(table)
@@ -254,7 +254,7 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
     thread.start()
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(partition_tables, "copy_piece", break_off)
+            patch.setattr(partitions, "copy_piece", break_off)
             with pytest.raises(KeyboardInterrupt):
                 partition()
         assert not count_partitions("threads_message")

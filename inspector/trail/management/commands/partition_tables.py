@@ -16,19 +16,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from inspector.schema import count_behind
-from inspector.trail.partitions import (
-    LARGE,
-    LOCKS,
-    PIECE,
-    ask,
-    copy_piece,
-    count_partitions,
-    find_differing,
-    make_table,
-    name_schema,
-    put_in_place,
-    validate_references,
-)
+from inspector.trail import partitions
+from inspector.trail.partitions import LARGE, LOCKS, PIECE, ask, count_partitions, name_schema
 from inspector.trail.roles import as_owner
 
 from .migrate import alone, insist
@@ -58,20 +47,20 @@ class Command(BaseCommand):
                 for table in LARGE:
                     self._fill(table, count)
                 self.stdout.write("Comparing every row")
-                if differing := find_differing():
+                if differing := partitions.find_differing():
                     raise CommandError(f"Rows of {', '.join(differing)} differ: nothing was put in place.")
-                insist(partial(put_in_place, role), self.stderr.write)
+                insist(partial(partitions.put_in_place, role), self.stderr.write)
             self.stdout.write("Checking references to the partitioned tables, and gathering statistics")
-            validate_references()
+            partitions.validate_references()
             ask(f"ANALYZE {', '.join(LARGE)}")
             self.stdout.write(f"{len(LARGE)} tables are in {count_partitions(LARGE[0])} partitions each.")
 
     def _fill(self, table: str, count: int) -> None:
         if not count_partitions(f"{name_schema()}.{table}"):
-            insist(partial(make_table, table, count), self.stderr.write)
+            insist(partial(partitions.make_table, table, count), self.stderr.write)
         last: tuple[Any, ...] = ()
         for pieces in count_from(1):
-            last = insist(partial(copy_piece, table, last), self.stderr.write, COPY_LOCK_TIMEOUT)
+            last = insist(partial(partitions.copy_piece, table, last), self.stderr.write, COPY_LOCK_TIMEOUT)
             if not last:
                 break
             if pieces % TOLD_EVERY == 0:
