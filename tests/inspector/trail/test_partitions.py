@@ -40,8 +40,9 @@ from tests.throw_away import KEPT_FROM_TESTS
 
 from ..backups.test_backups import empty_database, restore, spell_url
 from ..conftest import Cast, deliver, settle_all, step_out
+from .test_roles import application, manage
 
-__all__ = ["empty_database"]
+__all__ = ["application", "empty_database"]
 pytestmark = pytest.mark.django_db(transaction=True)
 PROJECT = Path(__file__).parents[3]
 # What is run once more on tables in partitions.
@@ -297,6 +298,30 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
     with psycopg.connect(spell_url(empty_database)) as session:
         counted = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'threads_message'::regclass"
         assert session.execute(counted).fetchone() == (2,)
+
+
+@pytest.mark.long(seconds=15)
+def test_the_applications_role_may_then_do_what_it_might(
+    own_database: None, application: tuple[str, dict[str, str]]
+) -> None:
+    role, environment = application
+    rights = (
+        "SELECT table_name, column_name, privilege_type, grantee FROM information_schema.column_privileges"
+        f" WHERE grantee ~ '^{role}' AND table_schema = current_schema() UNION ALL"
+        " SELECT table_name, NULL, privilege_type, grantee FROM information_schema.table_privileges"
+        f" WHERE grantee ~ '^{role}' AND table_schema = current_schema()"
+    )
+    assert manage(environment, "migrate")[0] == 0
+    before = set(ask(rights))
+    assert len(before) > 1000
+    code, told = manage(environment, "partition_tables", "--partitions", "2")
+    assert code == 0, told
+    assert set(ask(rights)) == before
+    with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as session:
+        assert session.execute("SELECT count(*) FROM threads_message").fetchone() == (0,)
+        for attack in ("DELETE FROM ledger_ledgerentry", "SELECT FROM public_partitions.threads_message_0"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                session.execute(attack)
 
 
 @pytest.mark.long(seconds=400)
