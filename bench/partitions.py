@@ -17,6 +17,7 @@ from typing import Any, Final
 from inspector.trail.partitions import LARGE
 
 from .installation import Installation
+from .migrating import write_meanwhile
 from .product import Product, enter_product
 from .scaling import QUESTIONS, count_blocks
 from .searching import TERMS, copy_seed, make_workspace, plant, time_statements
@@ -68,8 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         [(rows,)] = product.execute("SELECT count(*) FROM threads_message")
         print(f"\n{product.tell_settings()}; {rows:,} messages\n", flush=True)
         whole = measure(product)
-        spent = partition()
-        print(f"{spent:.1f} s for putting them in partitions\n\n{list_keys(product.execute)}\n")
+        [(message,)] = product.execute("SELECT id FROM threads_message LIMIT 1")
+        with write_meanwhile(installation, message) as waits:
+            spent = partition()
+        print(
+            f"{spent:.1f} s for putting them in partitions; of {len(waits):,} changes of a message meanwhile", end=" "
+        )
+        print(f"the longest waited {max(waits):.2f} s\n\n{list_keys(product.execute)}\n", flush=True)
         parts = measure(product)
         print(f"| what | whole | {PARTITIONS} partitions |\n|---|---|---|")
         for what, figure in whole.items():
