@@ -175,12 +175,12 @@ def measure_migrating(rows: int) -> Iterator[Row]:
             product.execute(
                 f"INSERT INTO threads_message SELECT {copied} FROM threads_message, generate_series(1, {rows - 1}) AS n"
             )
-        with _write(installation, message) as waits:
+        with write_meanwhile(installation, message) as waits:
             _migrate(installation)
         yield _tell("the migrations after the first", rows, waits)
         with installation.connect() as connection:
             for what, statement in CHANGES.items():
-                with _write(installation, message) as waits:
+                with write_meanwhile(installation, message) as waits:
                     connection.execute(statement)
                 yield _tell(what, rows, waits)
 
@@ -191,7 +191,7 @@ def _migrate(installation: Installation, *which: str) -> None:
 
 
 @contextmanager
-def _write(installation: Installation, message: UUID) -> Iterator[list[float]]:
+def write_meanwhile(installation: Installation, message: UUID) -> Iterator[list[float]]:
     """Somebody who changes a message again and again meanwhile; how long each change took, in seconds."""
     waits: list[float] = []
     is_over = threading.Event()

@@ -72,6 +72,7 @@ class Attempt(NamedTuple):
     """What the sealed messages of one conversation are tried with."""
 
     conversation_id: uuid.UUID
+    workspace_id: uuid.UUID
     ring: Ring
     peers: tuple[bytes, ...]
 
@@ -79,7 +80,7 @@ class Attempt(NamedTuple):
     def begin(cls, *, conversation_id: uuid.UUID, workspace_id: uuid.UUID) -> Attempt:
         """The ring as it is now, and the peers as the conversation has shown them."""
         ring = load_ring(workspace_id=workspace_id)
-        return cls(conversation_id, ring, find_peers(conversation_id) if ring.needs_peers else ())
+        return cls(conversation_id, workspace_id, ring, find_peers(conversation_id) if ring.needs_peers else ())
 
     @property
     def digest(self) -> bytes:
@@ -236,8 +237,9 @@ def _write(
         unique_fields=["message", "key"],
         update_fields=["sealed", "told_digest", "opened_at"],
     )
+    said = {"workspace_id": attempt.workspace_id, "digest": attempt.digest}
     OpeningTrial.objects.bulk_create(
-        [OpeningTrial(message_id=pk, digest=attempt.digest, is_refused=pk in refused) for pk in alive],
+        [OpeningTrial(message_id=pk, is_refused=pk in refused, **said) for pk in alive],
         update_conflicts=True,
         unique_fields=["message"],
         update_fields=["digest", "is_refused"],

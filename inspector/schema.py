@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import OperationalError, connection
 from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.executor import MigrationExecutor
@@ -41,6 +42,77 @@ class FinishTables(Operation):
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Nothing: the tables go with what they have."""
+
+
+class AddIndexBeside(AddIndexConcurrently):
+    """`AddIndexConcurrently`, also of a table in partitions, of which PostgreSQL builds none beside writers: each of
+    the partitions gets one of its own, beside them, and these are then joined."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Build it; what is left of an index that was not finished goes first."""
+        model = to_state.apps.get_model(app_label, self.model_name)
+        table, name = model._meta.db_table, self.index.name
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass(%s) ORDER BY inhrelid",
+                [table],
+            )
+            parts = [part for (part,) in cursor.fetchall()]
+        if not parts:
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        self._ensure_not_in_transaction(schema_editor)
+        before, after = str(self.index.create_sql(model, schema_editor)).split(f' "{name}" ON "{table}" ')
+        schema_editor.execute(f'DROP INDEX IF EXISTS "{name}"')
+        schema_editor.execute(f'{before} "{name}" ON ONLY "{table}" {after}')
+        for number, part in enumerate(parts):
+            own, space = f"{name}_{number}", part.rpartition(".")[0]
+            schema_editor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS {space}."{own}"')
+            schema_editor.execute(f'{before} CONCURRENTLY "{own}" ON {part} {after}')
+            schema_editor.execute(f'ALTER INDEX "{name}" ATTACH PARTITION {space}."{own}"')
+
+
+class RemoveIndexBeside(RemoveIndexConcurrently):
+    """`RemoveIndexConcurrently`, also of a table in partitions, which has to be locked for that moment."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Remove it."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT relkind FROM pg_class WHERE oid = to_regclass(%s)", [f'"{self.name}"'])
+            kind = cursor.fetchone()
+        if kind == ("I",):
+            schema_editor.execute(f'DROP INDEX "{self.name}"')
+        else:
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+
+def fill_workspace(table: str, *, pk: str, parent: str, reference: str) -> None:
+    """Give each row of a table the workspace of what it refers to, piece by piece beside those who write, and keep rows
+    without one out from then on. It may be done again; call it outside a transaction."""
+    with connection.cursor() as cursor:
+        last: list[Any] = []
+        while True:
+            after = f"WHERE {pk} > %s" if last else ""
+            cursor.execute(
+                f"WITH piece AS (SELECT {pk} FROM {table} {after} ORDER BY {pk} LIMIT 5000),"  # noqa: S608  # our names
+                f" filled AS (UPDATE {table} AS row SET workspace_id = whole.workspace_id"
+                f" FROM piece, {parent} AS whole WHERE row.{pk} = piece.{pk} AND whole.id = row.{reference}"
+                f" AND row.workspace_id IS NULL) SELECT {pk} FROM piece ORDER BY {pk} DESC LIMIT 1",
+                last,
+            )
+            found = cursor.fetchone()
+            if found is None:
+                break
+            last = [*found]
+        # The check is looked at beside writers, and then spares the column's own look under an exclusive lock.
+        for statement in (
+            "DROP CONSTRAINT IF EXISTS has_workspace",
+            "ADD CONSTRAINT has_workspace CHECK (workspace_id IS NOT NULL) NOT VALID",
+            "VALIDATE CONSTRAINT has_workspace",
+            "ALTER workspace_id SET NOT NULL",
+            "DROP CONSTRAINT has_workspace",
+        ):
+            cursor.execute(f"ALTER TABLE {table} {statement}")
 
 
 def list_applied() -> list[str]:

@@ -27,9 +27,13 @@ GROWTH: Final = 4
 MIN_PAGES: Final = 8
 
 _FIND_GROWN: Final = """
-SELECT quote_ident(relname) FROM pg_class
- WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
-   AND pg_relation_size(oid) > current_setting('block_size')::bigint * %s * greatest(relpages, %s)
+WITH grown AS MATERIALIZED (
+    -- Of a table in partitions each of these is looked at, and the whole is analyzed.
+    SELECT DISTINCT coalesce(pg_partition_root(oid), oid) AS oid FROM pg_class
+     WHERE relkind = 'r' AND (relispartition OR relnamespace = current_schema()::regnamespace)
+       AND pg_relation_size(oid) > current_setting('block_size')::bigint * %s * greatest(relpages, %s)
+)
+SELECT quote_ident(relname) FROM pg_class JOIN grown USING (oid) WHERE relnamespace = current_schema()::regnamespace
 """
 
 _looked = float("-inf")

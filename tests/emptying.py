@@ -77,7 +77,9 @@ def give_pages_back() -> None:
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname FROM pg_class WHERE relname = ANY(%s) AND pg_relation_size(oid) > %s", [names, GROWN_BYTES]
+            "SELECT name FROM unnest(%s::text[]) AS name WHERE %s <"
+            " (SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(name::regclass))",
+            [names, GROWN_BYTES],
         )
         grown = [name for (name,) in cursor.fetchall()]
     for name in grown:
@@ -88,7 +90,10 @@ def find_filled() -> tuple[list[str], bool]:
     """The tables with a row, but for those of Django's own, and whether any table is grown."""
     names = connection.introspection.django_table_names(only_existing=True, include_views=False)
     sought = [name for name in names if name not in WRITTEN_BY_DJANGO]
-    each = sql.SQL("SELECT {0}, EXISTS (SELECT FROM {1}), pg_relation_size({2}::regclass) > {3}")
+    each = sql.SQL(
+        "SELECT {0}, EXISTS (SELECT FROM {1}), "
+        "(SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree({2}::regclass)) > {3}"
+    )
     asked = sql.SQL(" UNION ALL ").join(
         each.format(name, sql.Identifier(name), sql.Literal(f'"{name}"'), GROWN_BYTES) for name in sought
     )

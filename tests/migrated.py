@@ -21,8 +21,10 @@ from inspector.embedded.cluster import DATABASE, Cluster
 from inspector.embedded.processes import Supervisor
 from inspector.embedded.state import PROJECT
 
+# In how many partitions the large tables of the pattern are: none unless a run asks for it.
+PARTITIONS = os.environ.get("INSPECTOR_TEST_PARTITIONS", "")
 # It is private, and gone with `make clean`.
-FOLDER = PROJECT / ".pytest_cache" / "clusters"
+FOLDER = PROJECT / ".pytest_cache" / f"clusters{PARTITIONS}"
 PATTERN = DATABASE
 # Which others there are of Django and the apps that are installed, these tell.
 LOCKED = (
@@ -30,6 +32,7 @@ LOCKED = (
     PROJECT / "inspector" / "embedded" / "cluster.py",
     PROJECT / "inspector" / "trail" / "powers.py",
     PROJECT / "inspector" / "trail" / "row_security.py",
+    PROJECT / "inspector" / "trail" / "partitions.py",
 )
 # What a cluster's home holds that goes together: the data know the password.
 PARTS = ("data", "superuser_password")
@@ -92,18 +95,21 @@ def list_migrations() -> Iterable[Path]:
 
 def _migrate(cluster: Cluster) -> None:
     """In a process of its own: the one of the tests is to have no connection to the pattern."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"],
-        cwd=PROJECT,
-        env={**os.environ, "DATABASE_URL": cluster.url},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise EmbeddedError(f"The migrations failed:\n{done.stdout[-2000:]}")
+    commands = [["migrate", "--no-input", "--verbosity=0"]]
+    commands += [["partition_tables", f"--partitions={PARTITIONS}"]] if PARTITIONS else []
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=PROJECT,
+            env={**os.environ, "DATABASE_URL": cluster.url},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise EmbeddedError(f"manage.py {command[0]} failed:\n{done.stdout[-2000:]}")
 
 
 def _copy(source: Path, target: Path, cluster: Cluster | None) -> None:

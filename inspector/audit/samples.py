@@ -158,6 +158,7 @@ def draw_sample(
         [
             SampledConversation(
                 sample=sample,
+                workspace_id=membership.workspace_id,
                 conversation_id=each.conversation,
                 place=place,
                 stratum=each.stratum,

@@ -64,6 +64,8 @@ SETTINGS = {
     "port": str(PORT),
     "password_encryption": "scram-sha-256",
     "max_connections": "60",
+    # Enough for sixteen partitions of each large table, as `manage.py partition_tables` asks for.
+    "max_locks_per_transaction": "512",
     "shared_buffers": "128MB",
     # Statements are short and their estimates high: compiling them is seldom worth its while.
     "jit": "off",

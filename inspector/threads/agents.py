@@ -338,7 +338,12 @@ def write_exchanges(gathered: Sequence[Exchanges], *, has_declared: bool = True)
     if was:
         Exchange.objects.filter(pk__in=list(was.values())).delete()
     update_rows(model=Exchange, columns=("id", *columns), rows=[(pk, *row) for row, pk in changed.items()])
-    insert_rows(model=Exchange, columns=columns, rows=fresh - changed.keys(), order_by=columns[:3])
+    insert_rows(
+        model=Exchange,
+        columns=("workspace_id", *columns),
+        rows=[(heads[row[0]][0], *row) for row in fresh - changed.keys()],
+        order_by=columns[:3],
+    )
     if has_declared:
         _write_declared(gathered, Declaration.objects.filter(conversation_id__in=list(heads)))
     new, old = _sum_totals(fresh, heads), _sum_totals(gone, heads)

@@ -36,14 +36,8 @@ BEFORE_ENTRY: Final = frozenset(
 OF_ANOTHER: Final = {
     "intake_chunk": ("delivery_id", "intake_delivery"),
     "intake_scaffold": ("delivery_id", "intake_delivery"),
-    "threads_exchange": ("conversation_id", "threads_conversation"),
-    "threads_fact": ("conversation_id", "threads_conversation"),
-    "threads_read": ("conversation_id", "threads_conversation"),
-    "threads_openingtrial": ("message_id", "threads_message"),
-    "audit_findingact": ("finding_id", "audit_finding"),
     "audit_commentturn": ("comment_id", "audit_comment"),
     "audit_rubric": ("queue_id", "audit_reviewqueue"),
-    "audit_sampledconversation": ("sample_id", "audit_auditsample"),
     "exports_block": ("export_id", "exports_export"),
     "exports_piece": ("export_id", "exports_export"),
 }
@@ -99,7 +93,7 @@ def raise_wall(role: str) -> bool:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname, relrowsecurity FROM pg_class WHERE relkind = 'r' "
+            "SELECT relname, relrowsecurity FROM pg_class WHERE relkind IN ('r', 'p') "
             "AND relnamespace = current_schema()::regnamespace AND pg_has_role(relowner, 'USAGE')"
         )
         is_held = dict(cursor.fetchall())
@@ -134,6 +128,14 @@ def raise_wall(role: str) -> bool:
         elif not can_hold and is_held.get(table, False):
             _run(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY", f"DROP POLICY within ON {table}", schema=schema)
     return can_hold
+
+
+def renew_policy(table: str) -> None:
+    """As the owner, let a table that is held have the condition that it would be given now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT quote_ident(current_schema()) FROM pg_policy WHERE polrelid = to_regclass(%s)", [table])
+        for (schema,) in cursor.fetchall():
+            cursor.execute(f"ALTER POLICY within ON {table} USING ({list_tables()[table].format(schema=schema)})")
 
 
 @transaction.atomic

@@ -133,6 +133,7 @@ def _act(
     acts = [
         FindingAct(
             finding=finding,
+            workspace_id=finding.workspace_id,
             kind=FindingAct.Kind(deed.removeprefix("finding.")),
             state=values.get("state", finding.state),
             assignee=values.get("assignee"),

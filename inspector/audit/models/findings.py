@@ -139,6 +139,9 @@ class FindingAct(models.Model):
 
     id = models.UUIDField(primary_key=True, default=make_id, editable=False)
     finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="acts")
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.JUDGED, db_default=Kind.JUDGED)
     # As it stood after the act.
     state = models.CharField(max_length=16, choices=Finding.State.choices)

@@ -293,6 +293,9 @@ class SampledConversation(models.Model):
 
     sample = models.ForeignKey(AuditSample, on_delete=models.CASCADE, related_name="conversations", db_index=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="+", db_index=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     place = models.IntegerField()
     stratum = models.TextField()
     identity = models.BinaryField(max_length=32)

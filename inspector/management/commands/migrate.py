@@ -13,16 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transaction
 
-from inspector.schema import refuse_other_schema
+from inspector.schema import count_behind, refuse_other_schema
+from inspector.trail.partitions import is_under_way, name_schema
 from inspector.trail.roles import RolesError, admit_application, as_owner
 from inspector.trail.row_security import ask_guard, raise_wall
+
+T = TypeVar("T")
 
 # Of the advisory lock; any number that nothing else here takes.
 LOCK: Final = 7_300_411
@@ -53,7 +56,12 @@ class Command(Migrate):
         is_new = False
         with as_owner(address) if address else nullcontext(), alone():
             refuse_other_schema()
-            self._insist(partial(super().execute, *args, **options))
+            if is_under_way() and count_behind():
+                raise CommandError(
+                    "The large tables are being partitioned: end that by manage.py partition_tables, or take it back "
+                    f"by DROP SCHEMA {name_schema()} CASCADE. Then migrate."
+                )
+            insist(partial(super().execute, *args, **options), self.stderr.write)
             if options["plan"] or options["check_unapplied"]:
                 return
             if owner:
@@ -62,7 +70,7 @@ class Command(Migrate):
                         is_new = admit_application(role=role, password=password)
                 except RolesError as error:
                     raise CommandError(str(error)) from error
-            self._insist(partial(raise_wall, role))
+            insist(partial(raise_wall, role), self.stderr.write)
         if owner:
             self._tell_guard(f"The role {role} was made. " if is_new else "")
 
@@ -76,23 +84,28 @@ class Command(Migrate):
             connection.close()
         (self.stdout if guard.is_held else self.stderr).write(f"{made}{guard.sentence}")
 
-    def _insist(self, work: Callable[[], Any]) -> None:
-        """Do it again and again while others hold what a statement needs."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        pause = 1.0
-        while True:
-            try:
-                with impatient():
-                    work()
-            except OperationalError as error:
-                if getattr(error.__cause__, "sqlstate", None) not in PASSING or time.monotonic() > until:
-                    raise
-            else:
-                return
-            self.stderr.write(f"Others hold what this needs: it is tried again in {pause:.0f} s.")
-            time.sleep(pause)
-            pause = min(pause * 2, 30.0)
-            drop_unfinished_indexes()
+
+def insist(work: Callable[[], T], say: Callable[[str], object], lock_timeout: str = "") -> T:
+    """Do it again and again while others hold what a statement needs; what comes of it.
+
+    Args:
+        work: what to do.
+        say: hears why it is tried again.
+        lock_timeout: how long a statement waits for a lock, `LOCK_TIMEOUT` if not said.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    pause = 1.0
+    while True:
+        try:
+            with impatient(lock_timeout or LOCK_TIMEOUT):
+                return work()
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) not in PASSING or time.monotonic() > until:
+                raise
+        say(f"Others hold what this needs: it is tried again in {pause:.0f} s.")
+        time.sleep(pause)
+        pause = min(pause * 2, 30.0)
+        drop_unfinished_indexes()
 
 
 @contextmanager
@@ -116,10 +129,10 @@ def alone() -> Iterator[None]:
 
 
 @contextmanager
-def impatient() -> Iterator[None]:
+def impatient(lock_timeout: str) -> Iterator[None]:
     """Let statements wait for a lock for some seconds only."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [LOCK_TIMEOUT])
+        cursor.execute("SELECT set_config('lock_timeout', %s, FALSE)", [lock_timeout])
     try:
         yield
     finally:

@@ -126,6 +126,9 @@ class Exchange(_OfPair):
     """
 
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="exchanges")
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     messages = models.IntegerField()
     failures = models.IntegerField()
     sent = models.IntegerField(default=0)

@@ -48,7 +48,10 @@ class Block(models.Model):
 
     class Meta:
         # Finds the blocks of a conversation in order, and the one that a message stands in.
-        constraints: ClassVar = [models.UniqueConstraint(fields=["conversation", "border"], name="block_once")]
+        # It holds the workspace, so that ON CONFLICT names the same key of a table in partitions (`trail.partitions`).
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["conversation", "border", "workspace"], name="block_of_workspace_once")
+        ]
 
     def __str__(self) -> str:
         return f"block of {self.conversation_id}"
@@ -69,6 +72,9 @@ class OfBlock(models.Model):
     """What a block keeps under a key."""
 
     conversation = models.ForeignKey("threads.Conversation", on_delete=models.CASCADE, related_name="+", db_index=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     key = models.BinaryField(max_length=FACT_BYTES)
     border = models.BinaryField(max_length=KEY_BYTES)
 

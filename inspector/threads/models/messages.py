@@ -318,6 +318,9 @@ class OpeningTrial(models.Model):
     message = models.OneToOneField(
         "threads.Message", primary_key=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="trial"
     )
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
     digest = models.BinaryField(max_length=16)
     # Whether a key that is held for its very session does not open it: then it is not authentic.
     is_refused = models.BooleanField(default=False)

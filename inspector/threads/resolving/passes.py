@@ -150,7 +150,7 @@ def _store(blocks: Sequence[Block]) -> None:
     Block.objects.bulk_create(
         blocks,
         update_conflicts=True,
-        unique_fields=["conversation", "border"],
+        unique_fields=["conversation", "border", "workspace"],
         update_fields=[
             *("is_forced", "count", "generation", "form", "is_stale", "changed_generation", "is_linked", "summary")
         ],
@@ -224,8 +224,9 @@ def _replace_rows(model: type[Fact] | type[Read], columns: Sequence[str], passed
         ids[at], held[at] = row_id, tuple(None if each is None else bytes(each) for each in said)
     if stale := [ids[at] for at, before in held.items() if rows.get(at) != before]:
         model._default_manager.filter(IsAny("id", stale)).delete()
-    new = [(pk, key, border, *said) for (border, key), said in rows.items() if held.get((border, key)) != said]
-    copy_rows(model=model, columns=("conversation_id", "key", "border", *columns), rows=new)
+    owner = passed.conversation.pk, passed.conversation.workspace_id
+    new = [(*owner, key, border, *said) for (border, key), said in rows.items() if held.get((border, key)) != said]
+    copy_rows(model=model, columns=("conversation_id", "workspace_id", "key", "border", *columns), rows=new)
     return held
 
 

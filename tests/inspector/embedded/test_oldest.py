@@ -23,6 +23,7 @@ TRIED = (
     "tests/inspector/search",
     "tests/inspector/threads/test_purity.py",
     "tests/inspector/threads/test_traces.py",
+    "tests/inspector/trail/test_partitions.py",
 )
 PATIENCE_S = 3000
 

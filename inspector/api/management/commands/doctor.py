@@ -26,6 +26,7 @@ from inspector.intake.liveness import reach_broker
 from inspector.intake.selectors import ask_server, list_measures
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.schema import count_behind, find_fault, list_applied
+from inspector.trail.partitions import is_under_way, name_schema
 from inspector.trail.row_security import ask_guard, tell_wall
 
 MIN_FREE_BYTES: Final = 1024**3
@@ -56,7 +57,7 @@ class Command(BaseCommand):
             complaints.append(f"The database does not answer: {reason}. Start it, or correct DATABASE_URL.")
         else:
             behind = [*check_schema()]
-            complaints += behind or [*check_trail(options["held"]), *check_store(), *check_clock()]
+            complaints += behind or [*check_trail(options["held"]), *check_partitions(), *check_store(), *check_clock()]
             complaints += () if behind else (*check_work(), *check_sessions(), *check_replica())
             if not behind:
                 self.stdout.write(f"{ask_guard().sentence}\n{tell_wall()}")
@@ -127,6 +128,15 @@ def check_trail(must_be_held: bool) -> Iterator[str]:
     guard = ask_guard()
     if guard.missing or (must_be_held and not guard.is_held):
         yield guard.sentence
+
+
+def check_partitions() -> Iterator[str]:
+    """The large tables are whole or in partitions, and not on the way."""
+    if is_under_way():
+        yield (
+            "Partitioning the large tables has begun and not ended, and each of their rows is written twice: run "
+            f"manage.py partition_tables again, or take it back by DROP SCHEMA {name_schema()} CASCADE."
+        )
 
 
 def check_store() -> Iterator[str]:
