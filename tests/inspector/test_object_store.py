@@ -30,7 +30,6 @@ from django.utils import timezone
 from inspector import pipeline
 from inspector.accounts.models import ApiKey
 from inspector.accounts.services import create_api_key
-from inspector.api.management.commands.doctor import check_store
 from inspector.erasing import Target, ask_to_erase
 from inspector.exports.making import drop_expired, read_file
 from inspector.exports.models import Export, Piece
@@ -43,6 +42,7 @@ from inspector.intake.services import open_delivery, take_file
 from inspector.intake.staging import Choices, look_at, stage_file
 from inspector.keyring.encryption import SealError
 from inspector.keyring.periods import set_sealing
+from inspector.management.commands.doctor import check_store
 from inspector.starting import RefusedStartError, spell_object_store
 from inspector.threads.models import Message
 from inspector.worker import sweep as sweep_all

@@ -16,8 +16,8 @@ from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from inspector.api.management.commands import doctor
 from inspector.intake.models import Delivery, Job
+from inspector.management.commands import doctor
 from inspector.trail.row_security import ask_guard
 
 from ..conftest import Cast, deliver, settle_all

@@ -24,9 +24,9 @@ from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import create_workspace
 from inspector.intake import imports
 from inspector.intake.framing import WORDS
-from inspector.intake.management.commands.import_log import Progress, tell_bytes, tell_seconds
 from inspector.intake.models import Delivery, Door, Record, Sighting
 from inspector.intake.selectors import read_source, rebuild_stream
+from inspector.management.commands.import_log import Progress, tell_bytes, tell_seconds
 
 from ..conftest import Cast, make_user
 
@@ -254,7 +254,7 @@ def test_sizes_and_times_are_told_in_words() -> None:
 
 
 def test_the_command_shows_its_progress(only: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.intake.management.commands.import_log.LINE_SECONDS", -1.0)
+    monkeypatch.setattr("inspector.management.commands.import_log.LINE_SECONDS", -1.0)
     err = io.StringIO()
     run(folder / "c.log", stderr=err)
     assert "100%  11 bytes of 11 bytes" in err.getvalue()

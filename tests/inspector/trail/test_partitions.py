@@ -24,11 +24,11 @@ from psycopg import sql
 
 from bench.partitions import list_keys
 from inspector import pipeline
-from inspector.api.management.commands.doctor import check_partitions
 from inspector.intake.models import Record
 from inspector.ledger.sequencing import enter_new
 from inspector.ledger.verifying import verify_ledger
 from inspector.management.commands import migrate, partition_tables
+from inspector.management.commands.doctor import check_partitions
 from inspector.schema import AddIndexBeside, RemoveIndexBeside
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
