@@ -153,7 +153,7 @@ def copy_piece(table: str, after: tuple[Any, ...]) -> tuple[Any, ...]:
     new, keys, names = f"{name_schema()}.{table}", ", ".join(key), ", ".join(columns)
     since = f"WHERE ({keys}) > ({', '.join(['%s'] * len(key))})" if after else ""
     found = ask(
-        f"WITH piece AS MATERIALIZED (SELECT * FROM {table} {since} ORDER BY {keys} LIMIT {PIECE} FOR KEY SHARE),"  # noqa: S608  # names of our own and of the database
+        f"WITH piece AS MATERIALIZED (SELECT * FROM {table} {since} ORDER BY {keys} LIMIT {PIECE} FOR KEY SHARE),"  # noqa: S608  # our names
         f" put AS (INSERT INTO {new} ({names}) SELECT {names} FROM piece"
         f" ON CONFLICT ({', '.join(_list_columns(widen(f'({keys})')))}) DO NOTHING)"
         f" SELECT {keys} FROM piece ORDER BY {', '.join(f'{each} DESC' for each in key)} LIMIT 1",

@@ -133,9 +133,10 @@ def raise_wall(role: str) -> bool:
 def renew_policy(table: str) -> None:
     """As the owner, let a table that is held have the condition that it would be given now."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT quote_ident(current_schema()) FROM pg_policy WHERE polrelid = to_regclass(%s)", [table])
+        cursor.execute("SELECT current_schema() FROM pg_class WHERE oid = to_regclass(%s) AND relrowsecurity", [table])
         for (schema,) in cursor.fetchall():
-            cursor.execute(f"ALTER POLICY within ON {table} USING ({list_tables()[table].format(schema=schema)})")
+            made = f"CREATE POLICY within ON {table} USING ({list_tables()[table]})"
+            _run(f"DROP POLICY IF EXISTS within ON {table}", made, schema=schema)
 
 
 @transaction.atomic

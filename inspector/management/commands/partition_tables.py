@@ -22,8 +22,8 @@ from inspector.trail.roles import as_owner
 
 from .migrate import alone, insist
 
-# Less than PostgreSQL waits before it looks for a deadlock: it is copying that makes room.
-COPY_LOCK_TIMEOUT = "500ms"
+# Less than PostgreSQL waits before it looks for a deadlock: it is this command that makes room.
+LOCK_TIMEOUT = "500ms"
 TOLD_EVERY = 50
 
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
                 self.stdout.write("Comparing every row")
                 if differing := partitions.find_differing():
                     raise CommandError(f"Rows of {', '.join(differing)} differ: nothing was put in place.")
-                insist(partial(partitions.put_in_place, role), self.stderr.write)
+                insist(partial(partitions.put_in_place, role), self.stderr.write, LOCK_TIMEOUT)
             self.stdout.write("Checking references to the partitioned tables, and gathering statistics")
             partitions.validate_references()
             ask(f"ANALYZE {', '.join(LARGE)}")
@@ -57,10 +57,10 @@ class Command(BaseCommand):
 
     def _fill(self, table: str, count: int) -> None:
         if not count_partitions(f"{name_schema()}.{table}"):
-            insist(partial(partitions.make_table, table, count), self.stderr.write)
+            insist(partial(partitions.make_table, table, count), self.stderr.write, LOCK_TIMEOUT)
         last: tuple[Any, ...] = ()
         for pieces in count_from(1):
-            last = insist(partial(partitions.copy_piece, table, last), self.stderr.write, COPY_LOCK_TIMEOUT)
+            last = insist(partial(partitions.copy_piece, table, last), self.stderr.write, LOCK_TIMEOUT)
             if not last:
                 break
             if pieces % TOLD_EVERY == 0:

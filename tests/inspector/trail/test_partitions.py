@@ -300,6 +300,17 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
         assert session.execute(counted).fetchone() == (2,)
 
 
+@pytest.mark.long(seconds=10)
+@pytest.mark.usefixtures("own_database")
+def test_the_migrations_before_it_may_be_taken_back_and_applied_again() -> None:
+    shape = {name: statement for name, statement in SHAPE.items() if name != "columns"}  # These come in another order.
+    before = {name: set(ask(statement)) for name, statement in shape.items()}
+    call_command("migrate", "audit", "0001", stdout=StringIO())
+    call_command("migrate", "threads", "0043", stdout=StringIO())
+    call_command("migrate", stdout=StringIO())
+    assert {name: set(ask(statement)) for name, statement in shape.items()} == before
+
+
 @pytest.mark.long(seconds=15)
 def test_the_applications_role_may_then_do_what_it_might(
     own_database: None, application: tuple[str, dict[str, str]]
