@@ -229,7 +229,7 @@ def answer_delivery(
     """The page of a delivery; `error` says why an act was refused."""
     after = read_number(request, "after", default=-1)
     problems = list(list_problems(delivery=delivery, after=after, limit=PAGE_PROBLEMS + 1))
-    reached = list(list_conversations_of(delivery=delivery, limit=MAX_CONVERSATIONS + 1))
+    reached = list_conversations_of(delivery=delivery, limit=MAX_CONVERSATIONS + 1)
     shown = problems[:PAGE_PROBLEMS]
     warned = list_warnings(delivery.warnings)
     acts = list(list_withdrawals(delivery=delivery)[:MAX_ACTS])

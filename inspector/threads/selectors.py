@@ -13,6 +13,7 @@ from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
     BinaryField,
     Case,
@@ -20,7 +21,6 @@ from django.db.models import (
     Exists,
     F,
     Func,
-    Min,
     OuterRef,
     Q,
     QuerySet,
@@ -242,9 +242,10 @@ def select_messages_of_delivery(*, workspace: Workspace, delivery_id: uuid.UUID)
 
 def list_messages_of_delivery(*, delivery: Delivery, limit: int) -> list[Message]:
     """The messages of the records that a delivery brought, duplicates included, in the order of the delivery."""
-    place = Min("record__sightings__index", filter=Q(record__sightings__delivery=delivery))
-    rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__sightings__delivery=delivery)
-    return list(rows.annotate(line=place).order_by("line", "part")[:limit])
+    sighted = Sighting.objects.filter(workspace=delivery.workspace_id, delivery=delivery)
+    place = sighted.filter(record=OuterRef("record")).order_by("index").values("index")[:1]
+    rows = Message.objects.filter(workspace_id=delivery.workspace_id, record__in=sighted.values("record"))
+    return list(rows.annotate(line=Subquery(place)).order_by("line", "part")[:limit])
 
 
 def has_unread_records(*, delivery: Delivery) -> bool:
@@ -460,12 +461,16 @@ def opening_of() -> Subquery:
     return Subquery(rows.values(said=marked_english())[:1])
 
 
-def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> QuerySet[Conversation]:
-    """The conversations that the delivery's first thousand records reached, the busiest first: each with `reached`, how
-    many messages of these records it holds, and `opening`, the English that it opens with."""
+def list_conversations_of(*, delivery: Delivery, limit: int = 20) -> list[Conversation]:
+    """The conversations that the delivery's first thousand records reached, those with most of their messages first;
+    each with the English that it opens with as `opening`."""
     first = Sighting.objects.filter(delivery=delivery).order_by("index").values("record_id")[:1000]
-    reached = Conversation.objects.filter(workspace_id=delivery.workspace_id, messages__record_id__in=first)
-    return reached.annotate(reached=Count("messages"), opening=opening_of()).order_by("-reached", "pk")[:limit]
+    messages = Message.objects.filter(workspace_id=delivery.workspace_id, record_id__in=first)
+    counted = messages.values("conversation").annotate(reached=Count("pk")).order_by("-reached", "conversation")
+    ids = counted.values("conversation")[:limit]
+    # Grouped by an id alone: where the table is in partitions, nothing else of a row follows from that.
+    found = Conversation.objects.filter(pk__in=ids).annotate(opening=opening_of(), busiest=ArraySubquery(ids))
+    return sorted(found, key=lambda one: vars(one)["busiest"].index(one.pk))
 
 
 def is_resolving(*, delivery: Delivery) -> bool:

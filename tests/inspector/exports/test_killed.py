@@ -24,8 +24,8 @@ SLOW = """
 import time, django
 django.setup()
 from inspector import pipeline
-from inspector.exports import listing, making
-listing.BLOCK_RECORDS = 5
+from inspector.exports import entries, making
+entries.BLOCK_RECORDS = 5
 add = making._add
 def add_slowly(*words):
     add(*words)
