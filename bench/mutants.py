@@ -77,12 +77,12 @@ def list_places(root: Path, patterns: Sequence[str]) -> Iterator[Place]:
 
 
 def list_annotations(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where an annotation stands, which nothing runs."""
+    """From where to where an annotation stands, which nothing runs, or a decorator, most of which say how a class is
+    kept in memory."""
     for node in ast.walk(ast.parse(text)):
-        for name in ("annotation", "returns"):
-            said = getattr(node, name, None)
-            if said is not None:
-                yield (said.lineno, said.col_offset), (said.end_lineno, said.end_col_offset)
+        said = (getattr(node, "annotation", None), getattr(node, "returns", None), *getattr(node, "decorator_list", ()))
+        for one in filter(None, said):
+            yield (one.lineno, one.col_offset), (one.end_lineno, one.end_col_offset)
 
 
 def draw(places: Sequence[Place], count: int, chance: random.Random) -> list[Place]:
