@@ -44,7 +44,7 @@ class FinishTables(Operation):
         """Nothing: the tables go with what they have."""
 
 
-class AddIndexBeside(AddIndexConcurrently):
+class AddIndexOnline(AddIndexConcurrently):
     """`AddIndexConcurrently`, also of a table in partitions, of which PostgreSQL builds none beside writers: each of
     the partitions gets one of its own, beside them, and these are then joined."""
 
@@ -72,7 +72,7 @@ class AddIndexBeside(AddIndexConcurrently):
             schema_editor.execute(f'ALTER INDEX "{name}" ATTACH PARTITION {space}."{own}"')
 
 
-class RemoveIndexBeside(RemoveIndexConcurrently):
+class RemoveIndexOnline(RemoveIndexConcurrently):
     """`RemoveIndexConcurrently`, also of a table in partitions, which has to be locked for that moment."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:

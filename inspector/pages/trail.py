@@ -18,8 +18,8 @@ from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.reviews.bindings import list_told_deeds
 from inspector.database import make_storable
 from inspector.search.selectors import read_key, write_key
+from inspector.trail.guard import ask_guard
 from inspector.trail.models import DEEDS, Deed
-from inspector.trail.row_security import ask_guard
 from inspector.trail.services import Thing, Wanted, record_deed
 
 from .answers import answer_rows

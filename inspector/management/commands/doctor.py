@@ -26,8 +26,9 @@ from inspector.intake.liveness import reach_broker
 from inspector.intake.selectors import ask_server, list_measures
 from inspector.keyring.encryption import KeyringError, load_keks
 from inspector.schema import count_behind, find_fault, list_applied
+from inspector.trail.guard import ask_guard
 from inspector.trail.partitions import is_under_way, name_schema
-from inspector.trail.row_security import ask_guard, tell_wall
+from inspector.trail.row_security import tell_wall
 
 MIN_FREE_BYTES: Final = 1024**3
 MAX_DRIFT: Final = timedelta(seconds=5)

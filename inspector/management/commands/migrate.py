@@ -21,9 +21,10 @@ from django.core.management.commands.migrate import Command as Migrate
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transaction
 
 from inspector.schema import count_behind, refuse_other_schema
+from inspector.trail.guard import ask_guard
 from inspector.trail.partitions import is_under_way, name_schema
 from inspector.trail.roles import RolesError, admit_application, as_owner
-from inspector.trail.row_security import ask_guard, raise_wall
+from inspector.trail.row_security import raise_wall
 
 T = TypeVar("T")
 

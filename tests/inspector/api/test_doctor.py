@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from inspector.intake.models import Delivery, Job
 from inspector.management.commands import doctor
-from inspector.trail.row_security import ask_guard
+from inspector.trail.guard import ask_guard
 
 from ..conftest import Cast, deliver, settle_all
 

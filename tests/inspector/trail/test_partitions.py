@@ -29,7 +29,7 @@ from inspector.ledger.sequencing import enter_new
 from inspector.ledger.verifying import verify_ledger
 from inspector.management.commands import migrate, partition_tables
 from inspector.management.commands.doctor import check_partitions
-from inspector.schema import AddIndexBeside, RemoveIndexBeside
+from inspector.schema import AddIndexOnline, RemoveIndexOnline
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from inspector.trail import partitions
@@ -147,7 +147,7 @@ def build_and_remove_an_index() -> None:
     """As a later migration does."""
     before = MigrationLoader(connection).project_state()
     index = models.Index(fields=["workspace", "created_at"], name="of_a_test")
-    adding, removing = AddIndexBeside("record", index), RemoveIndexBeside("record", "of_a_test")
+    adding, removing = AddIndexOnline("record", index), RemoveIndexOnline("record", "of_a_test")
     after = before.clone()
     adding.state_forwards("intake", after)
     for left_over in (False, True):
@@ -168,7 +168,7 @@ def test_later_migrations_build_indexes_of_both_forms() -> None:
         if app in first and int(name[:4]) >= first[app]:
             for each in migration.operations:
                 assert not isinstance(each, migrations.AddIndex | migrations.RemoveIndex) or isinstance(
-                    each, AddIndexBeside | RemoveIndexBeside
+                    each, AddIndexOnline | RemoveIndexOnline
                 ), f"{app}.{name}"
 
 

@@ -21,8 +21,9 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.erasing import Target, ask_to_erase
 from inspector.threads.models import Conversation, Message
+from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
-from inspector.trail.row_security import ask_guard, raise_wall
+from inspector.trail.row_security import raise_wall
 
 from ..conftest import Cast, deliver, make_user, settle_all
 
