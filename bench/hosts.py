@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +108,6 @@ class Host(Installation):
         self.address = f"10.27.0.{11 + number}"
         self.name, self._line = f"host{number}", f"line{number}"
         self.enter = ("ip", "netns", "exec", self.name)
-        self._back_at = 0.0
         self._shared = shared
         super().__init__(variables={**shared.variables, "ALLOWED_HOSTS": self.address})
 
@@ -146,10 +144,7 @@ class Host(Installation):
         return {**super().environment(), "DATABASE_URL": f"postgresql://{ROLE}:{password}@{GATE}:{PORT}/{DATABASE}"}
 
     def bring_back(self) -> None:
-        """Start again what fell, and mend the line when its time has come."""
-        if self._back_at and time.monotonic() >= self._back_at:
-            _run("ip", "link", "set", self._line, "up")
-            self._back_at = 0.0
+        """Start again what fell."""
         self._bring_back(self._programs)
 
     def visit(self) -> Visitor:
@@ -158,9 +153,11 @@ class Host(Installation):
         return super().visit()
 
     def cut_off(self, chance: random.Random) -> bool:
-        """Nothing comes through to this host, or from it, for some seconds."""
+        """Nothing comes through to this host, or from it, for some seconds; whoever waits for it meanwhile may block."""
         _run("ip", "link", "set", self._line, "down")
-        self._back_at = time.monotonic() + chance.uniform(*AWAY_S)
+        mending = threading.Timer(chance.uniform(*AWAY_S), _run, ("ip", "link", "set", self._line, "up"))
+        mending.daemon = True
+        mending.start()
         return True
 
     def list_hidden(self) -> str:

@@ -46,7 +46,10 @@ logger_class = AccessLogger
 
 
 def on_starting(server: Any) -> None:
-    """Read the settings before any worker does: what refuses the start ends the server, with its sentence."""
+    """Read the settings, then the application, before any worker is there.
+
+    What refuses the start ends the server, with its sentence; and all workers share the memory of what is read once.
+    """
     from django.conf import settings
 
     settings.SECRET_KEY  # noqa: B018  # the first look reads them all
@@ -66,3 +69,4 @@ def on_starting(server: Any) -> None:
     finally:
         # No session is shared by the processes that are forked from this one.
         connection.close()
+    server.app.wsgi()

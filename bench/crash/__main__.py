@@ -6,6 +6,7 @@ The exit status is 0 when nothing was lost or doubled and every broken variant w
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -41,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=float,
         default=DRAIN_S,
         help="seconds in which a backlog has to drain (default 60, which is the goal); more where the machine is busy",
+    )
+    parser.add_argument(
+        "--records-per-s",
+        type=float,
+        default=math.inf,
+        help="of all senders together at most; fewer leave the machine more time for kills (default: as they come)",
     )
     parser.add_argument("--variants", choices=["all", "required", "none"], default="all", help="the broken ones to try")
     parser.add_argument(
@@ -98,7 +105,12 @@ def run_product(installation: Installation, options: argparse.Namespace) -> Resu
     """The campaign against the product as it is; several hosts, which have the same cores here, share the traffic."""
     installation.start()
     count = len(installation.hosts)
-    pace = replace(CALM, rest_s=CALM.rest_s * count, slow_clients=CALM.slow_clients // count)
+    pace = replace(
+        CALM,
+        rest_s=CALM.rest_s * count,
+        slow_clients=CALM.slow_clients // count,
+        records_per_s=options.records_per_s,
+    )
     campaign = Campaign(
         installation=installation,
         kinds=options.kill or list_kinds(installation),

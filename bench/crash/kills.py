@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import psutil
@@ -16,7 +17,7 @@ from bench.broker import NAME as BROKER_PROGRAM
 from bench.hosts import Host
 from bench.installation import BEAT, FRONT, POSTGRES, POSTING, WEB, WORKER, Installation
 
-DEATH_S = 10.0
+DEATH_S, POLL_S = 10.0, 0.01
 
 
 def kill_one_process(installation: Installation, program: str, chance: random.Random) -> bool:
@@ -32,8 +33,7 @@ def kill_all_processes(installation: Installation, program: str, chance: random.
         return False
     family = [leader, *leader.children(recursive=True)]
     os.killpg(leader.pid, signal.SIGKILL)
-    # Until the system has taken them away, they look alive to whoever would start others.
-    psutil.wait_procs(family, timeout=DEATH_S)
+    _wait_until_dead(family)
     return True
 
 
@@ -122,9 +122,9 @@ def _break_broker(
 def _find_leader(installation: Installation, program: str) -> psutil.Process | None:
     try:
         leader = installation.find_process(program)
-        return leader if leader.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return None
+    return leader if _is_alive(leader) else None
 
 
 def _list_children(installation: Installation, program: str) -> list[psutil.Process]:
@@ -137,7 +137,21 @@ def _list_children(installation: Installation, program: str) -> list[psutil.Proc
 def _kill(process: psutil.Process) -> bool:
     try:
         process.kill()
-        psutil.wait_procs([process], timeout=DEATH_S)
     except psutil.NoSuchProcess:
         return False
+    _wait_until_dead([process])
     return True
+
+
+def _wait_until_dead(processes: Sequence[psutil.Process]) -> None:
+    """Until they run no more. Those of a dead parent may stay in the system's table for seconds longer, as nothing."""
+    deadline = time.monotonic() + DEATH_S
+    while any(map(_is_alive, processes)) and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -28,7 +28,11 @@ PROJECT = Path(__file__).parents[3]
 SILENCE = "2"
 # A server on which `bodies.SILENCE_SECONDS` is short; everything else is as in production.
 IMPATIENT = f"""
+import sys
 from inspector.server import *
+
+def post_fork(server, worker):
+    print("FORKED", "inspector.urls" in sys.modules, file=sys.stderr, flush=True)
 
 def post_worker_init(worker):
     from inspector.api import bodies
@@ -302,3 +306,9 @@ def test_the_access_log_names_the_key_by_its_prefix_and_keeps_neither_query_nor_
     assert '"GET /sign-in/…/"' in log
     assert "marmalade" not in log
     assert token not in log
+
+
+def test_the_application_is_loaded_before_a_worker_is_forked_so_that_all_share_its_memory(
+    port: int, server_folder: Path
+) -> None:
+    assert "FORKED True" in (server_folder / "web.log").read_text()
