@@ -153,7 +153,7 @@ class Host(Installation):
         return super().visit()
 
     def cut_off(self, chance: random.Random) -> bool:
-        """Nothing comes through to this host, or from it, for some seconds; whoever waits for it meanwhile may block."""
+        """Nothing comes through to this host, or from it, for some seconds, also where we wait for it meanwhile."""
         _run("ip", "link", "set", self._line, "down")
         mending = threading.Timer(chance.uniform(*AWAY_S), _run, ("ip", "link", "set", self._line, "up"))
         mending.daemon = True

@@ -25,7 +25,8 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from inspector import pipeline
-from inspector.accounts.services import forget_sign_ins, record_reads
+from inspector.accounts import limits
+from inspector.accounts.services import record_reads
 from inspector.audit.findings.examining import ask_outdated, note_all_due
 from inspector.erasing import erase_expired
 from inspector.exports.making import drop_expired
@@ -78,7 +79,7 @@ def tidy() -> None:
             forget_announcements()
             drop_expired()
             erase_expired()
-            forget_sign_ins()
+            limits.forget_full()
             record_reads()
             sweep_objects()
 

@@ -136,15 +136,19 @@ class Channel(models.Model):
         return self.name
 
 
-class SignInPace(models.Model):
-    """How many sign-ins an address had left at a moment, in whichever workspace: see `services.reserve_sign_in`."""
+class Pace(models.Model):
+    """What was left of a limit a minute at a moment, in whichever workspace: see `limits`."""
 
-    address = models.CharField(max_length=45, primary_key=True)
-    tries_left = models.FloatField()
-    tries_at = models.DateTimeField()
+    name = models.CharField(max_length=45, primary_key=True, db_column="address")
+    left = models.FloatField(db_column="tries_left")
+    at = models.DateTimeField(db_column="tries_at")
+
+    class Meta:
+        # That of sign-ins, which were the first to be limited so.
+        db_table = "accounts_signinpace"
 
     def __str__(self) -> str:
-        return self.address
+        return self.name
 
 
 class ApiKey(models.Model):
@@ -179,9 +183,6 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
-    # How many requests were left at that moment: see `services.reserve_requests`. Null before the first.
-    requests_left = models.FloatField(null=True, blank=True)
-    requests_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         # Serves the settings page: the keys of a workspace, newest first.

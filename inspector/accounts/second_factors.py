@@ -34,8 +34,9 @@ from django.utils.encoding import force_bytes
 
 from inspector.trail.acting import find_address
 
+from .limits import reserve
 from .models import Membership, User
-from .services import end_sessions, note_account, reserve_sign_in
+from .services import end_sessions, note_account
 from .sessions import CAME_BY_BREAK_GLASS, CAME_BY_PROVIDER
 
 # Recovery codes stand in for one of these, and are none by themselves.
@@ -150,7 +151,7 @@ class _Bounded:
         credentials = {"username": self.user.get_username()}
         if not AxesProxyHandler.is_allowed(context.request, credentials):
             raise ValidationError(TRY_LATER)
-        if most and not reserve_sign_in(address=find_address(), most=most):
+        if most and not reserve(find_address(), most=most):
             raise ValidationError(TRY_LATER)
         given = re.sub("[^0-9a-z]", "", self.cleaned_data["code"].lower())
         # What is no code of an app can be a recovery code, of which only the hash is compared.
@@ -161,8 +162,8 @@ class _Bounded:
             self._check_app(app, code)
         else:
             super().clean_code()  # type: ignore[misc]
-        # In the table of tries, as one that comes back after a minute: no code of an app lasts longer.
-        if not reserve_sign_in(address=f"code {self.user.pk} {code}"[:45], most=1):
+        # As a limit of one a minute: no code of an app lasts longer.
+        if not reserve(f"code {self.user.pk} {code}"[:45], most=1):
             raise ValidationError("This code was used: wait for the next one.")
         return code
 

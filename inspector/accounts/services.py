@@ -19,7 +19,7 @@ from inspector.trail.acting import Acting
 from inspector.trail.row_security import across
 from inspector.trail.services import Thing, record_deed
 
-from .models import ApiKey, ApiKeyReads, Channel, Membership, Role, SignInLink, SignInPace, User, Workspace
+from .models import ApiKey, ApiKeyReads, Channel, Membership, Role, SignInLink, User, Workspace
 
 # Of hours that are over, so many counts are recorded in one transaction; the others a minute later.
 MAX_READS_AT_ONCE: Final = 1_000
@@ -272,58 +272,6 @@ def record_reads() -> int:
         )
     ApiKeyReads.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
-
-
-def reserve_requests(*, key: ApiKey, count: int, most: int) -> bool:
-    """Take requests out of what a key may send, which all processes share; whether there were so many.
-
-    What is left fills evenly, up to a minute's worth.
-
-    Args:
-        count: how many.
-        most: requests a minute.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE accounts_apikey AS held SET requests_left = stood.there - %(count)s, requests_at = clock_timestamp()
-              FROM (SELECT id, LEAST(%(most)s, COALESCE(requests_left, %(most)s) + %(most)s / 60.0 * COALESCE(
-                           EXTRACT(epoch FROM clock_timestamp() - requests_at)::double precision, 0)) AS there
-                      FROM accounts_apikey WHERE id = %(key)s FOR UPDATE) AS stood
-             WHERE held.id = stood.id AND stood.there >= %(count)s
-            """,
-            {"key": key.pk, "count": count, "most": float(most)},
-        )
-        return bool(cursor.rowcount)
-
-
-def reserve_sign_in(*, address: str, most: int) -> bool:
-    """Take a sign-in out of what an address may try, which all processes share; whether there was one.
-
-    What is left fills evenly, up to a minute's worth.
-
-    Args:
-        address: whose, as `find_address` gives it.
-        most: sign-ins a minute.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO accounts_signinpace AS held (address, tries_left, tries_at)
-            VALUES (%(address)s, %(most)s - 1, clock_timestamp())
-            ON CONFLICT (address) DO UPDATE SET tries_at = clock_timestamp(), tries_left = LEAST(%(most)s,
-                   held.tries_left + %(most)s / 60.0 * EXTRACT(epoch FROM clock_timestamp() - held.tries_at)) - 1
-             WHERE LEAST(%(most)s, held.tries_left
-                         + %(most)s / 60.0 * EXTRACT(epoch FROM clock_timestamp() - held.tries_at)) >= 1
-            """,
-            {"address": address, "most": most},
-        )
-        return bool(cursor.rowcount)
-
-
-def forget_sign_ins() -> None:
-    """Drop what was kept of addresses that may try as often as any other again."""
-    SignInPace.objects.filter(tries_at__lt=timezone.now() - timedelta(minutes=1)).delete()
 
 
 def choose_time_zone(*, user: User, time_zone: str) -> None:

@@ -41,10 +41,6 @@ from .models import Membership, Session, User, Workspace, make_id
 from .selectors import list_memberships
 from .services import note_account, note_failed_sign_in
 
-MAX_PACES: Final = 10_000
-# By person: how many pages were left to them in this process, and when that was.
-_paces: Final[dict[int, tuple[float, float]]] = {}
-
 
 class SessionBackend(BaseBackend):
     """Finds the person of a session. It lets nobody in: that is done by who checks a password or a link.
@@ -68,22 +64,6 @@ def recall_memberships(user: Any) -> list[Membership]:
     """The memberships of a person who is signed in: what came with the session, else asked for."""
     known: list[Membership] | None = getattr(user, "read_memberships", None)
     return list(list_memberships(user_id=user.pk)) if known is None else known
-
-
-def reserve_page(user: User) -> bool:
-    """Take a page out of what a person may ask this process for; whether there was one.
-
-    What is left fills evenly, up to a minute's worth.
-    """
-    most, now = settings.PAGES_PER_MINUTE, time.monotonic()
-    left, at = _paces.get(user.pk, (most, now))
-    left = min(most, left + (now - at) * most / 60)
-    if most and left < 1:
-        return False
-    if len(_paces) >= MAX_PACES:
-        _paces.clear()
-    _paces[user.pk] = (left - 1, now)
-    return True
 
 
 BACKEND = f"{SessionBackend.__module__}.{SessionBackend.__qualname__}"

@@ -8,12 +8,9 @@ statement a second and not one a request.
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -25,9 +22,9 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from inspector.accounts import selectors, services
+from inspector.accounts.limits import reserve_often
 from inspector.accounts.models import ApiKey, Membership
 from inspector.accounts.selectors import find_membership
-from inspector.accounts.services import reserve_requests
 from inspector.accounts.workspaces import ARCHIVED
 from inspector.trail.acting import note_actor
 from inspector.trail.row_security import enter_workspace
@@ -169,14 +166,6 @@ def act_for(request: Request) -> Iterator[Membership]:
         raise ProblemError(409, detail) from error
 
 
-# What was taken out of the row and not used is given up after so long.
-KEPT_SECONDS: Final = 10.0
-MAX_KEYS: Final = 10_000
-# By key: how many requests are taken out for this process, and when that was.
-_taken: Final[dict[UUID, tuple[int, float]]] = {}
-_lock: Final = threading.Lock()
-
-
 class KeyThrottle(BaseThrottle):
     """Counts each request against its key."""
 
@@ -188,12 +177,7 @@ class KeyThrottle(BaseThrottle):
         """
         most = settings.LIMITS["requests_per_minute"]
         key = request.auth
-        if not most or not isinstance(key, ApiKey) or _take(key.pk):
-            return True
-        count = max(1, most // 60)
-        if reserve_requests(key=key, count=count, most=most):
-            _keep(key.pk, count - 1)
-        elif count == 1 or not reserve_requests(key=key, count=1, most=most):
+        if most and isinstance(key, ApiKey) and not reserve_often(f"key {key.pk}", most=most):
             wait = math.ceil(60 / most)
             raise ProblemError(
                 429,
@@ -201,19 +185,3 @@ class KeyThrottle(BaseThrottle):
                 retry_after=wait,
             )
         return True
-
-
-def _take(key: UUID) -> bool:
-    with _lock:
-        left, at = _taken.get(key, (0, 0.0))
-        if not left or time.monotonic() - at > KEPT_SECONDS:
-            return False
-        _taken[key] = (left - 1, at)
-        return True
-
-
-def _keep(key: UUID, count: int) -> None:
-    with _lock:
-        if len(_taken) >= MAX_KEYS:
-            _taken.clear()
-        _taken[key] = (count, time.monotonic())

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages as flashes
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -20,9 +21,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from dialects import all_dialects
+from inspector.accounts.limits import reserve_often
 from inspector.accounts.models import Membership
 from inspector.accounts.second_factors import lacks_second_factor
-from inspector.accounts.sessions import recall_memberships, reserve_page
+from inspector.accounts.sessions import recall_memberships
 from inspector.audit.overview import MAX_COUNTED, count_sections
 from inspector.database import or_404
 from inspector.search.selectors import CursorError
@@ -63,7 +65,8 @@ def within_workspace(
             # One statement says who this is, what they may enter, and the other workspaces that the frame offers.
             memberships = recall_memberships(request.user) if request.user.is_active else []
             membership = or_404(next((each for each in memberships if each.workspace.slug == slug), None))
-            if not reserve_page(membership.user):
+            most = settings.PAGES_PER_MINUTE
+            if most and not reserve_often(f"pages {membership.user_id}", most=most):
                 refusal = render(request, "429.html", {"is_page": True}, status=429)
                 refusal["Retry-After"] = "5"
                 return refusal

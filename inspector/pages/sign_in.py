@@ -35,6 +35,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from requests import RequestException
 
+from inspector.accounts.limits import reserve
 from inspector.accounts.models import Invitation, Membership, User
 from inspector.accounts.second_factors import count_recovery_codes, has_second_factor, make_recovery_codes
 from inspector.accounts.services import (
@@ -42,7 +43,6 @@ from inspector.accounts.services import (
     end_sessions,
     find_link_owner,
     note_account,
-    reserve_sign_in,
     use_sign_in_link,
 )
 from inspector.accounts.sessions import (
@@ -157,7 +157,7 @@ def within_pace(view: View[P]) -> View[P]:
     @wraps(view)
     def answer(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         most = settings.LIMITS["sign_ins_per_minute"]
-        if request.method == "POST" and most and not reserve_sign_in(address=find_address(), most=most):
+        if request.method == "POST" and most and not reserve(find_address(), most=most):
             return _refuse_haste(request, wait=math.ceil(60 / most))
         return view(request, *args, **kwargs)
 

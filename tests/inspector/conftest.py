@@ -148,7 +148,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
             if name.startswith("inspector.") and hasattr(module, bound):
                 monkeypatch.setattr(module, bound, 60_000)
     monkeypatch.setattr("inspector.accounts.sessions.WRITE_SECONDS", 3600)
-    monkeypatch.setattr("inspector.api.authentication.KEPT_SECONDS", 3600.0)
+    monkeypatch.setattr("inspector.accounts.limits.KEPT_SECONDS", 3600.0)
 
 
 def deliver(

@@ -20,7 +20,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from inspector.accounts.models import Membership, SignInPace, User
+from inspector.accounts.models import Membership, Pace, User
 from inspector.accounts.services import create_sign_in_link
 from inspector.accounts.sessions import BACKEND
 from inspector.accounts.workspaces import set_second_factor
@@ -112,7 +112,7 @@ def test_a_code_works_once_whichever_process_is_asked(cast: Cast) -> None:
 def test_a_code_of_another_half_minute_is_refused(cast: Cast) -> None:
     secret = give_app(cast.owner.user)
     for step in (-1, 2):
-        SignInPace.objects.all().delete()
+        Pace.objects.all().delete()
         cache.clear()
         client = give_password(cast.owner.user)
         client.post(f"{FACTOR}sign-in/", {"code": code_of(secret, step=step)})
@@ -130,7 +130,7 @@ def test_an_app_signs_in_by_codes_of_the_algorithm_it_was_added_with(cast: Cast,
     told = enter(cast.owner).get(FACTOR).content.decode()
     assert ("by SHA-1, which is outdated" in told) == (name == "from before")
     for algorithm, works_with in ((SHA1(), "from before"), (SHA256(), "sha-256")):
-        SignInPace.objects.all().delete()
+        Pace.objects.all().delete()
         client = give_password(cast.owner.user)
         client.post(f"{FACTOR}sign-in/", {"code": code_of(secret, algorithm=algorithm)})
         assert is_signed_in(client) == (name == works_with), algorithm.name
@@ -228,13 +228,13 @@ def test_an_app_is_added_by_the_password_and_gives_recovery_codes_once(cast: Cas
     assert is_signed_in(third)
     assert Deed.objects.filter(code="account.signed-in").last().details["second factor"] == "recovery codes"  # type: ignore[union-attr]
     fourth = give_password(cast.owner.user)
-    SignInPace.objects.all().delete()
+    Pace.objects.all().delete()
     for wrong_code in (codes[0], hashes["migrated_codes"][1], "", "sha256:", "\x00", codes[1][:-1]):
         fourth.post(f"{FACTOR}sign-in/", {"code": wrong_code})
         assert not is_signed_in(fourth), wrong_code
     # Codes are made anew, and the app removed, by somebody who proved who they are just now.
     newer = make_codes(client)
-    SignInPace.objects.all().delete()
+    Pace.objects.all().delete()
     for code in (codes[1], newer[0].replace("-", " ").upper()):
         cache.clear()
         fourth.post(f"{FACTOR}sign-in/", {"code": code})

@@ -14,8 +14,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from inspector.accounts.models import ApiKey
-from inspector.accounts.services import create_api_key, reserve_requests
+from inspector.accounts.limits import reserve
+from inspector.accounts.models import ApiKey, Pace
+from inspector.accounts.services import create_api_key
 from inspector.api.endpoints import admits
 from inspector.api.problems import TITLES
 from inspector.intake.models import Delivery, Record
@@ -172,19 +173,19 @@ def test_what_a_key_may_send_is_shared_by_all_processes(cast: Cast, token: str, 
     with CaptureQueriesContext(connection) as captured:
         assert ask(token, "v1/limits").status_code == ask(token, "v1/limits").status_code == 200
     # A process takes a second's worth at a time.
-    assert sum("requests_left =" in each["sql"] for each in captured) == 1
-    key.refresh_from_db()
-    assert key.requests_left == 118
+    assert sum("accounts_signinpace" in each["sql"] for each in captured) == 1
+    held = Pace.objects.filter(name=f"key {key.pk}")
+    assert held.get().left == 118
     # Other processes have sent the rest of it; so that time adds nothing meanwhile, they did so in an hour.
-    ApiKey.objects.update(requests_at=timezone.now() + timedelta(hours=1), requests_left=0)
+    held.update(at=timezone.now() + timedelta(hours=1), left=0)
     assert ask(token, "v1/limits").status_code == 429
     # It fills evenly, and never beyond a minute's worth.
-    ApiKey.objects.update(requests_at=timezone.now() - timedelta(seconds=30), requests_left=0)
-    assert not reserve_requests(key=key, count=70, most=120)
-    assert reserve_requests(key=key, count=59, most=120)
-    ApiKey.objects.update(requests_at=timezone.now() - timedelta(hours=1), requests_left=0)
-    assert not reserve_requests(key=key, count=121, most=120)
-    assert reserve_requests(key=key, count=120, most=120)
+    held.update(at=timezone.now() - timedelta(seconds=30), left=0)
+    assert not reserve(held.get().name, count=70, most=120)
+    assert reserve(held.get().name, count=59, most=120)
+    held.update(at=timezone.now() - timedelta(hours=1), left=0)
+    assert not reserve(held.get().name, count=121, most=120)
+    assert reserve(held.get().name, count=120, most=120)
 
 
 def test_too_many_fields_are_a_problem_document(token: str) -> None:
