@@ -74,7 +74,9 @@ def describe_answer(span: Span, *, method: str | None, route: str | None, status
         span.set_status(StatusCode.ERROR)
 
 
-_about: ContextVar[Mapping[str, str]] = ContextVar("about", default={})  # noqa: B039  # nobody changes it
+# Outside of any block there is nothing.
+_NOTHING: Final[Mapping[str, str]] = {}
+_about: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NOTHING)
 # What a proxy may call a request.
 _REQUEST_ID: Final = re.compile(r"[\w-]{8,64}", re.ASCII)
 ABOUT: Final = "inspector.about"
@@ -84,7 +86,7 @@ ABOUT: Final = "inspector.about"
 def about(**ids: object) -> Iterator[None]:
     """Until the end of the block, every line of this thread bears these ids too."""
     before = _about.get()
-    note_about(**ids)
+    _about.set({**before, **_write(ids)})
     try:
         yield
     finally:
@@ -92,8 +94,15 @@ def about(**ids: object) -> Iterator[None]:
 
 
 def note_about(**ids: object) -> None:
-    """From here on, until the end of the block of `about` around it, every line bears these ids too."""
-    _about.set({**_about.get(), **{name: str(value) for name, value in ids.items()}})
+    """From here on, until the end of the block of `about` around it, every line bears these ids too; without such a
+    block none does, for nothing would end it."""
+    known = _about.get()
+    if known is not _NOTHING:
+        _about.set({**known, **_write(ids)})
+
+
+def _write(ids: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in ids.items()}
 
 
 class RequestIdMiddleware:

@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 from inspector.accounts.models import Membership
 from inspector.api.probes import show_health
 from inspector.intake.models import Delivery
-from inspector.logs import ABOUT, AwayFilter, JsonFormatter, LineFormatter, RequestIdMiddleware, about
+from inspector.logs import ABOUT, AwayFilter, JsonFormatter, LineFormatter, RequestIdMiddleware, about, note_about
 
 from .conftest import Cast, settle_all
 
@@ -94,7 +94,9 @@ def test_the_ids_end_with_the_block_that_named_them() -> None:
     with about(job="one"):
         with about(delivery="two"):
             assert write("said").endswith(" said job=one delivery=two")
-        assert write("said").endswith(" said job=one")
+        note_about(record="three")
+        assert write("said").endswith(" said job=one record=three")
+    note_about(job="without a block")
     assert write("said").endswith(" said")
 
 
