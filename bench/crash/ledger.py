@@ -42,7 +42,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._offered: set[bytes] = set()
+        self._offered: dict[bytes, bytes] = {}
         self._posted: set[bytes] = set()
         self._receipts: list[dict[str, Any]] = []
         self._files: list[Load] = []
@@ -52,7 +52,7 @@ class Ledger:
     def offer(self, load: Load) -> None:
         """These records are about to be sent for the first time."""
         with self._lock:
-            self._offered |= load.digests
+            self._offered |= {sha256(line).digest(): line for line in load.lines}
 
     def accept_post(self, load: Load, receipt: dict[str, Any]) -> None:
         """A POST was answered with 2xx."""
@@ -96,3 +96,8 @@ class Ledger:
         """Of these digests those that nobody ever sent."""
         with self._lock:
             return [digest for digest in present if digest not in self._offered]
+
+    def has_begun(self, part: bytes) -> bool:
+        """Whether a record that somebody sent begins so, and goes on."""
+        with self._lock:
+            return any(line.startswith(part) and line != part for line in self._offered.values())
