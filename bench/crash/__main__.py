@@ -160,6 +160,7 @@ def write_result(result: Result) -> str:
         ("accepted", f"{counts['accepted']:,} records in {counts['posts']:,} posts and {len(claim.files):,} uploads"),
         ("cut", f"{counts['cut']:,} requests, sent again; {counts['given up']:,} given up by their sender"),
         ("slow", f"{counts['broken off']:,} bodies broken off; {counts['answers read slowly']:,} answers read slowly"),
+        ("in part", f"{len(result.ledger.parts):,} records whose line was cut in the middle, quarantined"),
         *((name, f"{count:,} requests, sent again") for name, count in sorted(counts.items()) if "answered" in name),
         ("lost", f"{len(result.findings.lost):,}"),
         ("doubled", f"{len(result.findings.doubled):,}"),

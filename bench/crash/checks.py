@@ -78,7 +78,7 @@ def _check_strangers(connection: Connection, ledger: Ledger, digests: Sequence[b
     ).fetchall()
     for source, is_quarantined, reason in rows:
         is_cut = is_quarantined and str(reason).startswith("the record is cut")
-        if not (is_cut and ledger.has_begun(bytes(source))):
+        if not (is_cut and ledger.is_part(bytes(source))):
             found.faults.append(f"a record that nobody sent, or with other bytes: {bytes(source)[:300]!r}, {reason}")
 
 

@@ -46,6 +46,8 @@ class Ledger:
         self._posted: set[bytes] = set()
         self._receipts: list[dict[str, Any]] = []
         self._files: list[Load] = []
+        # Of records whose sender's line was cut in the middle, what came of them.
+        self.parts: set[bytes] = set()
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
 
@@ -97,7 +99,9 @@ class Ledger:
         with self._lock:
             return [digest for digest in present if digest not in self._offered]
 
-    def has_begun(self, part: bytes) -> bool:
-        """Whether a record that somebody sent begins so, and goes on."""
+    def is_part(self, source: bytes) -> bool:
+        """Whether a record that somebody sent begins so, and goes on; it is counted."""
         with self._lock:
-            return any(line.startswith(part) and line != part for line in self._offered.values())
+            if any(line.startswith(source) and line != source for line in self._offered.values()):
+                self.parts.add(source)
+        return source in self.parts
