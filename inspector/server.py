@@ -46,9 +46,9 @@ logger_class = AccessLogger
 
 
 def on_starting(server: Any) -> None:
-    """Read the settings, then the application, before any worker is there.
+    """Read the settings, then the application, before any worker is there: they share the memory of what is read once.
 
-    What refuses the start ends the server, with its sentence; and all workers share the memory of what is read once.
+    What refuses the start ends the server, with its sentence.
     """
     from django.conf import settings
 
@@ -60,6 +60,7 @@ def on_starting(server: Any) -> None:
     for log in (server.log.error_log, server.log.access_log):
         for handler in log.handlers:
             handler.setFormatter(logging.getLogger().handlers[0].formatter)
+    server.app.wsgi()
     from django.db import connection
 
     from inspector.schema import refuse_other_schema
@@ -69,4 +70,3 @@ def on_starting(server: Any) -> None:
     finally:
         # No session is shared by the processes that are forked from this one.
         connection.close()
-    server.app.wsgi()
