@@ -78,7 +78,9 @@ def _check_strangers(connection: Connection, ledger: Ledger, digests: Sequence[b
     ).fetchall()
     for source, is_quarantined, reason in rows:
         is_cut = is_quarantined and str(reason).startswith("the record is cut")
-        if not (is_cut and ledger.is_part(bytes(source))):
+        if is_cut and ledger.is_part(bytes(source)):
+            ledger.parts.add(bytes(source))
+        else:
             found.faults.append(f"a record that nobody sent, or with other bytes: {bytes(source)[:300]!r}, {reason}")
 
 

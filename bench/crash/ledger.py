@@ -100,8 +100,6 @@ class Ledger:
             return [digest for digest in present if digest not in self._offered]
 
     def is_part(self, source: bytes) -> bool:
-        """Whether a record that somebody sent begins so, and goes on; it is counted."""
+        """Whether a record that somebody sent begins so, and goes on."""
         with self._lock:
-            if any(line.startswith(source) and line != source for line in self._offered.values()):
-                self.parts.add(source)
-        return source in self.parts
+            return any(line.startswith(source) and line != source for line in self._offered.values())
