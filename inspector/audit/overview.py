@@ -29,7 +29,7 @@ from .rules.work import UNANSWERED
 # The navigation says "10,000+" of what is more.
 MAX_COUNTED: Final = 10_000
 # In the place of a severity, which is no negative number.
-_STALE, _WAITING, _MAYBE_ANSWERED, _LATEST, _BEFORE = -1, -2, -3, -4, -5
+_STALE, _WAITING, _MAYBE_ANSWERED = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +70,30 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
     """What is open, stale, waiting for review or maybe answered, in a workspace or a channel of it; one statement."""
     found = list_holding(workspace=workspace).filter(WAITING).order_by()
     never = Cast(Value(None), DateTimeField())
+    latest, before = split_days("at", find_newest(workspace=workspace, channel=channel))
     items = ReviewItem.objects.filter(workspace=workspace)
     if channel is not None:
         found, items = found.filter(channel=channel), items.filter(conversation__channel=channel)
-    by_rule = found.values("severity", "rule").annotate(number=Count("pk"), oldest=never)
+    numbers = {"number": Count("pk"), "latest": Count("pk", filter=latest), "before": Count("pk", filter=before)}
+    by_rule = found.values("severity", "rule").annotate(**numbers, oldest=never)
     waiting = items.filter(state__in=OPEN_STATES).order_by()
     unjudged = select_maybe_answered(workspace=workspace, channel=channel).values("pk")[: MAX_COUNTED + 1]
-    latest, before = split_days("at", find_newest(workspace=workspace, channel=channel))
-    rows = by_rule.values_list("severity", "rule", "number", "oldest").union(
+    rows = by_rule.values_list("severity", "rule", *numbers, "oldest").union(
         _sum(select_stale(items).order_by(), _STALE, never),
         _sum(waiting, _WAITING, Min("added_at")),
         _sum(Task.objects.filter(pk__in=unjudged), _MAYBE_ANSWERED, never),
-        _sum(found.filter(latest), _LATEST, never),
-        _sum(found.filter(before), _BEFORE, never),
         all=True,
     )
     by_severity: Counter[int] = Counter()
     rules: dict[str, OpenOfRule] = {}
     others: dict[int, tuple[int, datetime | None]] = {}
-    for severity, code, number, oldest in rows:
+    lately = Days(0, 0)
+    for severity, code, number, latest_number, before_number, oldest in rows:
         if severity < 0:
             others[severity] = number, oldest
             continue
         by_severity[severity] += number
+        lately = Days(lately.latest + latest_number, lately.before + before_number)
         if code in RULES:
             known = rules.get(code, OpenOfRule(RULES[code], 0, 0))
             rules[code] = OpenOfRule(known.rule, known.count + number, max(known.severity, severity))
@@ -105,15 +106,16 @@ def count_standing(*, workspace: Workspace, channel: Channel | None = None) -> O
         waiting=others.get(_WAITING, (0, None))[0],
         oldest=others.get(_WAITING, (0, None))[1],
         maybe_answered=others.get(_MAYBE_ANSWERED, (0, None))[0],
-        lately=Days(others.get(_LATEST, (0, None))[0], others.get(_BEFORE, (0, None))[0]),
+        lately=lately,
     )
 
 
 def _sum(rows: QuerySet[Any], kind: int, oldest: Cast | Min) -> QuerySet[Any, Any]:
     """How many these are, as a row of the statement above: the place of the severity says what they are."""
     named = rows.annotate(of=Value(kind), no_rule=Value("", output_field=CharField())).values("of", "no_rule")
-    counted: QuerySet[Any, Any] = named.annotate(number=Count("pk"), since=oldest)
-    return counted.values_list("of", "no_rule", "number", "since")
+    counts = {"number": Count("pk"), "latest": Value(0), "before": Value(0), "since": oldest}
+    counted: QuerySet[Any, Any] = named.annotate(**counts)
+    return counted.values_list("of", "no_rule", *counts)
 
 
 SECTIONS: Final = ("conversations", "traces", "findings", "reviews", "comments", "agents")

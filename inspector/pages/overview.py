@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.db.models import Case, DurationField, Exists, F, OuterRef, When, Window
-from django.db.models.functions import Now, RowNumber
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Case, DurationField, F, OuterRef, When
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from inspector.accounts.models import Membership, Workspace
+from inspector.accounts.models import Channel, Membership, Workspace
 from inspector.audit.findings.selectors import list_findings
 from inspector.audit.models import Finding
 from inspector.audit.overview import count_standing
@@ -31,7 +33,7 @@ from inspector.browsing.activity import (
 )
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.browsing.transcripts import mark_sentences
-from inspector.database import on_replica
+from inspector.database import IsAny, on_replica
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.language import quote
 from inspector.search.selectors import fetch
@@ -74,11 +76,11 @@ CLOCK_BELOW: Final = timedelta(days=2)
 SECONDS_BELOW: Final = timedelta(minutes=8)
 
 
-# How long an unanswered message has waited: up to the latest of its channel. Within the hour it would not be a finding,
-# unless the channel were listened to, whose time is the clock's.
-_WAITED: Final = Case(
-    When(latest__gt=F("order_time") + STALLED_AFTER, then=F("latest") - F("order_time")),
-    default=Now() - F("order_time"),
+# For how long it is known that nobody answers: up to the latest message of the channel. Within the hour it would not be
+# a finding, unless the channel were listened to, whose time is the clock's.
+_OVERDUE: Final = Case(
+    When(latest__gt=F("due_at"), then=F("latest") - F("due_at")),
+    default=Now() - F("due_at"),
     output_field=DurationField(),
 )
 
@@ -158,26 +160,29 @@ def _list(slug: str, **filters: str) -> str:
 
 
 def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]:
+    """Those of which nothing was heard for longest: which that are depends on the latest message of each channel, so
+    the first of each are looked at."""
     found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
-    # Within a channel the oldest has waited longest; which of these has, depends on the latest message of each channel.
-    rank = Window(RowNumber(), partition_by="channel", order_by=("at", "pk"))
-    oldest = found.order_by().annotate(rank=rank).filter(rank__lte=MAX_UNANSWERED)
-    is_one = Exists(found.order_by().filter(record=OuterRef("record"), part=OuterRef("part")))
-    rows = Message.objects.shown().filter(is_one, record__in=oldest.values("record")).select_related("conversation")
-    rows = rows.alias(latest=latest_in_channel()).annotate(waited=_WAITED).defer("body", "words")
-    rows = rows.order_by(F("waited").desc(), "order_time", "pk")
+    of_channel = found.filter(channel=OuterRef("pk"), due_at__isnull=False, due_since__isnull=False)
+    first = ArraySubquery(of_channel.order_by("due_at", "pk").values("pk")[:MAX_UNANSWERED])
+    ids = chain.from_iterable(Channel.objects.filter(workspace=workspace).values_list(first, flat=True))
+    asked = found.filter(IsAny("id", list(ids))).alias(latest=latest_in_channel()).annotate(overdue=_OVERDUE)
+    waiting = list(asked.order_by(F("overdue").desc(), "due_at", "pk")[:MAX_UNANSWERED])
+    rows = Message.objects.shown().filter(IsAny("record_id", [finding.record_id for finding in waiting]))
+    rows = rows.select_related("conversation").defer("body", "words")
+    messages = {(message.record_id, message.part): message for message in rows}
     casts = Casts(load_labels(workspace_id=workspace.pk))
-    waiting = rows[:MAX_UNANSWERED]
-    said = mark_sentences(waiting)
+    said = mark_sentences(messages.values())
     return [
         {
             "id": message.pk,
             "title": shorten(said[message.pk] or name_conversation(message.conversation), MAX_ASKED_LENGTH),
             "line": make_line(message, casts.find(message.conversation)),
-            "waited": write_elapsed(vars(message)["waited"]),
+            "waited": write_elapsed(vars(finding)["overdue"] + STALLED_AFTER),
             "dialect": name_dialect(message.dialect),
         }
-        for message in waiting
+        for finding in waiting
+        if (message := messages.get((finding.record_id, finding.part)))
     ]
 
 
