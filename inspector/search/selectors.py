@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Final, Generic, TypeVar
 
 from django.contrib.postgres.fields import ArrayField
@@ -29,9 +29,10 @@ from django.db.models.lookups import IsNull
 from inspector.accounts.models import Workspace
 from inspector.database import IsAny, go_on
 from inspector.intake.withdrawals import has_hidden
-from inspector.threads.keys import RANDOM, count_microseconds
+from inspector.threads.keys import RANDOM, count_microseconds, read_instant
 from inspector.threads.models import Message, MessageQuerySet, Trace
-from inspector.threads.terms import SAMPLE, SAMPLED, SIZES, Spans, mark_workspace
+from inspector.threads.terms import SAMPLE, SIZES, Spans, mark_workspace
+from inspector.trail.row_security import across
 
 from . import registry
 from .language import Group, parse, zone_of_query
@@ -91,8 +92,12 @@ def write_sample(workspace_id: uuid.UUID) -> list[str]:
 
 def write_spans(workspace_id: uuid.UUID, since: datetime, until: datetime) -> list[str]:
     """The entries of the fewest spans that hold the time between two moments, these included."""
-    mark = mark_workspace(workspace_id)
     first, last = (count_microseconds(moment) // 1_000_000 for moment in (since, until))
+    return _write_spans(workspace_id, first, last)
+
+
+def _write_spans(workspace_id: uuid.UUID, first: int, last: int) -> list[str]:
+    mark = mark_workspace(workspace_id)
     return [f"{mark}{bits}:{number}" for bits, number in _cover(first, last)]
 
 
@@ -131,7 +136,17 @@ MAX_TRIES: Final = 5
 FIRST_WINDOW: Final = 512
 _CANCELLED: Final = "57014"
 # Helpers take longer to start than the index of words and terms takes to find a page.
-_BY_INDEX: Final = {"enable_indexscan": "off", "enable_seqscan": "off", "max_parallel_workers_per_gather": "0"}
+_BY_INDEX: Final[Mapping[str, str]] = {
+    "enable_indexscan": "off",
+    "enable_bitmapscan": "on",
+    "enable_seqscan": "off",
+    "max_parallel_workers_per_gather": "0",
+    # So that of hundreds of thousands the index can say which rows they are, and not only on which pages.
+    "work_mem": "32MB",
+}
+_BY_WALKING: Final[Mapping[str, str]] = {"enable_indexscan": "on", "enable_bitmapscan": "off"}
+# Of the sample, one in 512, so many in a span of 128 seconds tell of thousands.
+CROWDED: Final = 8
 
 
 class SlowQueryError(Exception):
@@ -225,31 +240,70 @@ def _select(workspace: Workspace, query: str, *, may_see_secrets: bool) -> Messa
 def _search_by_terms(
     rows: models.QuerySet[Message], every: models.QuerySet[Message], before: Place | None, limit: int
 ) -> list[Message] | None:
-    """The messages by the index of words and terms, whatever the planner expects; None where that takes too long."""
+    """The messages by the index of words and terms, whatever the planner expects; None where that takes too long.
+
+    Beside a policy PostgreSQL would not ask the index for spans: ids alone are looked for without it, in the workspace
+    that the condition names, and the rows of these ids are read with it.
+    """
     newest = every.only("workspace_id", "order_time").order_by("-order_time", "-id").first()
     if newest is None:
         return []
     until = before[0] if before else newest.order_time
-    ids = fetch(_find_newest(rows, newest.workspace_id, until, limit), BY_TERMS_MS, walks=False)
+    with across(rows.db):
+        ids = fetch(_find_newest(rows, newest.workspace_id, until, limit), BY_TERMS_MS, walks=False)
     return None if ids is None else list(rows.filter(IsAny("id", ids))) if ids else []
 
 
 def _find_newest(
     rows: models.QuerySet[Message], workspace_id: uuid.UUID, until: datetime, limit: int
 ) -> Iterator[uuid.UUID]:
-    """The ids of the first of these rows, none of which is later than a moment. One of the sample says since when there
-    are probably as many; where they are too few, the next ones of it say so, and in the end all are looked at."""
-    deadline = time.monotonic() + BY_TERMS_MS / 1000
+    """The ids of the first of these rows, none of which is later than a moment: looked for from one of the sample to
+    the next older one, between which hundreds are to be expected; then among all that are older."""
+    deadline, missing = time.monotonic() + BY_TERMS_MS / 1000, limit
     ids = rows.values_list("pk", flat=True)
     sampled = rows.filter(IsWithin(write_sample(workspace_id))).values_list("order_time", flat=True)
-    for since in sampled[2 * limit // SAMPLED :]:
-        found = list(ids.filter(IsWithin(write_spans(workspace_id, since, until)))[:limit])
-        if len(found) >= limit:
+    above, holds = _number(until) + 1, _BY_INDEX
+    for number, group in groupby(map(_number, sampled)):
+        # Where a single span holds thousands, the index would have to give them all.
+        is_crowded = sum(1 for _ in group) >= CROWDED
+        for part, settings in _part(ids, workspace_id, number, above, is_crowded=is_crowded):
+            if settings is not holds:
+                _set(holds := settings, rows.db)
+            found = list(part[:missing])
             yield from found
-            return
+            missing -= len(found)
+            if not missing:
+                return
+        above = number
         if time.monotonic() > deadline:
             break
-    yield from ids[:limit]
+    if holds is not _BY_INDEX:
+        _set(_BY_INDEX, rows.db)
+    yield from (ids if above > _number(until) else ids.filter(order_time__lt=_start(above)))[:missing]
+
+
+def _part(
+    ids: models.QuerySet[Message, Any], workspace_id: uuid.UUID, first: int, above: int, *, is_crowded: bool
+) -> Iterator[tuple[models.QuerySet[Message, Any], Mapping[str, str]]]:
+    """What lies in the spans from the first to the last below another, newest first, and by which settings it is looked
+    for: by the index, but for a first one that is crowded, in which the timeline is walked down."""
+    lowest = first + is_crowded
+    if lowest < above:
+        spans = _write_spans(workspace_id, lowest << SIZES[0], (above << SIZES[0]) - 1)
+        yield ids.filter(IsWithin(spans)), _BY_INDEX
+    if is_crowded:
+        inside = ids.filter(order_time__gte=_start(first))
+        yield inside.filter(order_time__lt=_start(lowest)) if lowest < above else inside, _BY_WALKING
+
+
+def _number(moment: datetime) -> int:
+    """Which span of the smallest size a moment lies in."""
+    return count_microseconds(moment) // 1_000_000 >> SIZES[0]
+
+
+def _start(number: int) -> datetime:
+    """When such a span begins."""
+    return read_instant((number << SIZES[0]) * 1_000_000)
 
 
 def search_back(
@@ -306,12 +360,8 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
     using = rows.db if isinstance(rows, models.QuerySet) else router.db_for_read(Message)
     outer = transaction.savepoint(using) if connections[using].in_atomic_block else None
     try:
-        with transaction.atomic(using), connections[using].cursor() as cursor:
-            settings = {"statement_timeout": str(patience_ms), **({} if walks else _BY_INDEX)}
-            cursor.execute(
-                "SELECT set_config(name, value, TRUE) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
-                [list(settings), list(settings.values())],
-            )
+        with transaction.atomic(using):
+            _set({"statement_timeout": str(patience_ms), **({} if walks else _BY_INDEX)}, using)
             found = list(rows)
             # Nothing was written: to go back is the shortest way to the limit that held before.
             transaction.set_rollback(True, using)
@@ -323,6 +373,15 @@ def fetch(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[
     finally:
         if outer:
             _leave(outer, using)
+
+
+def _set(settings: Mapping[str, str], using: str) -> None:
+    """Let these settings hold for the rest of the transaction."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config(name, value, TRUE) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
+            [list(settings), list(settings.values())],
+        )
 
 
 def _leave(point: str, using: str) -> None:

@@ -179,24 +179,26 @@ def leave() -> None:
 
 
 @contextmanager
-def across() -> Iterator[None]:
-    """For as long as this lasts, see all workspaces: for what is counted or made beyond that of the request."""
+def across(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
+    """For as long as this lasts, see all workspaces by this connection: for what is counted or made beyond that of the
+    request, and for what an index finds that PostgreSQL does not use beside a policy."""
     workspace_id = _workspace.get()
     if workspace_id is None:
         yield
         return
-    _work_within(None)
+    held = connections[using]
+    _work_within(None, held)
     _workspace.set(None)
     try:
         yield
     finally:
         _workspace.set(workspace_id)
-        session = connection.connection
+        session = held.connection
         if session is not None and session.info.transaction_status == TransactionStatus.INERROR:
             # The transaction, when it is taken back, takes that back too.
-            vars(connections[DEFAULT_DB_ALIAS])[_STATE] = workspace_id
+            vars(held)[_STATE] = workspace_id
         elif session is not None:
-            _work_within(workspace_id)
+            _work_within(workspace_id, held)
 
 
 def begin_session(connection: BaseDatabaseWrapper, **_: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -106,6 +107,36 @@ def test_looking_by_the_sample_has_an_end(log: Cast, monkeypatch: pytest.MonkeyP
     # Once its time is over no more of the sample is tried: one statement looks at all.
     monkeypatch.setattr(selectors, "BY_TERMS_MS", 0)
     assert find(log.workspace, 12)[1] == 3
+
+
+@pytest.mark.django_db
+@for_each([(), (4,), (2, 7), (0, 3, 5, 11), range(12)], of=("sampled",))
+def test_a_crowded_span_is_walked_down_and_gives_the_same(
+    log: Cast, monkeypatch: pytest.MonkeyPatch, sampled: Sequence[int]
+) -> None:
+    for at, message in enumerate(Message.objects.order_by("order_time")):
+        # The hours three to five lie in one span, with ties.
+        moment = FIRST + timedelta(seconds=at // 2 if 3 <= at <= 5 else at * 3600 if at > 5 else at - 3600)
+        Message.objects.filter(pk=message.pk).update(order_time=moment)
+    sample(*sampled)
+    for crowded in (1, 2, 3, 8):
+        monkeypatch.setattr(selectors, "CROWDED", crowded)
+        for limit in (1, 2, 3, 5, 8, 12, 13):
+            for until in (LATEST, FIRST + timedelta(hours=7, minutes=1), FIRST + timedelta(seconds=1), FIRST):
+                find(log.workspace, limit, until=until)
+
+
+@pytest.mark.django_db
+def test_a_crowded_span_is_not_asked_of_the_index(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "CROWDED", 1)
+    sample(7)
+    rows = select(log.workspace)
+    with CaptureQueriesContext(connection) as statements:
+        assert len(list(selectors._find_newest(rows, log.workspace.pk, LATEST, 5))) == 5
+    _, newer, walks, walk = (each["sql"] for each in statements)
+    spans = write_spans(log.workspace.pk, FIRST + timedelta(hours=7), FIRST + timedelta(hours=7))
+    assert ("&&" in newer, spans[0] in newer) == (True, False)
+    assert ("enable_bitmapscan" in walks, "&&" in walk) == (True, False)
 
 
 @pytest.mark.django_db

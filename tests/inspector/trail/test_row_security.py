@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -16,14 +17,15 @@ from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from inspector.accounts.models import Membership, Role
+from inspector.accounts.models import Membership, Role, Workspace
 from inspector.accounts.services import create_api_key, note_account, note_failed_sign_in, set_active
 from inspector.api.endpoints import Endpoint, operation
 from inspector.intake.models import Record, Scaffold
 from inspector.keyring.models import PeriodKey
 from inspector.keyring.periods import ensure_kek
 from inspector.pages.shell import within_workspace
-from inspector.threads.models import Message
+from inspector.search import selectors
+from inspector.threads.models import Message, MessageQuerySet
 from inspector.trail import row_security
 from inspector.trail.models import Deed
 from inspector.trail.powers import name_within
@@ -246,6 +248,30 @@ def test_what_is_done_across_workspaces_may_hold_more_of_the_kind(within: Cast) 
             assert show() == "foreign own"
         assert show() == "foreign own"
     assert show() == "own"
+
+
+def test_of_a_search_that_forgets_its_filter_the_index_finds_more_than_is_shown(
+    within: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids are looked for without policies, which PostgreSQL would not use the index for spans beside; rows are not."""
+    found: list[uuid.UUID] = []
+
+    def forget(workspace: Workspace, query: str, *, may_see_secrets: bool) -> MessageQuerySet:
+        return Message.objects.filter(performative="request")
+
+    def by_index(rows: Iterable[Any], patience_ms: int, *, walks: bool = True) -> list[Any] | None:
+        if walks:
+            return None
+        found.extend(rows)
+        return found
+
+    monkeypatch.setattr(selectors, "_select", forget)
+    monkeypatch.setattr(selectors, "fetch", by_index)
+    (shown,) = selectors.search(workspace=within.workspace, query="task").rows
+    assert shown.native_id == "own"
+    with across():
+        assert set(Message.objects.filter(pk__in=found).values_list("native_id", flat=True)) == {"own", OTHER}
+    assert set(Message.objects.values_list("native_id", flat=True)) == {"own"}
 
 
 def test_what_fails_across_workspaces_leaves_the_wall_standing(within: Cast) -> None:
