@@ -211,9 +211,10 @@ def search(
         SlowQueryError: where nothing at all could be looked through.
     """
     meant = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
-    meant = meant.select_related("conversation", "channel").defer("body", "words")
-    rows = go_on(meant, "order_time", before).order_by("-order_time", "-id")
-    every = Message.objects.filter(workspace=workspace)
+    rows, every = (
+        each.select_related("conversation", "channel").defer("body", "words").order_by("-order_time", "-id")
+        for each in (go_on(meant, "order_time", before), Message.objects.filter(workspace=workspace))
+    )
     messages = fetch(rows[:limit], GLANCE_MS if is_of_terms(read_query(query)) else AT_ONCE_MS)
     if messages is None:
         messages = _search_by_terms(rows, every, before, limit)
@@ -245,13 +246,15 @@ def _search_by_terms(
     Beside a policy PostgreSQL would not ask the index for spans: ids alone are looked for without it, in the workspace
     that the condition names, and the rows of these ids are read with it.
     """
-    newest = every.only("workspace_id", "order_time").order_by("-order_time", "-id").first()
+    newest = every.values_list("workspace_id", "order_time").first()
     if newest is None:
         return []
-    until = before[0] if before else newest.order_time
+    workspace_id, until = newest
+    if before:
+        until = before[0]
     with across(rows.db):
-        ids = fetch(_find_newest(rows, newest.workspace_id, until, limit), BY_TERMS_MS, walks=False)
-    return None if ids is None else list(rows.filter(IsAny("id", ids))) if ids else []
+        ids = fetch(_find_newest(rows, workspace_id, until, limit), BY_TERMS_MS, walks=False)
+    return None if ids is None else list(every.filter(IsAny("id", ids))) if ids else []
 
 
 def _find_newest(
