@@ -3,10 +3,11 @@ order; and the conversations and traces that hold a shown message which a query 
 signed, and good in one workspace only.
 
 The whole timeline is asked for at once, which is nearly always quick. Where it is not (PostgreSQL takes what is common
-elsewhere to be common here, and walks through everything newer), the index of words and terms is asked alone: what is
-rare here it finds at once, and of what is common, by a sample, the newest. What is neither is looked for in windows of
-the timeline that widen, newest first, until the time is up; the answer then says how far back it looked, and the search
-can go on from there. Entries of the index for spans of time find the newest messages without the others.
+elsewhere to be common here, and walks through everything newer), the index of words and terms is asked alone. It has an
+entry for the span of time in which a message lies, and one for a sample of all: the sample says in which spans the
+newest are, and a span that holds thousands is walked down. What even that does not find in time is looked for in
+windows of the timeline that widen, newest first, until the time is up; the answer then says how far back it looked, and
+the search can go on from there.
 """
 
 from __future__ import annotations
