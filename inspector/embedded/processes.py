@@ -356,7 +356,7 @@ def make_web(
             state,
             environment,
             "gunicorn",
-            "inspector.wsgi:application",
+            "inspector.wsgi:behind_front",
             f"--bind=unix:{sockets / name}",
             *pool,
         )

@@ -144,8 +144,8 @@ def delete_row(cast: Cast, cursor: Any) -> tuple[int, str]:
 
 
 def delete_entry(cast: Cast, cursor: Any) -> tuple[int, str]:
-    cursor.execute("DELETE FROM ledger_ledgerentry WHERE workspace_id = %s AND index = 5", [cast.workspace.pk])
-    return 5, "are missing"
+    cursor.execute("DELETE FROM ledger_ledgerentry WHERE workspace_id = %s AND index IN (5, 6)", [cast.workspace.pk])
+    return 5, "the entries from here to 6 are missing"
 
 
 def insert_entry(cast: Cast, cursor: Any) -> tuple[int, str]:
