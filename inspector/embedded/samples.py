@@ -104,6 +104,8 @@ PATIENCE_S = 300.0
 PAUSE_S = 0.25
 QUIET_S = 1.0
 PROOF_S = 60.0
+# Of so long a body the front asks the processes behind it whether they take it, before it takes it in.
+LONG_BYTES = 256 * 1024
 
 # How far the work on some deliveries has come: the counts of their receipts, with `conversations`, those `settled`, the
 # `messages` in them, and whether all `is_read`.
@@ -251,7 +253,8 @@ def find_fresh_message(door: Door, supervisor: Supervisor) -> str | None:
         "to": "inspector",
         "body": {"t": "search", "d": {"q": word}},
     }
-    door.post_log(json.dumps(wire).encode(), content_type="application/json", idempotency_key=f"once-{word}")
+    body = json.dumps(wire).encode().ljust(LONG_BYTES)
+    door.post_log(body, content_type="application/json", idempotency_key=f"once-{word}")
     english: list[str] = []
 
     def has_arrived() -> bool:

@@ -73,6 +73,9 @@ def test_once_starts_every_process_and_proves_that_they_work(private_folder: Pat
     with run_cluster(private_folder) as cluster:
         with psycopg.connect(cluster.application_url, autocommit=True) as connection:
             assert connection.execute("SELECT count(*) > 0 FROM intake_record").fetchone() == (True,)
+            # What the front says of a request reaches those behind it.
+            addresses = connection.execute("SELECT DISTINCT remote_address FROM intake_delivery").fetchall()
+            assert addresses == [("127.0.0.1",)]
             for change in ("UPDATE trail_deed SET code = ''", "DELETE FROM intake_record", "TRUNCATE audit_review"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(change)
