@@ -186,10 +186,10 @@ def make_backup(folder: Path, *, pg_dump: str) -> Manifest:
     Raises:
         BackupError: where the folder is in use, the disk is full, or PostgreSQL refuses.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BackupError(f"{folder} is there already: name a new folder.")
     partial = folder.with_name(f"{folder.name}.partial")
     try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise BackupError(f"{folder} is there already: name a new folder.")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(mode=0o700, parents=True)
         manifest = _fill(partial, pg_dump)
@@ -261,13 +261,16 @@ def name_key_encryption_key() -> str:
 def copy_secrets(path: Path) -> list[str]:
     """Copy the secrets of the state folder to a new file, private to whoever runs this; their names.
 
-    Those that come from the environment are not copied: whoever gave them keeps them.
+    Those that come from the environment are not copied: whoever gave them keeps them. Where that are all, no file is
+    written.
 
     Raises:
         BackupError: where the file is there already or cannot be written.
     """
     files = [settings.STATE_DIR / name for name in ("secret_key", "keyring_key")]
     there = [file for file in files if file.is_file()]
+    if not there:
+        return []
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as target:
             target.writelines(f"{file.name} {file.read_text().strip()}\n" for file in there)
@@ -337,17 +340,17 @@ def restore_backup(
     say(f"Every ledger has the root that the backup noted ({len(ledgers)})")
     for note in kept:
         _look_into(note.checkpoint)
-    with _as_owner(), connection.cursor() as cursor:
+    with as_owner_of_tables(), connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return manifest
 
 
 def _count_rows() -> dict[str, int]:
-    with _as_owner(), transaction.atomic():
+    with as_owner_of_tables(), transaction.atomic():
         return count_rows()
 
 
-def _as_owner() -> AbstractContextManager[None]:
+def as_owner_of_tables() -> AbstractContextManager[None]:
     """Work as the owner of the tables, where one is named: the application may read them only when it is admitted."""
     return as_owner(settings.DATABASE_OWNER) if settings.DATABASE_OWNER else nullcontext()
 

@@ -43,6 +43,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{manifest.outside}, and not in the backup: keep a copy of it too.")
         if names:
             self.stdout.write(f"{', '.join(names)}: in {options['secrets']}. Keep it apart from the backup.")
+        elif options["secrets"]:
+            self.stdout.write(
+                f"The secrets come from the environment, so nothing was written to {options['secrets']}: keep a copy "
+                "of them, apart from the backup."
+            )
         elif manifest.key_encryption_key:
             self.stdout.write(
                 "The keyring's key is not among them: without it, and without the backup, nobody opens a sealed key."

@@ -10,6 +10,7 @@ from django.db import OperationalError
 
 from inspector.backups import (
     BackupError,
+    as_owner_of_tables,
     get_server_version,
     put_back_secrets,
     read_secrets,
@@ -51,7 +52,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Restore it, and say what is there."""
         try:
-            pg_restore = find_program("pg_restore", get_server_version()[0])
+            # The application's role may not be there yet: migrating makes it.
+            with as_owner_of_tables():
+                version, _ = get_server_version()
+            pg_restore = find_program("pg_restore", version)
             secrets = read_secrets(options["secrets"]) if options["secrets"] else {}
             manifest = restore_backup(
                 options["folder"].absolute(),

@@ -36,10 +36,10 @@ LOG = b"\n".join(
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def spell_url(database: str) -> str:
+def spell_url(database: str, **other: str) -> str:
     at = connection.settings_dict
     query = urlencode(
-        {"host": at["HOST"], "port": at["PORT"] or "5432", "user": at["USER"], "password": at["PASSWORD"]},
+        {"host": at["HOST"], "port": at["PORT"] or "5432", "user": at["USER"], "password": at["PASSWORD"], **other},
         quote_via=quote,
     )
     return f"postgresql:///{database}?{query}"
@@ -56,12 +56,12 @@ def empty_database() -> Iterator[str]:
         cursor.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
-def restore(folder: Path, database: str, state: Path, *more: str) -> tuple[int, str]:
+def restore(folder: Path, database: str, state: Path, *more: str, **changes: str) -> tuple[int, str]:
     state.mkdir(mode=0o700, exist_ok=True)
     told = subprocess.run(
         [sys.executable, "manage.py", "restore", str(folder), *more],
         cwd=PROJECT,
-        env={**os.environ, "DATABASE_URL": spell_url(database), "INSPECTOR_STATE_DIR": str(state)},
+        env={**os.environ, "DATABASE_URL": spell_url(database), "INSPECTOR_STATE_DIR": str(state), **changes},
         capture_output=True,
         text=True,
         check=False,
@@ -96,6 +96,31 @@ def test_what_is_restored_is_what_was_there(backup: Path, empty_database: str, t
     assert len(english) == 9
     assert deeds == list(Deed.objects.order_by("pk").values_list("workspace_id", "sequence", "at"))
     assert {name for (name,) in triggers} == {"deed_numbered", "deed_kept", "deeds_kept"}
+
+
+def test_it_is_restored_as_the_owner_and_the_role_of_the_application_is_made(
+    backup: Path, empty_database: str, tmp_path: Path
+) -> None:
+    """As in the containers, where the first thing that an empty server sees is the backup."""
+    role = f"app_of_{empty_database}"
+    application = spell_url(empty_database, user=role, password="of-the-application")
+    try:
+        code, told = restore(
+            *(backup, empty_database, tmp_path / "state"),
+            DATABASE_URL=application,
+            DATABASE_OWNER_URL=spell_url(empty_database),
+        )
+        assert (code, "Every ledger has the root" in told) == (0, True), told
+        with psycopg.connect(application) as session:
+            assert session.execute("SELECT count(*) FROM intake_record").fetchone() == (9,)
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                session.execute("TRUNCATE intake_record")
+    finally:
+        with psycopg.connect(spell_url(empty_database), autocommit=True) as session:
+            # An owner that is no superuser may end the role's rights only as a member of it.
+            session.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+            session.execute(sql.SQL("DROP OWNED BY {} CASCADE").format(sql.Identifier(role)))
+            session.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 def test_a_database_with_tables_is_left_alone(backup: Path, tmp_path: Path) -> None:
@@ -202,6 +227,30 @@ def test_secrets_go_to_a_file_of_their_own_and_back(cast: Cast, empty_database: 
     assert "sealed with another" not in told
     assert (fresh / "keyring_key").read_text() == "k" * 40
     assert (fresh / "keyring_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_secrets_of_the_environment_leave_no_empty_file(
+    cast: Cast, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with override_settings(STATE_DIR=tmp_path / "nothing"):
+        call_command("backup", str(tmp_path / "backup"), "--secrets", str(tmp_path / "secrets"))
+    assert "come from the environment" in capsys.readouterr().out
+    assert not (tmp_path / "secrets").exists()
+
+
+def test_a_folder_that_may_not_be_entered_is_one_sentence(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exists = Path.exists
+
+    def refuse(path: Path, **given: bool) -> bool:
+        if path.name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path, **given)
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    with pytest.raises(CommandError, match=r"could not be written \(Permission denied\)"):
+        call_command("backup", str(tmp_path / "closed"))
 
 
 def test_a_folder_in_use_is_left_alone(cast: Cast, tmp_path: Path) -> None:
