@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import dialects
 
 from ..each import for_each
@@ -56,3 +58,39 @@ def test_malformed_says_whether_it_was_read(case: Case) -> None:
     assert (error is not None and error.group == "malformed") == reading.is_malformed
     if reading.is_malformed:
         assert len(reading.messages) == 1
+
+
+@for_each(
+    [
+        ('@a3|f0|c1|S0|d1|T1|t"a\\nb"#', "nslip.unknown-escape", "\\n", "no escape"),
+        (
+            "👽13|@bob|$r:cafe\n--ðŸ‘½lingua/0.4@agent-lingua",
+            "agent_lingua.mojibake",
+            "--ðŸ‘½lingua/",
+            "wrong character",
+        ),
+        ("👽64|@runner|$/w==\n--👽lingua/0.4@agent-lingua", "agent_lingua.not-text", "/w==", "its 1 byte is"),
+        ("👽64|@runner|$//8=\n--👽lingua/0.4@agent-lingua", "agent_lingua.not-text", "//8=", "its 2 bytes are"),
+    ],
+    of=("wire", "code", "marked", "words"),
+)
+def test_a_note_marks_what_it_is_about(wire: str, code: str, marked: str, words: str) -> None:
+    reading = dialects.read(wire)
+    notes = [*reading.notes, *(note for message in reading.messages for note in message.notes)]
+    (note,) = [each for each in notes if each.code == code]
+    assert note.span is not None
+    layer, start, end = note.span
+    assert (layer, wire[start:end]) == (0, marked)
+    assert words in note.text
+
+
+def test_items_of_a_list_are_counted_from_one() -> None:
+    wire = '{"clowl":"0.2","mid":"m","p":"REQ","from":"a","to":["b","c"],"cid":"k","body":{"t":"x"}}'
+    labels = [leaf.label for leaf in walk(dialects.read(wire).fields)]
+    assert [label for label in labels if label.startswith("item ")] == ["item 1", "item 2"]
+
+
+def walk(fields: Iterable[dialects.Field]) -> Iterator[dialects.Field]:
+    for each in fields:
+        yield each
+        yield from walk(each.children)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,25 +55,32 @@ def build_or_skip(stack: Stack) -> None:
 
 
 class Stack:
-    """One project of compose, with secrets of its own, in `folder`; of these files of the checkout in `source`.
+    """One project of compose, with secrets of its own or of another, in `folder`; of these files of the checkout in
+    `source`.
 
     What the files look for in `./tls` is looked for in `folder`.
     """
 
-    def __init__(self, folder: Path, source: Path = PROJECT, files: Sequence[str] = ("docker-compose.yml",)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        source: Path = PROJECT,
+        files: Sequence[str] = ("docker-compose.yml",),
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
         self.port = find_port()
         self._folder, self._files = folder, files
-        secrets = {
+        self.secrets = secrets or {
             "POSTGRES_PASSWORD": os.urandom(16).hex(),
             "POSTGRES_APP_PASSWORD": os.urandom(16).hex(),
             "SECRET_KEY": os.urandom(32).hex(),
             "INSPECTOR_KEYRING_KEY": os.urandom(32).hex(),
             "METRICS_TOKEN": os.urandom(16).hex(),
         }
-        self.metrics_token = secrets["METRICS_TOKEN"]
-        settings = {**secrets, "ALLOWED_HOSTS": HOST, "LOG_FORMAT": "json", "PORT": str(self.port)}
+        self.metrics_token = self.secrets["METRICS_TOKEN"]
+        settings = {**self.secrets, "ALLOWED_HOSTS": HOST, "LOG_FORMAT": "json", "PORT": str(self.port)}
         (folder / "env").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        self.name = f"inspector-test-{os.getpid()}"
+        self.name = f"inspector-test-{os.getpid()}-{self.port}"
         self.use(source)
         self.session = requests.Session()
         self.session.headers["Host"] = HOST

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -120,6 +122,31 @@ def test_a_log_is_posted_read_and_signed_off(stack: Stack, token: str) -> None:
     signed = stack.ask("POST", f"{conversation[0]}review/", data={**fields, "verdict": "fine", "comment": ""})
     assert signed.status_code == 200
     assert "Your verdict is kept" in signed.text
+
+
+def test_a_backup_is_restored_on_an_empty_machine_by_the_commands_of_the_document(stack: Stack, tmp_path: Path) -> None:
+    guide = (PROJECT / "docs" / "backup.md").read_text()
+    backups, folder = tmp_path / "backups", tmp_path / "other"
+    folder.mkdir()
+    backups.mkdir(mode=0o700)
+    os.chown(backups, 10001, 10001)
+    here = ("-T", "-v", f"{backups}:/backups", "migrate", "python", "manage.py")
+    for command in ("backup", "restore"):
+        assert f"run --rm -v /backups:/backups migrate python manage.py {command} /backups/" in guide
+    stack.run("run", "--rm", *here, "backup", "/backups/one")
+    empty = Stack(folder, secrets=stack.secrets)
+    try:
+        empty.run("up", "-d", "postgres")
+        assert "Every ledger has the root" in empty.run("run", "--rm", *here, "restore", "/backups/one")
+        empty.run("up", "-d")
+        empty.wait_until_well()
+        counts = [each.manage("shell", "--no-imports", "-c", COUNT).splitlines()[-1] for each in (empty, stack)]
+        assert counts[0] == counts[1]
+        # Who was signed in there is signed in here.
+        empty.session.cookies.update(stack.session.cookies)
+        assert "hello" in empty.ask("GET", "/w/default/search/?q=hello").text
+    finally:
+        empty.run("down", "-v", "-t", "10", check=False)
 
 
 def test_nothing_is_lost_while_each_service_of_three_is_started_again(stack: Stack, token: str) -> None:
