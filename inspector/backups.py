@@ -394,8 +394,13 @@ def read_secrets(path: Path) -> dict[str, str]:
     """The secrets that were copied beside a backup, by the names of their files in the state folder.
 
     Raises:
-        BackupError: where the file is none of ours, or another key of the keyring is there already.
+        BackupError: where the file is none of ours, the state folder cannot take them, or has another key already.
     """
+    if not os.access(settings.STATE_DIR, os.W_OK):
+        raise BackupError(
+            f"{settings.STATE_DIR} cannot be written: restore without --secrets, and give what is in {path} by the "
+            "environment. Nothing was changed."
+        )
     try:
         secrets = dict(line.split(" ", 1) for line in path.read_text().splitlines() if line)
     except OSError as error:

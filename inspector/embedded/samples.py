@@ -105,7 +105,7 @@ PAUSE_S = 0.25
 QUIET_S = 1.0
 PROOF_S = 60.0
 # Of so long a body the front asks the processes behind it whether they take it, before it takes it in.
-LONG_BYTES = 256 * 1024
+LONG_BYTES = 96 * 1024
 
 # How far the work on some deliveries has come: the counts of their receipts, with `conversations`, those `settled`, the
 # `messages` in them, and whether all `is_read`.

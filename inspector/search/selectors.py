@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import groupby, pairwise
@@ -212,16 +212,21 @@ def search(
         SlowQueryError: where nothing at all could be looked through.
     """
     meant = narrow(workspace=workspace, query=query, zone=zone, may_see_secrets=may_see_secrets)
-    rows, every = (
-        each.select_related("conversation", "channel").defer("body", "words").order_by("-order_time", "-id")
-        for each in (go_on(meant, "order_time", before), Message.objects.filter(workspace=workspace))
-    )
-    messages = fetch(rows[:limit], GLANCE_MS if is_of_terms(read_query(query)) else AT_ONCE_MS)
+    rows = _for_hits(go_on(meant, "order_time", before))
+    every = Message.objects.filter(workspace=workspace)
+    by_terms = is_of_terms(read_query(query))
+    messages = fetch(rows[:limit], GLANCE_MS if by_terms else AT_ONCE_MS)
     if messages is None:
-        messages = _search_by_terms(rows, every, before, limit)
+        messages = _search_by_terms(rows, every, before, limit, is_of_terms=by_terms)
     if messages is not None:
         return Found(messages)
     return search_back(rows, every, at="order_time", before=before, limit=limit)
+
+
+def _for_hits(rows: models.QuerySet[Message]) -> models.QuerySet[Message]:
+    """These messages, newest first, with what a list shows of each."""
+    with_both = rows.select_related("conversation", "channel").defer("body", "words")
+    return with_both.order_by("-order_time", "-id")
 
 
 def narrow(*, workspace: Workspace, query: str, zone: tzinfo | None, may_see_secrets: bool) -> MessageQuerySet:
@@ -240,22 +245,26 @@ def _select(workspace: Workspace, query: str, *, may_see_secrets: bool) -> Messa
 
 
 def _search_by_terms(
-    rows: models.QuerySet[Message], every: models.QuerySet[Message], before: Place | None, limit: int
+    rows: models.QuerySet[Message], every: MessageQuerySet, before: Place | None, limit: int, *, is_of_terms: bool
 ) -> list[Message] | None:
     """The messages by the index of words and terms, whatever the planner expects; None where that takes too long.
 
-    Beside a policy PostgreSQL would not ask the index for spans: ids alone are looked for without it, in the workspace
-    that the condition names, and the rows of these ids are read with it.
+    Beside a policy PostgreSQL does not ask an index whose expression calls functions that are not leakproof, as that of
+    the spans. What is of words and terms alone, which name their workspace each, is looked for without policies, for
+    its ids; the rows of these ids are read with them.
     """
-    newest = every.values_list("workspace_id", "order_time").first()
+    newest = every.order_by("-order_time", "-id").values_list("workspace_id", "order_time").first()
     if newest is None:
         return []
     workspace_id, until = newest
     if before:
         until = before[0]
-    with across(rows.db):
+    else:
+        # What is committed meanwhile is for the next page that begins at the newest.
+        rows = rows.filter(order_time__lte=until)
+    with across(rows.db) if is_of_terms else nullcontext():
         ids = fetch(_find_newest(rows, workspace_id, until, limit), BY_TERMS_MS, walks=False)
-    return None if ids is None else list(every.filter(IsAny("id", ids))) if ids else []
+    return None if ids is None else list(_for_hits(every.shown().filter(IsAny("id", ids)))) if ids else []
 
 
 def _find_newest(

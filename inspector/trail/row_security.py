@@ -181,7 +181,7 @@ def leave() -> None:
 @contextmanager
 def across(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     """For as long as this lasts, see all workspaces by this connection: for what is counted or made beyond that of the
-    request, and for what an index finds that PostgreSQL does not use beside a policy."""
+    request, and for what is found by an index whose functions are not leakproof."""
     workspace_id = _workspace.get()
     if workspace_id is None:
         yield
@@ -204,7 +204,7 @@ def across(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
 def begin_session(connection: BaseDatabaseWrapper, **_: Any) -> None:
     """A session that is made anew in the midst of a request stands where the one before it stood."""
     vars(connection)[_STATE] = None
-    if connection.alias == DEFAULT_DB_ALIAS:
+    if connection.alias in (DEFAULT_DB_ALIAS, "replica"):
         stand_within(connection)
 
 

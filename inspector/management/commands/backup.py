@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inspector.backups import BackupError, copy_secrets, get_server_version, make_backup
@@ -45,8 +46,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{', '.join(names)}: in {options['secrets']}. Keep it apart from the backup.")
         elif options["secrets"]:
             self.stdout.write(
-                f"The secrets come from the environment, so nothing was written to {options['secrets']}: keep a copy "
-                "of them, apart from the backup."
+                f"No secrets are in {settings.STATE_DIR}, so nothing was written to {options['secrets']}: keep a copy "
+                "of the ones that come from the environment, apart from the backup."
             )
         elif manifest.key_encryption_key:
             self.stdout.write(

@@ -20,7 +20,7 @@ from inspector.audit.overview import count_standing
 from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.browsing.activity import SLOTS, count_all, count_over_time, fill_slots, find_span
 from inspector.browsing.directory import list_agents
-from inspector.intake.models import Delivery
+from inspector.intake.models import Delivery, HiddenRecord, Record
 from inspector.pages import overview, shell
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation
@@ -67,6 +67,12 @@ def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Clien
     assert waited == ["1 d 6 h", "1 d 5 h", "1 d 4 h", "3 h"]
     only = viewer.get(f"{ADDRESS}?channel=early").content.decode().partition('id="unanswered"')[2]
     assert re.findall(r"no known answer for <span[^>]*>([^<]+)<", only) == ["3 h"]
+    # Withdrawn, and its conversation not examined again yet.
+    hidden = Record.objects.get(channel=cast.channel, order_index=0)
+    HiddenRecord.objects.create(record=hidden, workspace=cast.workspace)
+    page = viewer.get(ADDRESS).content.decode()
+    card = page.partition('id="unanswered"')[2].partition("</section>")[0]
+    assert re.findall(r"no known answer for <span[^>]*>([^<]+)<", card) == ["1 d 5 h", "1 d 4 h", "3 h"]
 
 
 def test_what_a_delivery_came_to_leads_to_what_was_new_and_to_what_was_known(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -137,6 +138,25 @@ def test_a_crowded_span_is_not_asked_of_the_index(log: Cast, monkeypatch: pytest
     spans = write_spans(log.workspace.pk, FIRST + timedelta(hours=7), FIRST + timedelta(hours=7))
     assert ("&&" in newer, spans[0] in newer) == (True, False)
     assert ("enable_bitmapscan" in walks, "&&" in walk) == (True, False)
+
+
+@pytest.mark.django_db
+def test_what_comes_meanwhile_is_not_found_and_hides_nothing(log: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample(0, 2, 7)
+    first, *others = Message.objects.order_by("order_time").values_list("pk", flat=True)
+    find_newest, fetch = selectors._find_newest, selectors.fetch
+
+    def come_late(*given: Any) -> Iterator[uuid.UUID]:
+        Message.objects.filter(pk=first).update(order_time=LATEST + timedelta(hours=3))
+        return find_newest(*given)
+
+    def never_walk(rows: Any, patience_ms: int, *, walks: bool = True) -> list[Any] | None:
+        return None if walks else fetch(rows, patience_ms, walks=False)
+
+    monkeypatch.setattr(selectors, "_find_newest", come_late)
+    monkeypatch.setattr(selectors, "fetch", never_walk)
+    found = selectors.search(workspace=log.workspace, query="billing").rows
+    assert [message.pk for message in found] == others[::-1]
 
 
 @pytest.mark.django_db

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, IntegrityError, ProgrammingError, connec
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
+from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -267,7 +269,8 @@ def test_of_a_search_that_forgets_its_filter_the_index_finds_more_than_is_shown(
 
     monkeypatch.setattr(selectors, "_select", forget)
     monkeypatch.setattr(selectors, "fetch", by_index)
-    (shown,) = selectors.search(workspace=within.workspace, query="task").rows
+    later = timezone.now() + timedelta(days=1), uuid.UUID(int=2**128 - 1)
+    (shown,) = selectors.search(workspace=within.workspace, query="task", before=later).rows
     assert shown.native_id == "own"
     with across():
         assert set(Message.objects.filter(pk__in=found).values_list("native_id", flat=True)) == {"own", OTHER}
