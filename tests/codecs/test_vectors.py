@@ -60,6 +60,9 @@ def test_malformed_says_whether_it_was_read(case: Case) -> None:
         assert len(reading.messages) == 1
 
 
+_ERROR = '{"clowl":"0.2","mid":"m","p":"ERR","from":"a","cid":"k","body":{"t":"x","d":{"code":"%s","retry":%s}}}'
+
+
 @for_each(
     [
         ('@a3|f0|c1|S0|d1|T1|t"a\\nb"#', "nslip.unknown-escape", "\\n", "no escape"),
@@ -70,6 +73,18 @@ def test_malformed_says_whether_it_was_read(case: Case) -> None:
             "wrong character",
         ),
         ("👽64|@runner|$/w==\n--👽lingua/0.4@agent-lingua", "agent_lingua.not-text", "/w==", "its 1 byte is"),
+        (
+            _ERROR % ("E002", "true"),
+            "clowl.retry-disagrees",
+            '"retry":true',
+            "retry is true, and by the table E002 may not",
+        ),
+        (
+            _ERROR % ("E001", "false"),
+            "clowl.retry-disagrees",
+            '"retry":false',
+            "is false, and by the table E001 may be",
+        ),
         ("👽64|@runner|$//8=\n--👽lingua/0.4@agent-lingua", "agent_lingua.not-text", "//8=", "its 2 bytes are"),
     ],
     of=("wire", "code", "marked", "words"),
