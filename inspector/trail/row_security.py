@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from django.apps import apps
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponseBase
 from psycopg import sql
@@ -198,7 +198,11 @@ def across(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
             # The transaction, when it is taken back, takes that back too.
             vars(held)[_STATE] = workspace_id
         elif session is not None:
-            _work_within(workspace_id, held)
+            try:
+                _work_within(workspace_id, held)
+            except DatabaseError:
+                held.close()  # A session that is made anew stands where the request does.
+                raise
 
 
 def begin_session(connection: BaseDatabaseWrapper, **_: Any) -> None:

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, ProgrammingError, connection, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    IntegrityError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+    connections,
+    transaction,
+)
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
@@ -280,6 +288,24 @@ def test_of_a_search_that_forgets_its_filter_the_index_finds_more_than_is_shown(
 def test_what_fails_across_workspaces_leaves_the_wall_standing(within: Cast) -> None:
     with pytest.raises(IntegrityError), transaction.atomic(), across(), connection.cursor() as cursor:
         cursor.execute("INSERT INTO accounts_channel (id) VALUES (gen_random_uuid())")
+    assert show() == "own"
+
+
+def test_a_session_that_finds_no_way_back_is_closed(within: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+
+    def cancel(*given: object) -> None:
+        raise OperationalError("canceling statement due to statement timeout")
+
+    def go_across() -> None:
+        with monkeypatch.context() as patch, across():
+            patch.setattr(row_security, "_work_within", cancel)
+            patch.setattr(connection, "close", lambda: closed.append(True))
+
+    with pytest.raises(OperationalError):
+        go_across()
+    assert closed == [True]
+    enter_workspace(within.workspace.pk)
     assert show() == "own"
 
 
