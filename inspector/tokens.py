@@ -2,9 +2,11 @@
 words that a tool gave back: orders to whoever reads them, and values that a claim can contradict.
 
 Each shape of a secret is a pattern that begins at a border and goes on with possessive repetitions, so that no text
-makes it look at a character more than a few times; a few literal hints say cheaply that a text has nothing of the kind,
-which is so of nearly all. What is found is hidden behind an alias: marks, and a short digest under this installation's
-key, by which the same token is known again and nothing else of it. Placeholders of manuals are no tokens.
+makes it look at a character more than a few times. A repeated group is an atomic group instead: before 3.11.5 Python
+matches possessive repetitions of what can be matched in several ways wrongly. A few literal hints say cheaply that a
+text has nothing of the kind, which is so of nearly all. What is found is hidden behind an alias: marks, and a short
+digest under this installation's key, by which the same token is known again and nothing else of it. Placeholders of
+manuals are no tokens.
 
 Orders and values are looked for in English alone, in the beginning of a text, and with patterns whose repetitions are
 bounded.
@@ -56,7 +58,7 @@ _KEYS: Final = (
     r"|(?:auth|access|refresh|session|bearer|bot|id|api|csrf|deploy|personal)[_-]?token)"
 )
 # Those of a text, after which anything may follow.
-_QUOTE: Final = r"(?:\\?[\"'])"
+_QUOTE: Final = r"(?>(?:\\?[\"'])?)"
 # What is written where a secret would stand: a variable, a placeholder, a word about it, an alias of ours.
 _STAND_IN: Final = (
     r"(?![•*xX.\u2026_-]{3,}|[$%<{\[]|(?:your|my|the|example|changeme|redacted|removed|hidden|masked|placeholder|dummy"
@@ -69,8 +71,8 @@ _EXAMPLE: Final = r"(?![A-Z0-9]{9}EXAMPLE)"
 # What stands in quotes, up to a quote that no escape is before; where there is none, up to the first. In a text of JSON
 # within another (`deep`) a quote is an escape already, and its escape another one.
 _QUOTED: Final = (
-    r"(?(deep)(?:\\\\(?:\\[^\r\n]|[^\r\n\\])|(?!(?P=quote)|\\\\)[^\r\n]){6,256}+(?=(?P=quote))"
-    r"|(?:\\[^\r\n]|(?!(?P=quote))[^\r\n\\]){6,256}+(?=(?P=quote)))"
+    r"(?(deep)(?>(?:\\\\(?:\\[^\r\n]|[^\r\n\\])|(?!(?P=quote)|\\\\)[^\r\n]){6,256})(?=(?P=quote))"
+    r"|(?>(?:\\[^\r\n]|(?!(?P=quote))[^\r\n\\]){6,256})(?=(?P=quote)))"
     r"|(?:(?!(?P=quote))[^\r\n]){6,256}?"
 )
 
@@ -129,8 +131,11 @@ SHAPES: Final = (
         ("bearer", "authorization"),
         _compile(
             r"(?:(?:\b[Bb]earer|\bBEARER)[ \t]{1,4}+(?=[A-Za-z._~+/-]*+[0-9])"
-            r"|(?:[Aa]uthorization|AUTHORIZATION)" + _QUOTE + r"?+\s{0,4}+[:=]\s{0,4}+" + _QUOTE + r"?+"
-            r"(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest|[Nn]egotiate|ApiKey)[ \t]{1,4}+)"
+            r"|(?:[Aa]uthorization|AUTHORIZATION)"
+            + _QUOTE
+            + r"\s{0,4}+[:=]\s{0,4}+"
+            + _QUOTE
+            + r"(?:[Bb]earer|[Bb]asic|[Tt]oken|[Dd]igest|[Nn]egotiate|ApiKey)[ \t]{1,4}+)"
             + r"(?P<token>[A-Za-z0-9._~+/-]{12,}+=*+)"
         ),
     ),
@@ -147,10 +152,10 @@ SHAPES: Final = (
         "a password or key by its name",
         ("pass", "pwd", "secret", "credential", "key", "token"),
         _compile(
-            r"(?i:" + _KEYS + r"(?:[_-]?(?:access|value|id|key|1|2)){0,2}+)"
-            r"(?:" + _QUOTE + r"?+\s{0,3}+(?::=|=>|=|:)\s{0,3}+(?:"
+            r"(?i:" + _KEYS + r"(?>(?:[_-]?(?:access|value|id|key|1|2)){0,2}))"
+            r"(?:" + _QUOTE + r"\s{0,3}+(?::=|=>|=|:)\s{0,3}+(?:"
             # In quotes it may hold anything; without, one word with something in it that words have not.
-            r"(?P<quote>(?P<deep>\\)?+[\"'])(?i:" + _STAND_IN + r")(?P<quoted>" + _QUOTED + r")(?=(?P=quote))"
+            r"(?P<quote>(?P<deep>\\)?[\"'])(?i:" + _STAND_IN + r")(?P<quoted>" + _QUOTED + r")(?=(?P=quote))"
             r"|(?i:" + _STAND_IN + r")(?=[A-Za-z_./:-]{0,64}+[0-9!@#$%^*+=~?])"
             r"(?P<plain>[^\s\"'\\|;,<>{}()\[\]&`]{6,256}+)))"
         ),
