@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, DurationField, Exists, F, Func, OuterRef, Subquery, UUIDField, When
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -33,7 +32,7 @@ from inspector.browsing.activity import (
 )
 from inspector.browsing.directory import Choice, list_pairs
 from inspector.browsing.transcripts import mark_sentences
-from inspector.database import IsAny, on_replica, read_from
+from inspector.database import on_replica
 from inspector.intake.models import HiddenRecord
 from inspector.intake.selectors import count_letters, list_deliveries
 from inspector.search.language import quote
@@ -75,6 +74,15 @@ PLOT_HEIGHT: Final = 48
 # A shorter stretch is told by the time of day, a longer one by the day.
 CLOCK_BELOW: Final = timedelta(days=2)
 SECONDS_BELOW: Final = timedelta(minutes=8)
+
+
+# For how long it is known that nobody answers: up to the latest message of the channel. Within the hour it would not be
+# a finding, unless the channel were listened to, whose time is the clock's.
+_OVERDUE: Final = Case(
+    When(latest__gt=F("due_at"), then=F("latest") - F("due_at")),
+    default=Now() - F("due_at"),
+    output_field=DurationField(),
+)
 
 
 @within_workspace("GET")
@@ -152,55 +160,30 @@ def _list(slug: str, **filters: str) -> str:
 
 
 def _list_unanswered(workspace: Workspace, scope: Scope) -> list[dict[str, Any]]:
-    waiting = _find_longest(workspace, scope)
-    rows = Message.objects.shown().filter(IsAny("record_id", [record_id for record_id, _ in waiting]))
-    rows = rows.select_related("conversation").defer("body", "words")
-    messages = {(message.record_id, message.part): message for message in rows}
+    """The requests of which nothing was heard for longest: which these are, depends on the latest message of each
+    channel, so the first of each are looked at."""
+    found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
+    found = found.filter(~Exists(HiddenRecord.objects.filter(record=OuterRef("record")))).order_by("due_at", "pk")
+    of_channel = found.filter(channel=OuterRef("pk"), due_at__isnull=False, due_since__isnull=False)
+    first = ArraySubquery(of_channel.values("record")[:MAX_UNANSWERED])
+    channels = Channel.objects.filter(workspace=workspace, **({"pk": scope.channel.pk} if scope.channel else {}))
+    records = channels.values_list(Func(first, function="UNNEST", output_field=UUIDField()), flat=True)
+    due_at = Subquery(found.filter(record=OuterRef("record"), part=OuterRef("part")).values("due_at")[:1])
+    rows = Message.objects.shown().filter(record__in=records).alias(latest=latest_in_channel(), due_at=due_at)
+    rows = rows.filter(due_at__isnull=False).annotate(overdue=_OVERDUE).select_related("conversation")
     casts = Casts(load_labels(workspace_id=workspace.pk))
-    said = mark_sentences(messages.values())
+    waiting = rows.defer("body", "words").order_by(F("overdue").desc(), "order_time", "pk")[:MAX_UNANSWERED]
+    said = mark_sentences(waiting)
     return [
         {
             "id": message.pk,
             "title": shorten(said[message.pk] or name_conversation(message.conversation), MAX_ASKED_LENGTH),
             "line": make_line(message, casts.find(message.conversation)),
-            "waited": write_elapsed(waited),
+            "waited": write_elapsed(vars(message)["overdue"] + STALLED_AFTER),
             "dialect": name_dialect(message.dialect),
         }
-        for place, waited in waiting.items()
-        if (message := messages.get(place))
+        for message in waiting
     ]
-
-
-def _find_longest(workspace: Workspace, scope: Scope) -> dict[tuple[uuid.UUID, int], timedelta]:
-    """The requests of which nothing was heard for longest, by record and part, and for how long.
-
-    That is up to the latest message of their channel. Within an hour it would not be a finding, unless the channel were
-    listened to, whose time is the clock's. So the first of each channel are looked at.
-    """
-    found = list_findings(workspace=workspace, rule=UNANSWERED, state=Finding.State.OPEN, within=scope.findings)
-    found = found.filter(~Exists(HiddenRecord.objects.filter(record=OuterRef("record"))))
-    of_channel = found.filter(channel=OuterRef("pk"), due_at__isnull=False, due_since__isnull=False)
-    first = of_channel.order_by("due_at", "pk")[:MAX_UNANSWERED]
-    channels = Channel.objects.using(read_from().alias).filter(workspace=workspace)
-    if scope.channel:
-        channels = channels.filter(pk=scope.channel.pk)
-    told = channels.values_list(
-        ArraySubquery(first.values("pk")), ArraySubquery(first.values("due_at")), latest_in_channel("pk"), Now()
-    )
-    ages = {
-        pk: (latest if latest and latest > due_at else now) - due_at
-        for ids, due, latest, now in told
-        for pk, due_at in zip(ids, due, strict=True)
-    }
-    # A request that was placed anew may have a finding in the conversation before, until that is examined.
-    longest = sorted(ages, key=lambda pk: (-ages[pk], pk))[: 2 * MAX_UNANSWERED]
-    rows = found.filter(IsAny("id", longest)).values_list("pk", "record", "part")
-    places = {pk: (record, part) for pk, record, part in rows}
-    waited: dict[tuple[uuid.UUID, int], timedelta] = {}
-    for pk in longest:
-        if pk in places and len(waited) < MAX_UNANSWERED:
-            waited.setdefault(places[pk], ages[pk] + STALLED_AFTER)
-    return waited
 
 
 @within_workspace("GET")
