@@ -28,14 +28,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, Final
 
 import psycopg
 from django.core.signals import request_finished, request_started
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 
 from dialects import to_shallow_json
@@ -226,12 +225,8 @@ class BodyBoundsMiddleware:
 
 
 def refuse_length(request: HttpRequest) -> HttpResponse:
-    """The page, or the problem of the API, that says what is too long; the rest of the body is not waited for."""
+    """The page that says what is too long; the rest of the body is not waited for."""
     stop_reading(request)
-    if request.path.startswith("/api/"):
-        detail = f"a body has at most {MAX_BYTES} bytes here"
-        said = {"type": "about:blank", "title": HTTPStatus(413).phrase, "status": 413, "detail": detail}
-        return JsonResponse(said, status=413, content_type="application/problem+json")
     return render(request, "413.html", status=413)
 
 

@@ -179,8 +179,6 @@ class ConsistencySerializer(serializers.Serializer[Any]):
 class Ledger(Endpoint):
     """Checkpoints of the ledger, proofs that something is in it and that it only grew, and signatures of witnesses."""
 
-    takes_large_bodies = False
-
     @operation(CheckpointSerializer, parameters=(_SIZE,), refusals=(404,))
     def get_checkpoint(self, request: Request) -> dict[str, Any]:
         """The latest checkpoint, or the one of a size; 404 where there is none."""

@@ -208,8 +208,7 @@ def across(using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
 def begin_session(connection: BaseDatabaseWrapper, **_: Any) -> None:
     """A session that is made anew in the midst of a request stands where the one before it stood."""
     vars(connection)[_STATE] = None
-    if connection.alias in (DEFAULT_DB_ALIAS, "replica"):
-        stand_within(connection)
+    stand_within(connection)
 
 
 def stand_within(session: BaseDatabaseWrapper) -> None:
