@@ -119,7 +119,8 @@ class Watch:
         self._is_over = threading.Event()
         # Of each process when, and how many bytes it has for itself.
         self._lives: dict[tuple[str, int], Life] = defaultdict(list)
-        self._pages: Life = []
+        # Of each in turn what it was, and the seconds it took.
+        self._pages: list[tuple[str, float]] = []
         self._failed: Counter[str] = Counter()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._sample, self._read)]
 
@@ -153,7 +154,8 @@ class Watch:
             except (VisitorError, OSError, http.client.HTTPException) as error:
                 self._failed[type(error).__name__] += 1
                 continue
-            self._pages.append((started, time.monotonic() - started))
+            what = "a conversation" if path == self._next else path.split("/")[1]
+            self._pages.append((what, time.monotonic() - started))
             found = CONVERSATION.search(body)
             self._next = found[0].decode() if found else ""
 
@@ -176,12 +178,18 @@ class Watch:
             part = find_slope([life for (whose, _), life in self._lives.items() if whose == name], warm_s)
             told += f", {name} {part:+.1f} %"
         third = max(1, len(self._pages) // 3)
-        first, last = (1000 * find_p95(part) for part in (self._pages[:third], self._pages[-third:]))
+        parts = self._pages[:third], self._pages[-third:]
+        first, last = (find_p95(seconds for _, seconds in part) for part in parts)
         drift = 100 * (last / first - 1)
+        by_page = [
+            f"{what} {' to '.join(f'{find_p95(taken for each, taken in part if each == what):.0f}' for part in parts)}"
+            for what in dict(self._pages)
+        ]
         return [
             f"memory         {told}",
             f"pages          p95 {drift:+.0f} %, {judge(drift, MOST_DRIFT)}; {first:.0f} ms in the first third of "
             f"{len(self._pages):,}, {last:.0f} in the last; {self._failed.total()} failed",
+            f"the same       {', '.join(by_page)} ms",
         ]
 
 
@@ -208,10 +216,10 @@ def find_slope(lives: Iterable[Life], warm_s: float) -> float:
     return 100 * 3600 * grown / held if held else float("nan")
 
 
-def find_p95(pages: Life) -> float:
-    """The seconds that 95 of a hundred answers took at most."""
-    ordered = sorted(seconds for _, seconds in pages)
-    return ordered[int(len(ordered) * 0.95)] if ordered else float("nan")
+def find_p95(seconds: Iterable[float]) -> float:
+    """The milliseconds that 95 of a hundred answers took at most."""
+    ordered = sorted(seconds)
+    return 1000 * ordered[int(len(ordered) * 0.95)] if ordered else float("nan")
 
 
 if __name__ == "__main__":
