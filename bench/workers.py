@@ -22,7 +22,7 @@ print("ready", flush=True)
 while sys.stdin.readline():
     while not select.select([sys.stdin], [], [], 0)[0]:
         if not pipeline.run_due(seconds=1):
-            # A conversation that pauses before it is settled again need not wait here, once all has been read.
+            # A conversation that pauses before it is resolved again need not wait here, once all has been read.
             open_jobs = Job.objects.exclude(state=Job.State.DONE)
             waiting = open_jobs.filter(state=Job.State.QUEUED, due_at__gt=timezone.now())
             is_reading = open_jobs.filter(kind__in=[Job.Kind.FRAME, Job.Kind.INGEST]).exists()

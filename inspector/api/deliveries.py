@@ -234,7 +234,7 @@ def withhold(record: Record) -> tuple[bool, str | None]:
 
 
 def _read_all(record: Record) -> Iterator[Reading]:
-    """The record as its messages were settled, as it would be read without them, and as the bytes stand."""
+    """The record as its messages were resolved, as it would be read without them, and as the bytes stand."""
     messages: list[Message] = list_messages_of(record=record)
     for message in messages:
         yield unfold(message=message)
@@ -466,7 +466,7 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
 
 
 def wait_until_settled(delivery: Delivery, *, seconds: float) -> bool:
-    """Look until every record of the delivery is read and its conversations are settled, or the time is over."""
+    """Look until every record of the delivery is read and its conversations are resolved, or the time is over."""
     until, pause = time.monotonic() + seconds, FIRST_PAUSE_SECONDS
     while True:
         delivery.refresh_from_db(fields=["read", "stored"])

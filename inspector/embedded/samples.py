@@ -1,4 +1,4 @@
-"""The sample logs: taken in through the HTTP API like anybody's, followed until every conversation is settled, and
+"""The sample logs: taken in through the HTTP API like anybody's, followed until every conversation is resolved, and
 shown.
 
 `--once` proves the counts of the samples' README, and finds a fresh message by search and reads it in English.
@@ -130,7 +130,7 @@ def load(door: Door, files: Iterable[Path], say: Callable[[str], None]) -> dict[
 
 
 def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: Callable[[Progress], None]) -> Progress:
-    """Show how the work goes on until everything is read and settled.
+    """Show how the work goes on until everything is read and resolved.
 
     Raises:
         EmbeddedError: if it is not done after some minutes.
@@ -143,7 +143,7 @@ def follow(door: Door, deliveries: Iterable[str], supervisor: Supervisor, show: 
         show(progress)
         if progress != earlier:
             earlier, since = progress, time.monotonic()
-        # A conversation is not listed before its first settling, so a moment without any change has to pass as well.
+        # A conversation is not listed before it is first resolved, so a moment without any change has to pass as well.
         is_settled = progress["settled"] == progress["conversations"] and progress["messages"] >= progress["read"]
         if progress["is_read"] and is_settled and time.monotonic() - since > QUIET_S:
             return progress

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, resolve_all
 
 from .conftest import Open, at
 
@@ -26,7 +26,7 @@ def test_the_page_says_by_itself_that_the_first_message_came(open_page: Open, ca
     (wire,) = re.findall(r"<<'END'\n(.*)\nEND$", page.locator("#way-curl").inner_text())
     headers = {"Authorization": f"Bearer {token}"}
     assert Client().post("/api/v1/messages", wire, content_type="text/plain", headers=headers).status_code == 202
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     expect(page.locator("#arrival")).to_contain_text("First message received")
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.locator("#arrival a").first.click()

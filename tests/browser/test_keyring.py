@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from inspector.keyring.models import EscrowedKey
 from tests.browser.conftest import Open, at, wait_for_rest
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 from tests.inspector.keyring.conftest import SAMPLES, WORDS
 
 pytestmark = pytest.mark.long(seconds=6)
@@ -30,7 +30,7 @@ def test_the_sample_story_opens_with_its_key_and_is_sealed_without_it(
     page.get_by_label("Or a key file").set_input_files(SAMPLES / "keys.json")
     page.get_by_role("button", name="Save key").click()
     expect(page.get_by_text("Opening 1 conversation")).to_be_visible()
-    settle_all()
+    resolve_all()
     if not has_script:
         page.get_by_role("link", name="Look again").click()
     row = page.get_by_role("row").filter(has_text="the executor's demonstration key").first

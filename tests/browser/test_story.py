@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from inspector.audit.models import Review
 from tests.browser.conftest import Open, at, wait_for_rest
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 
@@ -33,7 +33,7 @@ def test_upload_a_file_and_read_the_english(open_page: Open, cast: Cast, log: Pa
     uploads.get_by_role("form", name="agents.log").get_by_role("button", name="Import file").click()
     uploads.get_by_role("form", name="second.log").get_by_role("button", name="Import file").click()
     expect(uploads.get_by_text("Splitting into records", exact=True)).to_have_count(2)
-    settle_all()
+    resolve_all()
     expect(uploads.get_by_text("5 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
     expect(uploads.get_by_text("1 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
 
@@ -62,7 +62,7 @@ def test_upload_works_without_script(open_page: Open, cast: Cast, log: Path) -> 
     expect(page.get_by_text("chosen by the sender of the delivery").first).to_be_visible()
     page.get_by_role("button", name="Import file").click()
     expect(page.get_by_role("heading", name="agents.log")).to_be_visible()
-    settle_all()
+    resolve_all()
     page.reload()
     expect(page.get_by_text("every record read as nSLIP")).to_be_visible()
 

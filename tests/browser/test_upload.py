@@ -9,7 +9,7 @@ from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 pytestmark = pytest.mark.long(seconds=8)
@@ -42,7 +42,7 @@ def import_file(page: Page) -> None:
     """Import what was looked at, and let it be settled."""
     page.get_by_role("form", name="night.log").get_by_role("button", name="Import file").click()
     expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
+    resolve_all()
 
 
 def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -> None:
@@ -73,7 +73,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     uploads = page.get_by_role("region", name="Uploads of this visit")
     expect(uploads.get_by_text("Splitting into records", exact=True)).to_be_visible()
     expect(uploads.locator("[data-state=done]")).to_have_count(0)
-    settle_all()
+    resolve_all()
     expect(uploads.get_by_text("4 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
 
     uploads.get_by_role("link", name="Receipt").click()
@@ -82,7 +82,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
     page.get_by_label("Reason").fill("the wrong night")
     page.get_by_role("button", name="Withdraw").click()
     expect(page.get_by_text("Withdrawn by amir").first).to_be_visible()
-    settle_all()
+    resolve_all()
     expect(page.get_by_text("as the withdrawals in force say")).to_have_count(0)
     page.reload()
     expect(page.get_by_text("4 of its records are hidden")).to_be_visible()
@@ -90,7 +90,7 @@ def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -
 
     page.get_by_label("Reason").fill("the right night after all")
     page.get_by_role("button", name="Show its records again").click()
-    settle_all()
+    resolve_all()
     page.reload()
     expect(page.get_by_text("Withdrawal undone by amir")).to_be_visible()
     assert Message.objects.shown().count() == 4
@@ -148,7 +148,7 @@ def test_the_steps_say_how_far_the_upload_is(open_page: Open, cast: Cast) -> Non
     page.get_by_role("form", name="day.log").get_by_role("button", name="Discard").click()
     expect(page.get_by_text("was discarded")).to_be_visible()
     expect(current).to_have_text(["Import"])
-    settle_all()
+    resolve_all()
     expect(page.get_by_text("4 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
     expect(current).to_have_text(["Done"])
     expect(steps.locator("[data-past]")).to_have_text(["Choose", "Check", "Import"])

@@ -20,7 +20,7 @@ from inspector.audit.models import Review
 from inspector.exports.models import Export
 from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_sideways, keep_picture
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, resolve_all
 from tests.lanes import begin_with
 
 START: Final = datetime(2026, 10, 6, 5, 30, tzinfo=UTC)
@@ -95,7 +95,7 @@ def expect_faults_first(titles: Locator) -> None:
 def expect_report(page: Page) -> None:
     """The page becomes the report: what was found, no secret in clear, and who signed."""
     expect(page.get_by_text("finding its messages")).to_be_visible()
-    settle_all()
+    resolve_all()
     page.wait_for_url(re.compile(r"\?open"))
     expect(page.get_by_text("Signed off:")).to_contain_text("violation, by amir")
     body = page.locator("body").inner_text()
@@ -112,7 +112,7 @@ def expect_looked_at(page: Page) -> None:
 
 def expect_stored(page: Page) -> None:
     expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
-    settle_all()
+    resolve_all()
     expect(page.get_by_text("15 stored, 0 duplicate, 0 quarantined (kept)")).to_be_visible()
 
 
@@ -343,7 +343,7 @@ def test_from_an_unknown_log_to_a_signed_report_straight_from_the_upload(
     look("signed")
     auditor.enter(page.get_by_role("button", name="Report"))
     expect(page).to_have_url(re.compile("/exports/[0-9a-f-]{36}/"))
-    settle_all()
+    resolve_all()
     # It opens by itself when it is ready: signed, and with the secret masked.
     expect(page).to_have_url(re.compile(r"/file\?open$"))
     expect(page.get_by_text("A key in clear.").first).to_be_visible()

@@ -164,7 +164,7 @@ def deliver(
 def take_in(cast: Cast, *pieces: bytes, is_examined: bool = True, **names: Any) -> Delivery:
     """Take a log in and settle what comes of it."""
     delivery = deliver(cast, *pieces, **names)
-    settle_all(is_examined=is_examined)
+    resolve_all(is_examined=is_examined)
     return delivery
 
 
@@ -183,7 +183,7 @@ def resolved_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.threads.resolving.arrivals._choose", lambda *given, **names: [])
 
 
-def settle_all(*, is_examined: bool = True) -> None:
+def resolve_all(*, is_examined: bool = True) -> None:
     """Work off every job, note what became due as the sweep does, and fail if a job did not end well.
 
     What is not to be examined yet waits for the next time: for tests that look at how messages are placed, told and
@@ -210,7 +210,7 @@ def settle_all(*, is_examined: bool = True) -> None:
 def deliver_one(cast: Cast, wire: str) -> Message:
     """The message of this wire, taken in and processed, as a page finds it."""
     deliver(cast, wire.encode() + b"\n")
-    settle_all()
+    resolve_all()
     return or_404(find_message(workspace=cast.workspace, message_id=Message.objects.get().pk))
 
 

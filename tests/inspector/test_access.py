@@ -29,7 +29,7 @@ from inspector.retention.models import Erasure
 from inspector.search.aids import save_search
 from inspector.threads.models import Agent, AgentWord, Conversation, Message, Trace
 
-from .conftest import Cast, deliver, settle_all
+from .conftest import Cast, deliver, resolve_all
 from .exports.conftest import ask, make
 from .pages.test_access import comment_on
 
@@ -78,7 +78,7 @@ def things(cast: Cast) -> dict[str, str]:
     delivery = deliver(
         cast, b'{"raw": "Secret plan.", "id": "m1", "conversation": "c1", "from": "Secret agent"}\n\xff broken\n'
     )
-    settle_all()
+    resolve_all()
     key, _ = create_api_key(workspace=cast.workspace, name="k", scopes=["read"])
     conversation = Conversation.objects.get()
     review = give_verdict(

@@ -22,7 +22,7 @@ from inspector.api.urls import urlpatterns
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent
 
-from .conftest import Cast, settle_all
+from .conftest import Cast, resolve_all
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text()
@@ -106,7 +106,7 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
     sent = 0
     for command, fed in (*commands_of(README), *commands_of(PAGE)):
         if "$MESSAGE" in command:
-            settle_all()
+            resolve_all()
             found = client.get(reverse("api:messages"), headers={"Authorization": f"Bearer {token}"}).json()["results"]
             first = next(message for message in found if message["dialect"] == "clowl")
             variables |= {"MESSAGE": first["id"], "CONVERSATION": first["conversation"], "RECORD": first["record"]}
@@ -123,7 +123,7 @@ def test_every_curl_line_of_the_page_and_the_readme_works_when_pasted(client: Cl
         assert answer.status_code == expected, (command, answer.getvalue())
         if is_asked:
             variables["EXPORT"] = answer.json()["id"]
-            settle_all()
+            resolve_all()
         if is_sent:
             receipt = answer.json()
             assert receipt["received"] == receipt["stored"] + receipt["duplicate"] + receipt["quarantined"] > 0
@@ -137,7 +137,7 @@ def test_the_search_of_the_page_finds_what_it_asks_for(client: Client, token: st
     headers = {"Authorization": f"Bearer {token}"}
     data = (ROOT / "samples" / "1-invoice-run.jsonl").read_bytes()
     client.post(reverse("api:messages"), data, content_type="application/x-ndjson", headers=headers)
-    settle_all()
+    resolve_all()
     (query,) = re.findall(r"/api/v1/messages\".*--data-urlencode 'q=([^']+)'", PAGE)
     found = client.get(reverse("api:messages"), {"q": query}, headers=headers).json()["results"]
     assert [message["performative"] for message in found] == ["failure"]

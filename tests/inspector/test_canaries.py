@@ -32,7 +32,7 @@ from inspector.threads import tracing
 from inspector.threads.models import Agent, Conversation, Fact, Message, Trace, TreeGroup
 from inspector.threads.resolving import resolver as resolving_blocks
 
-from .conftest import Cast, settle_all
+from .conftest import Cast, resolve_all
 from .exports.conftest import ask, make, read
 from .test_access import ROUTES, fill
 
@@ -284,7 +284,7 @@ def test_planted_secrets_are_found_nowhere(
     monkeypatch.setattr(tracing, "MAX_PART", 0)
     with django_capture_on_commit_callbacks(execute=True):
         plant(cast, sign_in, token, tmp_path, finds)
-    settle_all()
+    resolve_all()
     viewer = sign_in(cast.viewer)
     asked = look_at_addresses(cast, viewer, token, finds)
     look_at_searches(viewer, token, finds)

@@ -36,7 +36,7 @@ from inspector.threads.models import Conversation, MaskedWire, Message, Trace
 from inspector.threads.selectors import unfold
 from tests.lanes import begin_with
 
-from .conftest import Cast, deliver, settle_all, take_in
+from .conftest import Cast, deliver, resolve_all, take_in
 from .exports.conftest import ask, make
 from .test_access import ROUTES, fill
 from .test_canaries import make_log
@@ -99,7 +99,7 @@ def given(cast: Cast) -> Mapping[str, Mapping[str, str]]:
     deliver(cast, make_line(1), make_line(2, SECRET), make_line(3))
     withdrawn = take_in(cast, make_line(4, SECRET))
     withdraw_delivery(membership=cast.auditor, delivery=withdrawn, reason="It should not be here.")
-    settle_all()
+    resolve_all()
     assert Finding.objects.filter(rule="token-in-clear", holds=True).exists()
     assert Trace.objects.count() >= 3
     return {"pages:live": {"of": "search", "after": since}, "api:live": {"after": since}}
@@ -318,7 +318,7 @@ def test_what_no_decoder_of_today_has_masked_is_not_found_until_it_is_read_again
         mark_conversations(
             conversation_ids=set(Conversation.objects.values_list("pk", flat=True)), workspace_id=cast.workspace.pk
         )
-        settle_all()
+        resolve_all()
         assert find(cast, "db_pass") == 1
         assert find(cast, SECRET) == 0
 
@@ -327,7 +327,7 @@ def test_what_no_decoder_of_today_has_masked_is_not_found_until_it_is_read_again
 def test_what_is_not_settled_yet_is_not_told_from_what_is_not_there(cast: Cast) -> None:
     deliver(cast, make_line(1, SECRET))
     assert find(cast, "db_pass") == find(cast, SECRET) == 0
-    settle_all()
+    resolve_all()
     assert find(cast, "db_pass") == 1
 
 

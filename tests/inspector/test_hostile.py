@@ -19,7 +19,7 @@ from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
 
 from ..each import for_each
-from .conftest import settle_all
+from .conftest import resolve_all
 from .doors import Way, in_turns
 
 pytestmark = pytest.mark.django_db
@@ -163,7 +163,7 @@ def test_the_record_is_kept_and_the_next_one_is_read(way: Way, number: str) -> N
         # What begins as an array does is refused as lines of JSON, and is text.
         file = "x.log" if log.startswith(b"[") else "x.jsonl"
         assert not way.send(log, file, channel=f"case-{place}"), name
-    settle_all()
+    resolve_all()
     assert not Job.objects.exclude(failure="").exists()
     assert not Message.objects.filter(told_digest=None).exists()
 

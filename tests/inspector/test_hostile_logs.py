@@ -20,7 +20,7 @@ from inspector.intake.selectors import rebuild_stream
 from inspector.threads.models import Conversation, Message
 from tests.lanes import begin_with
 
-from .conftest import Cast, settle_all
+from .conftest import Cast, resolve_all
 from .doors import DOORS, Way, in_turns
 from .intake.test_containers import HOSTILE
 
@@ -41,7 +41,7 @@ def deliver(way: Way, body: bytes, name: str = "x.jsonl") -> Delivery:
     """Bring a log to a door and settle what comes of it."""
     before = set(Delivery.objects.values_list("pk", flat=True))
     assert not way.send(body, name)
-    settle_all()
+    resolve_all()
     (delivery,) = Delivery.objects.exclude(pk__in=before)
     assert delivery.received == delivery.stored + delivery.duplicate + delivery.quarantined
     assert not Job.objects.exclude(failure="").exists()
@@ -178,7 +178,7 @@ def test_22_a_container_that_is_none_leaves_exact_counts_and_the_next_log_is_tak
     said = way.send(log, "x.jsonl.gz")
     # A program and a shell are told at once what could not be taken whole; a person sees it on the delivery's page.
     assert bool(said) == (way.name != "upload")
-    settle_all()
+    resolve_all()
     for delivery in Delivery.objects.all():
         assert delivery.is_framed
         assert delivery.received == delivery.stored + delivery.duplicate + delivery.quarantined

@@ -16,7 +16,7 @@ from inspector.api.probes import show_health
 from inspector.intake.models import Delivery
 from inspector.logs import ABOUT, AwayFilter, JsonFormatter, LineFormatter, RequestIdMiddleware, about, note_about
 
-from .conftest import Cast, settle_all
+from .conftest import Cast, resolve_all
 
 TOKEN = "ghp_" + "a1B2" * 9
 
@@ -117,7 +117,7 @@ def test_a_delivery_is_found_by_its_id_in_web_and_worker(
         answer = client.post(
             "/api/v1/messages", b"hello\n", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
         )
-        settle_all()
+        resolve_all()
     delivery = str(Delivery.objects.get().pk)
     noted = answer.wsgi_request.META[ABOUT]
     assert noted == {"request": answer["X-Request-Id"], "delivery": delivery}

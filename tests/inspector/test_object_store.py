@@ -51,7 +51,7 @@ from tests.each import for_each
 from tests.s3 import Server, s3_server
 
 from .api.test_server import find_port
-from .conftest import Cast, settle_all, take_in
+from .conftest import Cast, resolve_all, take_in
 from .exports.conftest import ask, make, read
 from .intake.processes import make_environment, process, worker
 from .intake.test_recovery import is_done, wait_for
@@ -135,7 +135,7 @@ def test_a_staged_upload_is_in_the_store_until_it_is_framed(cast: Cast, store: o
     assert (chunk.object_bytes, bytes(chunk.object_sha256)) == (len(kept), hashlib.sha256(kept).digest())
     assert look_at(delivery=staged).forecast.received == 30
     staging.load(delivery=staged)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     staged.refresh_from_db()
     assert (staged.state, staged.stored) == ("framed", 30)
     assert not staged.chunks.exists()
@@ -178,7 +178,7 @@ def test_the_file_of_a_broken_upload_stays_and_is_compared_when_it_is_shown(
     cut = gzip.compress(LOG * 5)[:-9]
     delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="a.gz")
     take_file(delivery=delivery, chunks=[cut])
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     delivery.refresh_from_db()
     assert delivery.state == Delivery.State.BROKEN
     sweep()
@@ -212,11 +212,11 @@ def test_an_erasure_leaves_no_object(cast: Cast, store: object) -> None:
     make(ask(cast))
     broken = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.UPLOAD, file_name="a.gz")
     take_file(delivery=broken, chunks=[gzip.compress(LOG)[:-9]])
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert len(list_keys()) == 2
     for delivery in Delivery.objects.all():
         ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="by law")
-    settle_all()
+    resolve_all()
     tidy()
     assert list_keys() == []
 
@@ -282,7 +282,7 @@ def test_a_store_that_is_away_or_refuses_is_said_in_a_sentence_and_nothing_is_lo
     assert Delivery.objects.count() == before
     use(settings, s3.spell(prefix))
     Job.objects.update(due_at=timezone.now())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     staged.refresh_from_db()
     assert (staged.state, staged.received) == ("framed", 30)
     assert len(read(export).splitlines()) == 30
@@ -301,7 +301,7 @@ def test_an_object_that_is_missing_is_a_dead_letter_that_can_be_tried_again(cast
     assert (job.state, "has not what the database names" in job.failure) == (Job.State.DEAD, True)
     storages["objects"].save(path, ContentFile(data))
     Job.objects.update(state=Job.State.QUEUED, attempts=0)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     staged.refresh_from_db()
     assert staged.stored == 30
 

@@ -24,7 +24,7 @@ from inspector.audit.models import Finding
 from inspector.embedded.samples import CONTENT_TYPES
 from inspector.threads.models import Message, Trace
 
-from .conftest import settle_all
+from .conftest import resolve_all
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 README = (SAMPLES / "README.md").read_text()
@@ -138,7 +138,7 @@ def test_each_dialect_is_recognised_in_its_own_file_and_all_four_in_the_story() 
 @pytest.mark.django_db
 def test_what_the_buyer_did_is_read_within_the_spans_and_found(client: Client, token: str) -> None:
     post(client, token, SAMPLES / "7-board-order-trace.json")
-    settle_all()
+    resolve_all()
     told = {message.english: message for message in Message.objects.all()}
     reported = next(each for text, each in told.items() if text.startswith("buyer reports to planner"))
     assert "eur = 388" in reported.english
@@ -166,7 +166,7 @@ def test_one_trace_joins_the_story_and_nothing_else() -> None:
 def test_the_story_is_settled_as_one_trace_in_four_dialects(client: Client, token: str) -> None:
     for path in FILES:
         post(client, token, path)
-    settle_all()
+    resolve_all()
     trace = Trace.objects.get(native_id=TRACE)
     told = Message.objects.filter(trace_id=TRACE)
     assert trace.message_count == told.count() == 49

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from inspector import logs, steps
 from inspector.intake.models import Delivery, Job
 
-from .conftest import Cast, settle_all
+from .conftest import Cast, resolve_all
 
 WORD = "marmalade"
 
@@ -31,7 +31,7 @@ def test_requests_and_jobs_are_spans_with_ids_and_no_word_of_a_log(
 ) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     posted = Client().post("/api/v1/messages", f"{WORD}\n", content_type="text/plain", headers=headers)
-    settle_all()
+    resolve_all()
     auditor.get(f"/w/acme/conversations/?q={WORD}")
     auditor.get(f"/{WORD}/")
     done = spans.get_finished_spans()
@@ -59,7 +59,7 @@ def test_a_failed_step_says_the_type_of_its_error_alone(
     headers = {"Authorization": f"Bearer {token}"}
     Client().post("/api/v1/messages", "hello\n", content_type="text/plain", headers=headers)
     with pytest.raises(AssertionError):
-        settle_all()
+        resolve_all()
     failed = [each for each in spans.get_finished_spans() if each.name == "ingest"]
     assert {(each.status.status_code, each.status.description) for each in failed} == {
         (trace.StatusCode.ERROR, "LookupError")

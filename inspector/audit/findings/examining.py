@@ -1,4 +1,4 @@
-"""Examining: what the rules find in settled conversations. A pure function of what settling stored.
+"""Examining: what the rules find in resolved conversations. A pure function of what resolving stored.
 
 How a workspace has set a rule decides what is kept of it: whether it is on, how grave it is, what is suppressed;
 `storing` says how. The sweep notes what became due since, puts it into its queues, and announces it.
@@ -124,7 +124,7 @@ def examine(
     ids = [each.pk for each in conversations]
     workspace_id = conversations[0].workspace_id
     settings = load_settings(workspace_id=workspace_id)
-    # First, so that it is not lost where this is broken off: what it needs was stored by settling.
+    # First, so that it is not lost where this is broken off: what it needs was stored by resolving.
     if settings.is_on(_REKEYED):
         _ask_next_shown(conversations)
     found = find(load_scenes(conversations), settings)
@@ -173,7 +173,7 @@ def _find_told_otherwise(conversation_ids: Sequence[uuid.UUID]) -> dict[uuid.UUI
 def ask_outdated() -> None:
     """Have conversations examined again that other decoders or rules examined, some at each sweep.
 
-    Where it was another decoder they are settled again first, which reads their records anew and leads to examining.
+    Where it was another decoder they are resolved again first, which reads their records anew and leads to examining.
     """
     outdated = Q(version__lt=EXAMINED_BY) | Q(version__gt=EXAMINED_BY)
     columns = ("workspace_id", "conversation_id", "version")
@@ -196,7 +196,7 @@ def ask_outdated() -> None:
 
 
 def _hide_names(conversation_ids: Iterable[uuid.UUID]) -> None:
-    """Take tokens out of what conversations were called when tokens were not yet looked for: settling never renames."""
+    """Take tokens out of names of conversations from before tokens were looked for: resolving never renames."""
     for pk, name in Conversation.objects.filter(pk__in=conversation_ids).values_list("pk", "native_id"):
         hidden = hide_tokens(name)
         if hidden != name:
@@ -211,7 +211,7 @@ def find(scenes: Sequence[Scene], settings: Settings) -> dict[uuid.UUID, list[Fo
         scene.conversation.pk: [
             _make(scene.conversation, rule, hit, messages, settings)
             for rule, hit in hits[scene.conversation.pk]
-            # A message that was withdrawn meanwhile has its conversation settled, and examined, again.
+            # A message that was withdrawn meanwhile has its conversation resolved, and examined, again.
             if hit.message in messages
         ]
         for scene in scenes

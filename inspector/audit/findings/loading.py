@@ -70,7 +70,7 @@ COLUMNS: Final = (
     *("id", "conversation_id", "record_id", "part", "dialect", "performative", "sender", "receivers", "native_id"),
     *("order_time", "parent", "parent_key", "parent_basis", "parent_why"),
 )
-# As settling orders them: of one order key by the identity of the record.
+# As resolving orders them: of one order key by the identity of the record.
 ORDER: Final = ("conversation_id", "order_time", "order_source", "order_index", "record__identity", "part")
 # What somebody did, found or proposes: these can be judged.
 JUDGED: Final = ("done", "inform", "observe", "propose", "commit")

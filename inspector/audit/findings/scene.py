@@ -3,7 +3,7 @@ followed on what tools gave back: the next words and the next call of their call
 
 Of a body no more is read than the rules need: the database cannot pick that out, its JSON refuses escapes of ours.
 
-A scene depends on what settling stored and on the keys of nothing else, and so not on the order of processing.
+A scene depends on what resolving stored and on the keys of nothing else, and so not on the order of processing.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ _read = msgspec.json.Decoder(Body).decode
 
 
 def read_body(text: str) -> Body:
-    """The body of a message as settling wrote it."""
+    """The body of a message as resolving wrote it."""
     if not text:
         return Body()
     try:

@@ -3,7 +3,7 @@ And which of those that are a matter of time are due, and so count already: deci
 
 Only rows that came out otherwise are written.
 
-Such a finding counts from its moment on. That moment is compared with the latest settled record of its channel, and
+Such a finding counts from its moment on. That moment is compared with the latest resolved record of its channel, and
 never with a later time than now: a log of last year stands as it stood at its end, whatever order it came in. A channel
 whose latest record was posted within an hour of its own time is listened to: there silence says something, and the
 moment is compared with now. What was decided is noted on the finding, and pages, queues, alerts, search, reports and

@@ -15,7 +15,7 @@ from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.trees import find_traces_of
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .clients import get
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def names(token: str, **query: Any) -> list[str]:
 
 def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str, stranger_token: str) -> None:
     deliver(cast, LOG)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert sorted(names(token)) == ["coffee", "sealed", "tea"]
     assert names(token, q="green") == ["tea"]
     assert names(token, q="brew dialect:prose") == ["coffee", "tea"]
@@ -53,7 +53,7 @@ def test_conversations_are_found_by_what_is_said_in_them(cast: Cast, token: str,
 
 def test_no_conversation_tells_what_is_masked_in_it(cast: Cast, token: str) -> None:
     deliver(cast, LOG)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     _, seeing = create_api_key(workspace=cast.workspace, name="sees", scopes=["read", "secrets"])
     for part, found in (("cocoa", ["sealed"]), ("s3cret", [])):
         assert names(token, q=f'raw:"{part}"') == found
@@ -73,7 +73,7 @@ def test_traces_are_found_by_what_is_said_in_them(cast: Cast, token: str, strang
     for channel in ("third", "other"):
         where = Channel.objects.get(workspace=cast.workspace, name=channel)
         deliver(cast, (around % f"around-{channel}").encode(), channel=where)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     messages = list(Message.objects.exclude(trace_id=""))
     assert len({message.trace_basis for message in messages}) == 3
     for message in messages:
@@ -106,7 +106,7 @@ def test_windows_end_to_end_hold_every_message_once(client: Client, cast: Cast, 
         for number in range(70)
     ]
     deliver(cast, *(json.dumps(line).encode() + b"\n" for line in lines))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     address = reverse("api:sequence", args=[Conversation.objects.get(native_id="c").pk])
 
     def ask(**query: object) -> Any:
@@ -156,7 +156,7 @@ def test_tasks_with_their_steps_and_measures(cast: Cast, token: str, stranger_to
         clowl(3, "b", "DONE", "bob", "ada"),
         clowl(9, "c", "REQ", "ada", "bob"),
     )
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     address = f"conversations/{Conversation.objects.get().pk}/tasks"
     said = get(f"{address}?limit=1&order=begin", token)
     assert said["as_of"] == "2024-11-21T09:00:09Z"
@@ -184,7 +184,7 @@ def test_tasks_with_their_steps_and_measures(cast: Cast, token: str, stranger_to
 @pytest.mark.parametrize("query", ["as_of=yesterday", "as_of=2024-11-21T12:00:00", "state=asleep", "cursor=x"])
 def test_what_cannot_be_read_is_refused_by_name(cast: Cast, token: str, query: str) -> None:
     deliver(cast, clowl(0, "a", "REQ", "ada", "bob"))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     refused = get(f"conversations/{Conversation.objects.get().pk}/tasks?{query}", token, 400)
     assert refused["parameter"] == query.partition("=")[0]
 
@@ -202,7 +202,7 @@ def trace(cast: Cast) -> Trace:
         say(5, "three", "INF", "lost"),
     ]
     deliver(cast, *lines)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return Trace.objects.get()
 
 
@@ -262,7 +262,7 @@ def test_the_tree_of_a_conversation(token: str, stranger_token: str, trace: Trac
 def test_a_place_that_was_withdrawn_is_refused(cast: Cast, token: str, trace: Trace) -> None:
     deliver(cast, say(8, "two", "PROG", parent="m2"))
     last = deliver(cast, say(7, "two", "PROG", parent="m2"))
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(native_id="two")
     address = f"conversations/{conversation.pk}/tree"
     place = next(
@@ -270,7 +270,7 @@ def test_a_place_that_was_withdrawn_is_refused(cast: Cast, token: str, trace: Tr
     )
     assert get(f"{address}?at={place}", token)["rows"][0]["place"] == place
     withdraw_delivery(membership=cast.owner, delivery=last, reason="sent twice")
-    settle_all()
+    resolve_all()
     # From the beginning again, a walk would go round for ever.
     refused = Client().get(f"/api/v1/{address}?at={place}", headers={"Authorization": f"Bearer {token}"})
     assert (refused.status_code, refused.json()["parameter"]) == (410, "at")

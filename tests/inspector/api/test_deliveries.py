@@ -21,7 +21,7 @@ from inspector.intake.models import Record, Withdrawal
 from inspector.intake.readings import MARK, mask
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 READ = [ApiKey.Scope.INGEST, ApiKey.Scope.READ]
@@ -41,14 +41,14 @@ def withdraw(client: Client, address: str, body: Any = None) -> Any:
 def test_a_delivery_is_withdrawn_and_taken_back(cast: Cast) -> None:
     client = make_client(cast, ApiKey.Scope.WITHDRAW, person=cast.auditor)
     address = f"/api/v1/deliveries/{deliver(cast, b'one line').pk}"
-    settle_all()
+    resolve_all()
     message = client.get("/api/v1/messages").json()["results"][0]["id"]
     assert client.get(f"/api/v1/messages/{message}").json()["is_withdrawn"] is False
 
     made = withdraw(client, address)
     assert made.status_code == 201
     assert (made.json()["by"], made.json()["is_done"]) == (cast.auditor.user.get_username(), False)
-    settle_all()
+    resolve_all()
     told = client.get(address).json()["withdrawal"]
     assert (told["reason"], told["taken_back_at"], told["is_done"]) == ("the wrong file", None, True)
     assert client.get("/api/v1/messages").json()["results"] == []
@@ -63,7 +63,7 @@ def test_a_delivery_is_withdrawn_and_taken_back(cast: Cast) -> None:
     assert client.delete(f"{address}/withdrawal?reason=+").status_code == 422
     back = client.delete(f"{address}/withdrawal?reason=it+was+the+right+one")
     assert (back.status_code, back.json()["taken_back_by"]) == (200, cast.auditor.user.get_username())
-    settle_all()
+    resolve_all()
     assert client.get(address).json()["withdrawal"] is None
     assert client.get(f"{address}/withdrawal").status_code == 404
     assert client.get(f"/api/v1/messages/{message}").json()["is_withdrawn"] is False
@@ -110,7 +110,7 @@ def test_only_an_auditors_key_with_the_scope_withdraws(cast: Cast) -> None:
 
 def test_rows_have_the_fields_that_are_asked_for(cast: Cast, token: str) -> None:
     deliver(cast, b"one line\n")
-    settle_all()
+    resolve_all()
     client = Client(headers={"Authorization": f"Bearer {token}"})
     (whole,) = client.get("/api/v1/messages").json()["results"]
     (row,) = client.get("/api/v1/messages?fields=english,dialect").json()["results"]
@@ -188,7 +188,7 @@ def test_a_record_with_a_secret_is_withheld_from_a_plain_key(
     caplog.set_level("INFO")
     record = take_in(cast, source)
     if is_settled:
-        settle_all()
+        resolve_all()
     address = f"/api/v1/records/{record.pk}/raw?part={part}"
     response = ask(token, address)
     assert response.status_code == 403
@@ -222,7 +222,7 @@ def test_what_is_too_long_to_be_looked_through_is_withheld(
 
 def test_no_answer_in_json_holds_the_secret(cast: Cast, token: str, seeing_token: str) -> None:
     take_in(cast, WRAPPED)
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     for key in (token, seeing_token):
         for address in (

@@ -63,7 +63,7 @@ from inspector.threads.models import Agent, Conversation, Message, Trace
 from inspector.threads.selectors import find_message
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask as ask_for
 from ..exports.conftest import make
 
@@ -248,7 +248,7 @@ def known(cast: Cast) -> dict[str, list[str]]:
     """What is there to be asked for, by the name of its place in an address."""
     deliver(cast, *LOG)
     withdraw_delivery(membership=cast.owner, delivery=deliver(cast, LOG[1], name="again.log"), reason="sent twice")
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     make(ask_for(cast, membership=None, api_key=ApiKey.objects.filter(name="all").first(), is_masked=True))
     queue = create_queue(membership=cast.owner, name="queue")

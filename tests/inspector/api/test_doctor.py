@@ -20,7 +20,7 @@ from inspector.intake.models import Delivery, Job
 from inspector.management.commands import doctor
 from inspector.trail.guard import ask_guard
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 PROJECT = Path(__file__).parents[3]
@@ -48,7 +48,7 @@ def ask(*options: str) -> tuple[str, list[str]]:
 
 def test_where_nothing_is_wrong_it_says_what_it_looked_at(cast: Cast) -> None:
     deliver(cast, b"hello\n")
-    settle_all()
+    resolve_all()
     told = StringIO()
     call_command("doctor", stdout=told)
     assert told.getvalue().splitlines() == [
@@ -124,7 +124,7 @@ def test_a_schema_that_is_newer_or_behind() -> None:
 
 def test_a_clock_that_jumped(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver(cast, b"hello\n")
-    settle_all()
+    resolve_all()
     Delivery.objects.update(received_at=timezone.now() + timedelta(hours=3))
     (said,) = ask()[1]
     assert said.startswith("The clock was ahead: a delivery was received at ")

@@ -33,7 +33,7 @@ from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from . import clients
 from .clients import costs_the_same, walk
 
@@ -128,7 +128,7 @@ def write_log(first: int) -> bytes:
 @pytest.fixture
 def filled(cast: Cast) -> Cast:
     deliver(cast, write_log(0))
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     return cast
 
@@ -282,11 +282,11 @@ def test_an_idempotency_key_that_is_free_again_changes_nothing_that_was_entered(
         return client.post("/api/v1/messages", line, content_type="text/plain", **sent).status_code
 
     assert post(b"one\n") == 202
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     monkeypatch.setattr(ingest, "REPLAY_WINDOW", timedelta(0))
     assert post(b"two\n") == 202
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     assert Record.objects.count() == 2
     assert verify_ledger(cast.workspace.pk).holds
@@ -294,7 +294,7 @@ def test_an_idempotency_key_that_is_free_again_changes_nothing_that_was_entered(
 
 def test_no_proof_tells_of_a_review_that_is_still_blind(cast: Cast, client: Client) -> None:
     deliver(cast, write_log(0))
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     queue = create_queue(membership=cast.owner, name="two", reviewers=2)
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)

@@ -14,7 +14,7 @@ from inspector.accounts.services import create_api_key
 from inspector.exports.models import Export
 from inspector.threads.models import Conversation
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask, make
 from . import clients
 
@@ -38,7 +38,7 @@ def post(client: Client, **said: Any) -> Any:
 
 def test_a_key_asks_follows_and_downloads(cast: Cast) -> None:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     client = enter(cast, ApiKey.Scope.EXPORT)
     asked = post(client, form="jsonl", q="from:oscar")
     assert (asked.status_code, asked.json()["state"], asked.json()["file"]) == (202, "queued", None)
@@ -60,7 +60,7 @@ def test_a_key_asks_follows_and_downloads(cast: Cast) -> None:
 
 def test_exact_bytes_need_the_scope_for_secrets_when_asked_and_when_fetched(cast: Cast) -> None:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     plain, seeing = enter(cast, ApiKey.Scope.EXPORT), enter(cast, ApiKey.Scope.EXPORT, ApiKey.Scope.SECRETS)
     assert post(plain, form="csv", include_secrets=True).status_code == 403
     conversation = Conversation.objects.get(native_id="c1")

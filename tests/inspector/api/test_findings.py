@@ -22,7 +22,7 @@ from inspector.threads.models import Message
 from inspector.trail.models import Deed
 from tests.inspector.audit.rule_logs.writing import clowl
 
-from ..conftest import Cast, deliver, deliver_one, settle_all
+from ..conftest import Cast, deliver, deliver_one, resolve_all
 from . import clients
 from .clients import costs_the_same, walk
 
@@ -40,7 +40,7 @@ def call(client: Client, address: str, **given: Any) -> list[str]:
 @pytest.fixture
 def found(cast: Cast) -> Finding:
     deliver(cast, TWICE.encode(), MISSING.encode())
-    settle_all()
+    resolve_all()
     return Finding.objects.get(rule="said-twice")
 
 
@@ -144,7 +144,7 @@ def test_the_search_language_and_the_choice_of_members(found: Finding, token: st
 def test_masked_characters_find_no_finding_for_a_key_that_may_not_see_them(cast: Cast) -> None:
     secret = '{"clowl":"0.3","mid":"s1","p":"REQ","p":"DONE","from":"a","to":"b","cid":"c","auth":"opensesame-7731"}'
     deliver(cast, secret.encode())
-    settle_all()
+    resolve_all()
     counts = {}
     for scopes in (["read"], ["read", "secrets"]):
         token = create_api_key(workspace=cast.workspace, name="k", scopes=scopes, created_by=cast.owner.user)[1]
@@ -297,7 +297,7 @@ def test_lists_narrow_page_and_pass_over_what_is_hidden(cast: Cast, message: Mes
     assert client.get(LIST, {"state": "withdrawn"}).json()["results"][0]["words"] is None
     delivery = message.record.sightings.get().delivery  # type: ignore[attr-defined]
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="r")
-    settle_all()
+    resolve_all()
     assert {(row["message"], row["quoted"], row["words"]) for row in client.get(LIST).json()["results"]} == {
         (None, None, None)
     }

@@ -23,7 +23,7 @@ from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Announcement
 from inspector.trail.row_security import across
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .clients import walk
 
 pytestmark = pytest.mark.django_db
@@ -214,7 +214,7 @@ def test_a_receipt_says_when_it_is_told_and_a_backlog_of_ten_minutes_is_503(
     response = post(token, b"four\n", "text/plain")
     assert response.status_code == 503
     assert 100 <= int(response["Retry-After"]) <= 300
-    settle_all()
+    resolve_all()
     assert post(token, b"four\n", "text/plain").status_code == 202
     answer = Client().get(first.json()["links"]["self"], headers={"Authorization": f"Bearer {token}"})
     assert answer.json()["told_in_seconds"] == 0
@@ -240,13 +240,13 @@ def test_a_delivery_tells_its_progress(token: str) -> None:
     receipt = post(token, b"one\ntwo\n", "text/plain").json()
     get = lambda: Client().get(receipt["links"]["self"], headers={"Authorization": f"Bearer {token}"}).json()  # noqa: E731
     assert (get()["is_framed"], get()["is_read"]) == (True, False)
-    settle_all()
+    resolve_all()
     assert (get()["read"], get()["is_read"]) == (2, True)
 
 
 def test_what_was_posted_is_found_and_read(token: str) -> None:
     post(token, json.dumps({"raw": "The zeppelin has landed.", "from": "ada", "conversation": "air"}).encode())
-    settle_all()
+    resolve_all()
     headers = {"Authorization": f"Bearer {token}"}
     page = Client().get(URL, {"q": "zeppelin from:ada"}, headers=headers).json()
     assert [row["english"] for row in page["results"]] == ["ada writes plain text: “The zeppelin has landed.”."]
@@ -259,7 +259,7 @@ def test_what_was_posted_is_found_and_read(token: str) -> None:
 
 def test_pages_go_on_by_cursor(token: str) -> None:
     post(token, b"".join(f"line {number}\n".encode() for number in range(7)), "text/plain")
-    settle_all()
+    resolve_all()
     client = Client(headers={"Authorization": f"Bearer {token}"})
     seen = [row["id"] for row in walk(client, URL, limit=3)]
     assert len(seen) == len(set(seen)) == 7
@@ -306,7 +306,7 @@ def work_meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         # The records were durable before the waiting began: a worker of its own could see them.
         with across():
             done.append(Record.objects.count())
-            settle_all()
+            resolve_all()
 
     monkeypatch.setattr("inspector.api.deliveries.time.sleep", pause)
     return done

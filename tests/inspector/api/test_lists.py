@@ -21,7 +21,7 @@ from inspector.search.aids import save_search
 from inspector.threads.models import Agent, Conversation, Message, Trace
 from tests.inspector.pages.conftest import STORY
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .clients import get, list_operations
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def test_a_row_says_where_its_message_comes_from(cast: Cast, token: str) -> None
     north = ensure_channel(workspace=cast.workspace, name="north")
     first = deliver(cast, ASK, channel=north)
     again = deliver(cast, ASK, ERROR, PROSE, channel=north, name="again.log")
-    settle_all()
+    resolve_all()
     trace = Trace.objects.get(native_id="goal")
     rows = {row["native_id"]: row for row in get("messages", token)["results"]}
     origins = {name: (row["channel"], row["topic"], row["trace"], row["native_trace"]) for name, row in rows.items()}
@@ -61,7 +61,7 @@ def test_a_row_says_where_its_message_comes_from(cast: Cast, token: str) -> None
         assert {name: linked[name] for name in row} == row
     # What is withdrawn brought nothing any more, as long as another delivery holds it.
     withdraw_delivery(membership=cast.owner, delivery=first, reason="sent twice")
-    settle_all()
+    resolve_all()
     assert {each["delivery"] for each in get("messages", token)["results"]} == {str(again.pk)}
 
 
@@ -75,7 +75,7 @@ def test_a_longer_page_takes_no_more_statements(cast: Cast, token: str, path: st
                 cast, PROSE.replace(b"c2", name.encode()), channel=ensure_channel(workspace=cast.workspace, name=name)
             )
             save_search(membership=cast.owner, name=name, query="tea", is_shared=True)
-        settle_all()
+        resolve_all()
         get(path, token)
         with CaptureQueriesContext(
             connection,
@@ -89,7 +89,7 @@ def test_deliveries_are_listed_newest_first_and_narrowed(cast: Cast, token: str)
     north = ensure_channel(workspace=cast.workspace, name="north")
     first, second = deliver(cast, ASK), deliver(cast, ASK, ERROR, b"\xff\n", channel=north, name="night.log")
     third = deliver(cast, ASK)
-    settle_all()
+    resolve_all()
     withdraw_delivery(membership=cast.owner, delivery=first, reason="wrong")
     rows = get("deliveries", token)["results"]
     assert [row["id"] for row in rows] == [str(each.pk) for each in (third, second, first)]
@@ -111,7 +111,7 @@ def test_deliveries_are_listed_newest_first_and_narrowed(cast: Cast, token: str)
 
 def test_rules_are_listed_as_they_are_set_and_with_what_they_found(cast: Cast, token: str) -> None:
     deliver(cast, ASK, ERROR)
-    settle_all()
+    resolve_all()
     rows = {row["id"]: row for row in get("rules", token, limit=200)["results"]}
     assert sorted(rows) == sorted(RULES)
     found = list_holding(workspace=cast.workspace)[0]
@@ -156,7 +156,7 @@ def test_facets_are_those_of_the_query_and_say_where_they_are_cut(
     cast: Cast, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(cast, ASK, ERROR, PROSE)
-    settle_all()
+    resolve_all()
     told = get("facets", token, q="dialect:clowl")
     assert (told["counted"], told["is_all"]) == (2, True)
     by_name = {facet["name"]: facet for facet in told["facets"]}
@@ -179,7 +179,7 @@ def test_totals_are_what_there_is(cast: Cast, token: str, monkeypatch: pytest.Mo
     assert get("totals", token) == {"records": empty, "messages": 0, **dict.fromkeys(lists, nothing)}
     deliver(cast, ASK, ERROR, PROSE, b"\xff\n")
     deliver(cast, ASK)
-    settle_all()
+    resolve_all()
     told = get("totals", token)
     assert told["records"] == {"deliveries": 2, "received": 5, "stored": 3, "duplicate": 1, "quarantined": 1}
     assert told["messages"] == Message.objects.count() == 3
@@ -197,7 +197,7 @@ def test_lists_show_a_stranger_nothing(cast: Cast, stranger_token: str) -> None:
     ensure_channel(workspace=cast.workspace, name="acme-only")
     save_search(membership=cast.owner, name="acme-only", query="x", is_shared=True)
     deliver(cast, ASK, ERROR, name="acme-only.log")
-    settle_all()
+    resolve_all()
     for path in ("deliveries", "channels", "searches", "facets", "totals", "rules"):
         answer = Client().get(f"/api/v1/{path}", headers={"Authorization": f"Bearer {stranger_token}"})
         assert answer.status_code == 200
@@ -253,7 +253,7 @@ CAPS = (
 @pytest.fixture
 def story(cast: Cast) -> Delivery:
     delivery = deliver(cast, STORY, CAPS)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return delivery
 
 

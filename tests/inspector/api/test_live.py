@@ -11,7 +11,7 @@ from django.test import Client
 from inspector.search import news
 from inspector.threads.models import Message
 from inspector.threads.resolving.writing import announce
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +26,7 @@ def follow(token: str, **query: object) -> dict[str, Any]:
 def say(cast: Cast, *texts: str) -> None:
     lines = [{"raw": text, "conversation": "c", "id": text} for text in texts]
     deliver(cast, *(json.dumps(line).encode() + b"\n" for line in lines))
-    settle_all()
+    resolve_all()
 
 
 def test_a_follower_gets_each_message_once(cast: Cast, token: str, stranger_token: str) -> None:
@@ -72,7 +72,7 @@ def test_no_answer_tells_what_is_masked(cast: Cast, token: str) -> None:
     deliver(
         cast, b'{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","auth":"opensesame","body":{"t":"x","d":{}}}\n'
     )
-    settle_all()
+    resolve_all()
     assert len(follow(token, after=after)["results"]) == 1
     assert follow(token, after=after, q='raw:"opensesame"')["results"] == []
     # What was announced and is gone since is passed over.

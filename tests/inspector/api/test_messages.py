@@ -24,7 +24,7 @@ from inspector.trail.models import Deed
 from inspector.worker import tidy
 from tests.timing import is_within
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 LINE = b'{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","cid":"c","auth":"opensesame-7731","body":{"t":"x"}}\n'
@@ -32,7 +32,7 @@ LINE = b'{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","cid":"c","auth
 
 def test_raw_finds_masked_characters_only_for_a_key_that_may_see_them(cast: Cast, client: Client) -> None:
     deliver(cast, LINE)
-    settle_all()
+    resolve_all()
     counts = {}
     for name, scopes in (("plain", ["read"]), ("exact", ["read", "secrets"])):
         token = create_api_key(workspace=cast.workspace, name=name, scopes=scopes, created_by=cast.owner.user)[1]
@@ -93,7 +93,7 @@ def test_an_answer_about_a_large_record_stays_small_and_says_what_it_leaves_out(
     kind: str, cast: Cast, token: str
 ) -> None:
     deliver(cast, RECORDS[kind].encode() + b"\n")
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     get_within(token, "/messages")
     detail = get_within(token, f"/messages/{message.pk}")
@@ -119,7 +119,7 @@ def test_an_answer_about_a_large_record_stays_small_and_says_what_it_leaves_out(
 
 def test_the_windows_of_fields_give_the_whole_tree(cast: Cast, token: str) -> None:
     deliver(cast, json.dumps(MANY | {"body": {"t": "x", "d": {"a": [1, 2, {"b": "c"}]}}}).encode() + b"\n")
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
 
     def flatten(fields: list[dict[str, Any]], depth: int = 0) -> list[tuple[int, str, str]]:
@@ -154,7 +154,7 @@ def test_decoding_a_small_body_gives_no_huge_answer(form: str, token: str, monke
 def test_a_page_of_long_texts_keeps_its_rows_and_its_cursor(cast: Cast, token: str) -> None:
     lines = [json.dumps({"raw": f"{number} {TEXT[:150_000]}", "id": f"m{number}"}) for number in range(30)]
     deliver(cast, "\n".join(lines).encode() + b"\n")
-    settle_all()
+    resolve_all()
     page = get_within(token, "/messages", limit=20)
     rest = get_within(token, "/messages", limit=20, cursor=page["next"])
     assert len({row["id"] for row in page["results"] + rest["results"]}) == 30
@@ -172,7 +172,7 @@ LOG = b'{"clowl":"0.2","mid":"m1","p":"INF","from":"oscar","to":["radar"],"cid":
 @pytest.fixture
 def log(cast: Cast) -> Message:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     return Message.objects.get()
 
 

@@ -22,7 +22,7 @@ from inspector.api.problems import TITLES
 from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .test_ingest import URL, counts, post
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_conversations_are_filtered(cast: Cast, token: str) -> None:
     deliver(
         cast, b'{"raw":"?Uk/co","from":"oscar","conversation":"a"}\n{"raw":"hello","from":"radar","conversation":"b"}\n'
     )
-    settle_all()
+    resolve_all()
     count = lambda query: len(ask(token, f"v1/conversations?{query}").json()["results"])  # noqa: E731
     assert [count(query) for query in ("", "dialect=prose", "agent=oscar", "dialect=clowl")] == [2, 1, 1, 0]
     for address in ("conversations", "traces"):
@@ -302,7 +302,7 @@ HOSTILE = {
 @pytest.mark.parametrize("wire", HOSTILE.values(), ids=HOSTILE.keys())
 def test_text_that_no_encoding_holds_is_shown_escaped(token: str, wire: str) -> None:
     assert counts(post(token, wire.encode()))[1] == 1
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     for address in (
         URL,

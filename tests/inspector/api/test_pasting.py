@@ -20,7 +20,7 @@ from inspector.intake.models import Delivery
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Agent, Message
 
-from ..conftest import Cast, settle_all
+from ..conftest import Cast, resolve_all
 from .test_server import find_database, port, server_folder
 
 __all__ = ["port", "server_folder"]
@@ -80,9 +80,9 @@ def test_every_block_works_when_pasted(port: int, cast: Cast, page: str) -> None
     received = 0
     for block in blocks:
         if "$EXPORT" in block:
-            settle_all()
+            resolve_all()
         if "$MESSAGE" in block:
-            settle_all()
+            resolve_all()
             enter_new(at_once=True)
             message = Message.objects.filter(dialect="clowl").first()
             assert message is not None

@@ -16,7 +16,7 @@ from inspector.api import probes
 from inspector.intake.models import Job
 from inspector.intake.selectors import list_measures
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +76,7 @@ def test_the_numbers_add_up(cast: Cast, client: Client) -> None:
     assert before["inspector_backlog_records"] == 2
     assert before["inspector_jobs ingest queued"] == 1
     assert before["inspector_oldest_due_seconds ingest"] > 0
-    settle_all()
+    resolve_all()
     after = read(client)
     assert after["inspector_backlog_records"] == 0
     assert after["inspector_jobs ingest queued"] == 0

@@ -20,7 +20,7 @@ from inspector.audit.reviews.verdicts import give_verdict
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, make_user, settle_all
+from ..conftest import Cast, deliver, make_user, resolve_all
 from . import clients
 from .clients import costs_the_same, walk
 
@@ -35,7 +35,7 @@ def queue(cast: Cast) -> ReviewQueue:
     """Three conversations that two have to review, in the order of their ids."""
     for number in (1, 2, 3):
         deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c%d", "id": "m1"}' % number)
-    settle_all()
+    resolve_all()
     return fill(cast, reviewers=2)
 
 
@@ -190,7 +190,7 @@ def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
         if name in "BD":
             close_queue(membership=cast.owner, queue=made, is_closed=True)
     deliver(cast, b'{"raw": "Nobody waits for this.", "conversation": "c4", "id": "m1"}')
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(native_id="c4")
     seen = bytes(conversation.settled_digest or b"")
     give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=seen)
@@ -208,14 +208,14 @@ def test_queues_come_in_pages(cast: Cast, queue: ReviewQueue) -> None:
 
 def test_a_sign_off_that_went_stale_is_listed_as_such(cast: Cast) -> None:
     deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
-    settle_all()
+    resolve_all()
     queue = fill(cast, reviewers=1)
     client = enter(cast, cast.auditor.user)
     (item,) = items_of(client, queue)
     judge(client, item, "fine")
     assert items_of(client, queue, state="stale") == []
     deliver(cast, b'{"raw": "Twice.", "conversation": "c1", "id": "m2"}', name="b.log")
-    settle_all()
+    resolve_all()
     assert [each["id"] for each in items_of(client, queue, state="stale")] == [item["id"]]
     (shown,) = client.get(QUEUES).json()["results"]
     assert (shown["settled"], shown["stale"]) == (1, 1)
@@ -339,7 +339,7 @@ def conversations(cast: Cast) -> None:
             cast,
             b'{"raw": "Pay.", "conversation": "c%d", "id": "m", "at": "2026-11-0%dT09:00:00Z"}' % (number, number + 1),
         )
-    settle_all()
+    resolve_all()
 
 
 @pytest.mark.usefixtures("conversations")

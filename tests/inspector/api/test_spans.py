@@ -37,7 +37,7 @@ from inspector.api.problems import ProblemError
 from inspector.intake.models import Delivery
 from inspector.threads.models import Message, Trace
 
-from ..conftest import settle_all
+from ..conftest import resolve_all
 
 PROTOBUF = "application/x-protobuf"
 TRACE = "5b8efff798038103d269b633813fc60c"
@@ -77,7 +77,7 @@ def test_spans_in_protobuf_become_messages_with_their_parent(token: str, address
     delivery = Delivery.objects.get()
     assert (delivery.stored, delivery.state) == (2, "framed")
     assert bytes(delivery.sha256 or b"") == hashlib.sha256(body).digest()
-    settle_all()
+    resolve_all()
     first, second = Message.objects.order_by("native_id")
     assert [(each.dialect, each.sender, each.trace_id) for each in (first, second)] == [("otel", "desk", TRACE)] * 2
     assert (first.parent, second.parent) == (None, first.pk)
@@ -100,7 +100,7 @@ def test_records_of_logs_stand_below_their_span_in_any_order(token: str, address
         (0, hashlib.sha256(body).digest()),
     ]
     assert post(make_export(1).SerializeToString(), token).status_code == 200
-    settle_all()
+    resolve_all()
     told = {message.english: message for message in Message.objects.all()}
     span = Message.objects.get(native_id=f"{1:016x}")
     assert told["A program logs: “asked once”."].parent == span.pk
@@ -120,7 +120,7 @@ def test_spans_in_json_are_stored_as_they_came(token: str) -> None:
     answer = post(body, token, kind="application/json")
     assert (answer.status_code, answer.json()) == (200, {})
     assert Delivery.objects.get().stored == 2
-    settle_all()
+    resolve_all()
     assert {message.english for message in Message.objects.all()} == {
         "desk reports the span “GET /”, which has not ended."
     }
@@ -226,7 +226,7 @@ def test_what_it_exports_is_told_and_stands_in_one_tree(
     provider.shutdown()
     logs.shutdown()
     assert exporter.results == [SpanExportResult.SUCCESS] * 3
-    settle_all()
+    resolve_all()
     told = {message.topic: message for message in Message.objects.filter(part=1)}
     whole = told["invoke_agent planner"]
     assert whole.english.startswith("planner works as an agent, for ")
@@ -326,7 +326,7 @@ def test_what_two_frameworks_say_is_told_in_one_trace(live_server: LiveServer, a
         for each in instrumentors:
             each.uninstrument()
         provider.shutdown()
-    settle_all()
+    resolve_all()
     told = [row.english for row in Message.objects.filter(dialect="otel").order_by("order_time", "place")]
     by_model = {name: [each for each in told if f"the model {name}" in each] for name in MODELS}
     assert [len(each) for each in by_model.values()] == [1, 1, 1], told

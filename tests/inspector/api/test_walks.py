@@ -26,7 +26,7 @@ from inspector.search.aids import save_search
 from inspector.threads.models import AgentTotal, Conversation, Message, Task, Trace
 from inspector.threads.selectors import find_message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask, make
 from .clients import list_operations
 
@@ -70,7 +70,7 @@ class Store:
         for talk in (turn % self.talks, self.talks - 1 - turn % self.talks):
             deliver(cast, say(talk, 10 + turn, "ERR", 10_000 + turn, pid=f"lost-{turn}"))
         deliver(cast, say(self.talks + turn, 0, at=20_000 + turn), say(0, 50 + turn, at=-1000 * turn, tkid="x"))
-        settle_all()
+        resolve_all()
         findings = list(Finding.objects.order_by("pk").values_list("pk", flat=True))
         judge(membership=cast.auditor, findings=findings[turn % 3 :: 3], state="accepted", reason="seen")
         others = list(ReviewQueue.objects.filter(name__startswith="other").order_by("pk"))
@@ -120,7 +120,7 @@ def store(cast: Cast, token: str, settings: Any) -> Store:
     deliver(cast, *(say(0, 2 + number, at=1000 + number) for number in range(6)))
     # Between these come those that are withdrawn while others walk, a turn one of the first half and one of the second.
     withdrawn = [deliver(cast, say(0, 100 + number, at=10 + 100 * number)) for number in range(2 * TURNS)]
-    settle_all()
+    resolve_all()
     ids = list(Conversation.objects.order_by("pk").values_list("pk", flat=True))
     queue = create_queue(membership=cast.owner, name="queue", reviewers=2)
     fill_queue(queue=queue, conversations=ids[:5], why="", membership=cast.owner)

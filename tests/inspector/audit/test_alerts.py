@@ -33,7 +33,7 @@ from inspector.audit.models import Alert, Finding, Webhook
 from inspector.intake.models import Job
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 DOCS = Path(__file__).parents[3] / "docs" / "alerts.md"
 # It answers something that was never received.
@@ -97,16 +97,16 @@ def load_verifier() -> Callable[..., bool]:
 def test_each_new_finding_is_told_once_and_signed(cast: Cast, receiver: Receiver) -> None:
     _, secret = set_up(cast, receiver.url)
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     found = set(Finding.objects.filter(holds=True, severity__gte=1).values_list("pk", flat=True))
     assert found
     told = [json.loads(body) for _, body in receiver.taken]
     assert sorted(each["finding"]["id"] for each in told) == sorted(str(pk) for pk in found)
     # Examined again, and delivered again: nothing is told twice.
     ask_to_examine_all(workspace_id=cast.workspace.pk)
-    settle_all()
+    resolve_all()
     Job.objects.filter(kind=Job.Kind.ALERT).update(state=Job.State.QUEUED)
-    settle_all()
+    resolve_all()
     assert len(receiver.taken) == len(told)
     headers, body = receiver.taken[0]
     verify = load_verifier()
@@ -124,7 +124,7 @@ def test_each_new_finding_is_told_once_and_signed(cast: Cast, receiver: Receiver
 def test_what_is_not_wanted_is_not_told(cast: Cast, receiver: Receiver) -> None:
     set_up(cast, receiver.url, rules=("circle",))
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     assert Finding.objects.exists()
     assert not Alert.objects.exists()
 
@@ -191,12 +191,12 @@ def test_what_fails_for_long_is_switched_off_in_sight(cast: Cast, receiver: Rece
     with pytest.raises(ValidationError, match="switched off"):
         ask_for_test(membership=cast.owner)
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     assert Alert.objects.filter(finding__isnull=False).count() == 0
     switch_webhook(membership=cast.owner, is_on=True)
     receiver.status = 200
     ask_for_test(membership=cast.owner)
-    settle_all()
+    resolve_all()
     assert Alert.objects.filter(state="delivered").count() == 1
 
 

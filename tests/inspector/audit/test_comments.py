@@ -25,7 +25,7 @@ from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_message
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, deliver_one, settle_all
+from tests.inspector.conftest import Cast, deliver, deliver_one, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,7 @@ def test_it_is_bound_to_characters_and_bytes(cast: Cast, message: Message) -> No
 
 def test_half_a_character_is_quoted_as_it_is(cast: Cast) -> None:
     deliver(cast, json.dumps({"raw": "a \ud800 b\0", "from": "x", "dialect": "prose"}).encode())
-    settle_all()
+    resolve_all()
     message = find_message(workspace=cast.workspace, message_id=Message.objects.get().pk)
     assert message is not None
     wire = message.record.wire_text
@@ -136,5 +136,5 @@ def test_lists_narrow_and_pass_over_what_is_hidden(cast: Cast, message: Message)
         delivery=message.record.sightings.get().delivery,
         reason="r",  # type: ignore[attr-defined]
     )
-    settle_all()
+    resolve_all()
     assert find_commented([first, second]) == {}

@@ -26,7 +26,7 @@ from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from tests.inspector.audit.rule_logs.writing import clowl, say
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..keyring.conftest import write_line, write_payload
 
 pytestmark = pytest.mark.django_db
@@ -199,7 +199,7 @@ def test_a_finding_says_when_it_became_due(cast: Cast, sign_in: object) -> None:
     client.force_login(cast.viewer.user, backend="django.contrib.auth.backends.ModelBackend")
     assert "Not due yet" in client.get(f"/w/acme/findings/{finding.pk}/").content.decode()
     deliver(cast, word(90), name="b.log")
-    settle_all()
+    resolve_all()
     finding.refresh_from_db()
     assert finding.due_since is not None
     assert timezone.now() - finding.due_since < timedelta(minutes=5)

@@ -40,7 +40,7 @@ from inspector.threads.resolving.writing import list_wordings
 from inspector.worker import sweep
 from tests.inspector.audit.rule_logs.writing import clowl, say
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -55,17 +55,17 @@ def codes(cast: Cast, **given: object) -> list[str]:
 
 def test_what_no_longer_holds_is_closed_and_is_the_same_one_should_it_return(cast: Cast) -> None:
     deliver(cast, ANSWER)
-    settle_all()
+    resolve_all()
     (finding,) = Finding.objects.filter(rule="missing-message")
     judge(membership=cast.auditor, findings=[finding.pk], state="accepted", reason="known gap")
     delivery = deliver(cast, ASKED, name="late.log")
-    settle_all()
+    resolve_all()
     finding.refresh_from_db()
     assert (finding.holds, finding.state) == (False, "accepted")
     assert finding.ended_at is not None
     assert codes(cast) == []
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
-    settle_all()
+    resolve_all()
     (again,) = Finding.objects.filter(rule="missing-message", holds=True)
     assert (again.pk, again.state, again.ended_at) == (finding.pk, "accepted", None)
     assert [(act.state, act.by, act.reason) for act in list_acts(finding=again)] == [
@@ -76,19 +76,19 @@ def test_what_no_longer_holds_is_closed_and_is_the_same_one_should_it_return(cas
 def test_time_decides_only_where_it_is_asked(cast: Cast) -> None:
     """A request is unanswered once its channel went on for an hour, whatever the clock says."""
     deliver(cast, ASKED)
-    settle_all()
+    resolve_all()
     assert codes(cast) == []
     deliver(cast, clowl("x1", "INF", "eve", "oscar", minute=30).replace('"c"', '"d"').encode(), name="b.log")
-    settle_all()
+    resolve_all()
     assert codes(cast) == []
     deliver(cast, clowl("x2", "INF", "eve", "oscar", minute=61).replace('"c"', '"d"').encode(), name="c.log")
-    settle_all()
+    resolve_all()
     assert codes(cast) == ["unanswered"]
 
 
 def test_a_snoozed_finding_stays_open_and_lists_leave_it_out(cast: Cast) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     (finding,) = Finding.objects.filter(rule="said-twice")
     severity, now = Conversation.objects.get().open_severity, timezone.now()
     week = now + timedelta(days=7)
@@ -129,20 +129,20 @@ def test_a_snoozed_finding_stays_open_and_lists_leave_it_out(cast: Cast) -> None
 
 def test_news_of_a_finding_end_its_snooze(cast: Cast) -> None:
     deliver(cast, ANSWER)
-    settle_all()
+    resolve_all()
     (finding,) = Finding.objects.filter(rule="missing-message")
     week = timezone.now() + timedelta(days=7)
     snooze(membership=cast.auditor, findings=[finding.pk], until=week, reason="it may come")
     delivery = deliver(cast, ASKED, name="late.log")
-    settle_all()
+    resolve_all()
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
-    settle_all()
+    resolve_all()
     assert codes(cast, state="open") == ["missing-message"]
 
 
 def test_findings_are_assigned_to_those_who_may_judge_them(cast: Cast) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     (finding,) = Finding.objects.filter(rule="said-twice")
     given: dict[str, Any] = {"membership": cast.auditor, "findings": [finding.pk]}
     with pytest.raises(PermissionDenied):
@@ -166,7 +166,7 @@ def test_findings_are_assigned_to_those_who_may_judge_them(cast: Cast) -> None:
 
 def test_who_judges_and_how(cast: Cast) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     (finding,) = Finding.objects.filter(rule="said-twice")
     with pytest.raises(PermissionDenied):
         judge(membership=cast.viewer, findings=[finding.pk], state="fixed", reason="")
@@ -185,27 +185,27 @@ def test_who_judges_and_how(cast: Cast) -> None:
 
 def test_a_workspace_sets_its_rules(cast: Cast) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     with pytest.raises(PermissionDenied):
         set_rule(membership=cast.auditor, rule="said-twice", is_on=False, severity=None, reason="noise")
     with pytest.raises(ValidationError, match="no rule"):
         set_rule(membership=cast.owner, rule="said-thrice", is_on=False, severity=None, reason="noise")
     set_rule(membership=cast.owner, rule="said-twice", is_on=True, severity=4, reason="we parse strictly")
     assert Finding.objects.get(rule="said-twice").severity == Message.Severity.ERROR
-    settle_all()
+    resolve_all()
     assert Finding.objects.get(rule="said-twice").severity == Message.Severity.ERROR
     set_rule(membership=cast.owner, rule="said-twice", is_on=False, severity=None, reason="noise")
-    settle_all()
+    resolve_all()
     assert codes(cast) == []
     set_rule(membership=cast.owner, rule="said-twice", is_on=True, severity=None, reason="not noise")
-    settle_all()
+    resolve_all()
     assert Finding.objects.get(rule="said-twice", holds=True).severity == Message.Severity.WARNING
     assert RuleChange.objects.count() == 3
 
 
 def test_suppressing_hides_and_lifting_shows_again(cast: Cast) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     with pytest.raises(ValidationError, match="name a sender or a conversation"):
         suppress(membership=cast.auditor, rule="said-twice", conversation=None, sender="", reason="x")
@@ -221,11 +221,11 @@ def test_suppressing_hides_and_lifting_shows_again(cast: Cast) -> None:
 
 def test_other_decoders_or_rules_have_all_examined_again(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver(cast, TWICE)
-    settle_all()
+    resolve_all()
     monkeypatch.setattr(examining, "EXAMINED_BY", "next")
     sweep()
     assert Job.objects.filter(kind=Job.Kind.EXAMINE, state=Job.State.QUEUED).count() == 1
-    settle_all()
+    resolve_all()
     assert set(Examination.objects.values_list("version", flat=True)) == {"next"}
 
 
@@ -243,12 +243,12 @@ def test_a_conversation_costs_the_same_statements_whatever_it_holds(cast: Cast) 
 
     deliver(cast, TWICE)
     deliver(cast, say(("ada", "👽")).replace('"c"', '"d"').encode(), name="d.log")
-    settle_all()
+    resolve_all()
     few = count()
     for number in range(20):
         log = say(("ada", "👽"), ("ada", '{def:ok="failed"}'), ("bob", "?Uk/co")).replace('"c"', f'"c{number}"')
         deliver(cast, log.encode(), name=f"{number}.log")
-    settle_all()
+    resolve_all()
     assert count() == few
 
 
@@ -256,7 +256,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     """A store that was filled before tokens were looked for has them in its rows, until the sweep comes by."""
     token = "ghp_" + "a1B2" * 9
     deliver(cast, clowl("m1", "REQ", "oscar", "radar", q=f"use {token}").encode())
-    settle_all()
+    resolve_all()
     assert not any(token in message.body for message in Message.objects.all())
     message = Message.objects.get()
     told_in = message.told_in.replace(dependencies.DECODER_VERSION, "1.1", 1)
@@ -264,7 +264,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
     Conversation.objects.update(native_id=token)
     Examination.objects.update(version="1.1/2")
     sweep()
-    settle_all()
+    resolve_all()
     assert not any(token in message.body for message in Message.objects.all())
     assert not Message.objects.filter(english__contains=token).exists()
     assert not Wording.objects.filter(english__contains=token).exists()
@@ -276,7 +276,7 @@ def test_what_another_decoder_told_is_told_anew_in_the_background(cast: Cast) ->
 def test_what_waits_to_be_examined_at_an_upgrade_is_read_anew_all_the_same(cast: Cast) -> None:
     """Its job is older than the decoder that examines it, and so is what it was told by."""
     deliver(cast, ASKED)
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     told_in = message.told_in.replace(dependencies.DECODER_VERSION, "1.1", 1)
     Message.objects.update(told_in=told_in, english="as it was told before")
@@ -287,7 +287,7 @@ def test_what_waits_to_be_examined_at_an_upgrade_is_read_anew_all_the_same(cast:
     assert Job.objects.get(kind=Job.Kind.EXAMINE).state == Job.State.DONE
     assert Examination.objects.get().version != examining.EXAMINED_BY
     sweep()
-    settle_all()
+    resolve_all()
     assert Message.objects.values_list("told_in", "english").get() == (message.told_in, message.english)
     assert Examination.objects.get().version == examining.EXAMINED_BY
 
@@ -320,13 +320,13 @@ def test_what_the_decoder_before_kept_as_prose_becomes_its_dialect(
     with pytest.MonkeyPatch.context() as before:
         judge_as_before(before)
         delivery = deliver(cast, wire)
-        settle_all()
+        resolve_all()
     stored = Message.objects.get()
     assert stored.dialect == "prose"
     Message.objects.update(told_in=stored.told_in.replace(dependencies.DECODER_VERSION, "2.1", 1))
     Examination.objects.update(version="2.1/5")
     sweep()
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     assert (message.pk, message.record_id, message.conversation_id) == (
         stored.pk,
@@ -346,6 +346,6 @@ def test_what_the_decoder_before_kept_as_prose_becomes_its_dialect(
         # It is known by its id from now on: delivered again, it stands in the conversation that it names.
         withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="to be delivered again")
         deliver(cast, wire)
-        settle_all()
+        resolve_all()
         (shown,) = Message.objects.exclude(record__in=HiddenRecord.objects.values("record"))
         assert shown.conversation.native_id == "c" != message.conversation.native_id

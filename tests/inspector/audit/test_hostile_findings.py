@@ -14,7 +14,7 @@ import pytest
 
 from inspector.audit.models import Finding
 
-from ..conftest import settle_all
+from ..conftest import resolve_all
 from ..doors import Way
 from .rule_logs import LOGS
 from .rule_logs.writing import clowl, say
@@ -60,7 +60,7 @@ def write_log() -> Iterator[str]:
 
 def test_each_is_found(way: Way) -> None:
     assert not way.send("".join(write_log()).encode())
-    settle_all()
+    resolve_all()
     found = set(Finding.objects.filter(holds=True).values_list("conversation__native_id", "rule"))
     assert [name for name, (rule, _) in INPUTS.items() if (name, rule) not in found] == []
     # Nothing that a finding says gives the secret away.

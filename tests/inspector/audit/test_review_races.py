@@ -19,7 +19,7 @@ from inspector.audit.models import Review, ReviewItem
 from inspector.audit.reviews import queues, verdicts
 from inspector.threads.models import Conversation
 
-from ..conftest import Cast, deliver, make_user, settle_all
+from ..conftest import Cast, deliver, make_user, resolve_all
 from .test_reviews import enqueue, judge, seen
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def item(cast: Cast) -> ReviewItem:
     deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
-    settle_all()
+    resolve_all()
     return enqueue(cast, Conversation.objects.get())
 
 

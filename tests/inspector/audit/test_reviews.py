@@ -31,7 +31,7 @@ from inspector.threads import dependencies
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, make_user, settle_all
+from ..conftest import Cast, deliver, make_user, resolve_all
 
 pytestmark = pytest.mark.django_db
 CRITERIA = ["Does the English say what the wire says?", "Was it within the agent's task?"]
@@ -40,7 +40,7 @@ CRITERIA = ["Does the English say what the wire says?", "Was it within the agent
 @pytest.fixture
 def conversation(cast: Cast) -> Conversation:
     deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
-    settle_all()
+    resolve_all()
     return Conversation.objects.get()
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_verdict_is_refused(cast: Cast, conversation: Conversation, v
 def test_nobody_signs_what_they_have_not_seen(cast: Cast, conversation: Conversation) -> None:
     before = seen(conversation)
     deliver(cast, b'{"raw": "And the other one.", "conversation": "c1", "id": "m2"}')
-    settle_all()
+    resolve_all()
     with pytest.raises(ValidationError, match="changed"):
         give_verdict(membership=cast.auditor, conversation=conversation, verdict="fine", comment="", seen=before)
 
@@ -280,7 +280,7 @@ def test_a_lease_is_one_persons_until_it_expires(cast: Cast, conversation: Conve
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_claim_at_once_one_wins(cast: Cast) -> None:
     deliver(cast, b'{"raw": "Pay the invoice.", "conversation": "c1", "id": "m1"}')
-    settle_all()
+    resolve_all()
     item = enqueue(cast, Conversation.objects.get())
     ready, outcomes = threading.Barrier(2, timeout=20), []
 
@@ -348,7 +348,7 @@ def test_a_sign_off_says_what_changed(
         Message.objects.update(told_in=message.told_in.replace(dependencies.DECODER_VERSION, "99.9"))
     elif change == "came":
         deliver(cast, b'{"raw": "And the other one.", "conversation": "c1", "id": "m2"}')
-        settle_all()
+        resolve_all()
     else:
         from inspector.intake.models import HiddenRecord
 
@@ -367,14 +367,14 @@ def test_findings_fill_a_queue_and_again_when_there_are_new_ones(cast: Cast) -> 
         membership=cast.owner, name="Grave", source="findings", rules=["missing-message", "malformed"]
     )
     deliver(cast, b'{"raw": "{\\"clowl\\": \\"0.2\\"", "conversation": "c1", "id": "m1", "dialect": "clowl"}')
-    settle_all()
+    resolve_all()
     item = ReviewItem.objects.get()
     assert (item.queue, item.why) == (queue, "Unreadable message")
     assert queues.fill_from_source(membership=cast.owner, queue=queue) == queues.Filled(0, 1)
     queues.remove_item(membership=cast.owner, item=item)
     assert queues.fill_from_source(membership=cast.owner, queue=queue).added == 0
     deliver(cast, b'{"raw": "{\\"clowl\\": \\"0.3\\"", "conversation": "c1", "id": "m2", "dialect": "clowl"}')
-    settle_all()
+    resolve_all()
     assert ReviewItem.objects.filter(state="waiting").count() == 1
     assert count_queue(queue=ReviewQueue.objects.get()).open == 1
 

@@ -20,7 +20,7 @@ from inspector.intake.services import open_delivery
 from inspector.threads.models import Message
 from inspector.threads.terms import MARK_CHARACTERS
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .rule_logs import LOGS
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def test_each_rule_finds_what_its_logs_show(cast: Cast) -> None:
                 channel = Channel.objects.create(workspace=cast.workspace, name=name[:64])
                 deliver(cast, log.encode(), channel=channel, name=f"{name}.log")
                 where[channel.pk] = code
-    settle_all()
+    resolve_all()
     # Of notes that are few, each stands in a log of its rule.
     noted = defaultdict(set)
     for channel, atoms in Message.objects.filter(channel__in=list(wanted)).values_list("channel", "atoms"):
@@ -74,7 +74,7 @@ def test_a_sender_that_is_not_one_of_its_keys_agents(cast: Cast) -> None:
         key, _ = create_api_key(workspace=cast.workspace, name=f"k{number}", scopes=["ingest"], agents=agents)
         delivery = open_delivery(workspace=cast.workspace, channel=cast.channel, door=Door.API, key=key)
         take_stream(delivery=delivery, chunks=[b"\n".join(lines)])
-    settle_all()
+    resolve_all()
     found = Finding.objects.filter(rule="sender-not-of-key")
     assert [(each.sender, each.text) for each in found] == [
         ("eve", "It came by the key 'k0', whose agents are not called 'eve'.")

@@ -15,7 +15,7 @@ from inspector.audit.samples import METHOD, draw, draw_sample, find_sample, list
 from inspector.intake.models import Delivery
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +40,7 @@ def names(found: list[SampledConversation]) -> list[str]:
 
 def test_the_same_records_give_the_same_sample_in_any_order(cast: Cast) -> None:
     deliver(cast, *LINES)
-    settle_all()
+    resolve_all()
     first = draw(workspace=cast.workspace, seed="s1", stratum="pair", wanted=7)
     other = cast.stranger.workspace
     channel = Channel.objects.get(workspace=other)
@@ -48,7 +48,7 @@ def test_the_same_records_give_the_same_sample_in_any_order(cast: Cast) -> None:
     # Both halves of each conversation come in files of their own, the later one first.
     for start in (1, 0):
         deliver(stranger, *reversed(LINES[start::2]), name=f"{start}.jsonl", channel=channel)
-    settle_all()
+    resolve_all()
     second = draw(workspace=other, seed="s1", stratum="pair", wanted=7)
     assert {each.conversation for each in first.drawn} & {each.conversation for each in second.drawn} == set()
     assert [each.identity for each in first.drawn] == [each.identity for each in second.drawn]
@@ -60,7 +60,7 @@ def test_the_same_records_give_the_same_sample_in_any_order(cast: Cast) -> None:
 
 def test_a_sample_is_checked_by_hand(cast: Cast) -> None:
     deliver(cast, *LINES)
-    settle_all()
+    resolve_all()
     sample = draw_sample(membership=cast.auditor, name="October", stratum="channel", wanted=5, seed="by hand")
     scores = {}
     for conversation in Conversation.objects.filter(workspace=cast.workspace):
@@ -73,7 +73,7 @@ def test_a_sample_is_checked_by_hand(cast: Cast) -> None:
 
 def test_it_fills_a_queue_once_and_for_all(cast: Cast) -> None:
     deliver(cast, *LINES)
-    settle_all()
+    resolve_all()
     sample = draw_sample(
         membership=cast.auditor,
         name="October",
@@ -97,12 +97,12 @@ def test_it_fills_a_queue_once_and_for_all(cast: Cast) -> None:
 
 def test_the_population_is_what_is_shown_in_the_time(cast: Cast) -> None:
     deliver(cast, *LINES)
-    settle_all()
+    resolve_all()
     since, until = datetime(2026, 10, 3, tzinfo=UTC), datetime(2026, 10, 5, tzinfo=UTC)
     found = draw(workspace=cast.workspace, seed="s", stratum="severity", wanted=9, since=since, until=until)
     assert found.population == len(found.drawn) == 2
     withdraw_delivery(membership=cast.auditor, delivery=Delivery.objects.get(), reason="wrong file")
-    settle_all()
+    resolve_all()
     assert draw(workspace=cast.workspace, seed="s", stratum="severity", wanted=9).population == 0
 
 
@@ -129,7 +129,7 @@ def test_shares_never_exceed_what_there_is() -> None:
 
 def test_what_is_refused(cast: Cast) -> None:
     deliver(cast, *LINES[:2])
-    settle_all()
+    resolve_all()
     given = {"name": "n", "stratum": "dialect", "wanted": 1}
     with pytest.raises(PermissionDenied):
         draw_sample(membership=cast.viewer, **given)  # type: ignore[arg-type]

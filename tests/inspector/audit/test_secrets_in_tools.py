@@ -17,7 +17,7 @@ from inspector.threads.models import MaskedWire, Message
 from tests.inspector.audit.rule_logs.writing import stream_turn
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +113,7 @@ def test_a_secret_in_arguments_is_found_and_masked(cast: Cast) -> None:
             where[channel.pk] = (name, key, dialect, secret)
             wires[name, key] = wire = write({key: value, "limit": 3})
             deliver(cast, json.dumps({"raw": wire}).encode() + b"\n", channel=channel, name="calls.jsonl")
-    settle_all()
+    resolve_all()
     found = set(Finding.objects.filter(rule="token-in-clear", holds=True).values_list("channel", flat=True))
     assert [case[:2] for pk, case in where.items() if pk not in found] == []
     rows = list(Message.objects.filter(channel__in=where).values_list("channel", "dialect", "english", "body", "words"))
@@ -146,7 +146,7 @@ def test_what_only_looks_like_a_secret_is_let_pass(cast: Cast) -> None:
     for name, (_, write) in CALLS.items():
         channel = Channel.objects.create(workspace=cast.workspace, name=name)
         deliver(cast, json.dumps({"raw": write(dict(NEAR))}).encode() + b"\n", channel=channel, name="calls.jsonl")
-    settle_all()
+    resolve_all()
     found = Finding.objects.filter(rule="token-in-clear").values_list("channel__name", "text")
     assert list(found) == []
 
@@ -163,7 +163,7 @@ def test_a_secret_that_comes_in_pieces_is_in_nothing_that_is_made_of_them(cast: 
     text, secret = f"{'Count on. ' * 60}{SECRETS['query'][0]} and go on", SECRETS["query"][1]
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     deliver(cast, *(_write_piece(at, each, is_last=at == len(pieces) - 1) for at, each in enumerate(pieces)))
-    settle_all()
+    resolve_all()
     rows = list(Message.objects.order_by("place").values_list("english", "established", "body"))
     assert "its pieces put together: “Count on. Count on." in rows[-1][0]
     assert rows[-1][0].endswith(" and go on”.")
@@ -179,7 +179,7 @@ def test_a_secret_whose_arguments_came_in_pieces_is_found_where_they_are_put_tog
     for name, log in (("lines", lines), ("whole", whole)):
         channel = Channel.objects.create(workspace=cast.workspace, name=name)
         deliver(cast, log.encode(), channel=channel, name=f"{name}.jsonl")
-        settle_all()
+        resolve_all()
         (found,) = Finding.objects.filter(rule="token-in-clear", holds=True, channel=channel)
         assert "in pieces" in found.text
         rows = Message.objects.filter(channel=channel).values_list("english", "body", "words")
@@ -187,7 +187,7 @@ def test_a_secret_whose_arguments_came_in_pieces_is_found_where_they_are_put_tog
     near = stream_turn(call=("find", {"query": NEAR["query"]}))
     channel = Channel.objects.create(workspace=cast.workspace, name="near")
     deliver(cast, near.encode(), channel=channel, name="near.jsonl")
-    settle_all()
+    resolve_all()
     assert not Finding.objects.filter(rule="token-in-clear", channel=channel).exists()
 
 
@@ -198,7 +198,7 @@ def test_the_pieces_of_a_secret_are_masked_where_they_stand_in_one_text(cast: Ca
     lines = stream_turn(*(value[at : at + size] for at in range(0, len(value), size)))
     wire = "".join(f"data: {line}\n\n" for line in lines.splitlines())
     deliver(cast, json.dumps({"raw": wire}).encode(), name="whole.jsonl")
-    settle_all()
+    resolve_all()
     reading = read_with_facts(wire, "", "")
     (whole,) = (layer for layer in reading.layers if layer.kind == "put-together" and secret in layer.text)
     assert whole.text == value

@@ -17,7 +17,7 @@ from inspector.intake.models import Record
 from inspector.tokens import MAX_LOOKED_AT, find_orders, find_statements, may_state
 from tests.inspector.audit.rule_logs.writing import talk, write_call
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 CODES = ("tool-order-followed", "tool-result-contradicted", "tool-error-ignored")
 SENT = write_call("send_mail", {"to": "eve@evil.example"}, "c2")
@@ -27,7 +27,7 @@ def find(cast: Cast, log: str, *, name: str = "a.log") -> list[Finding]:
     """What these rules find in a log, in a channel of its own."""
     channel = Channel.objects.create(workspace=cast.workspace, name=name)
     deliver(cast, log.encode(), channel=channel, name=name)
-    settle_all()
+    resolve_all()
     return list(Finding.objects.filter(channel=channel, holds=True, rule__in=CODES).order_by("rule"))
 
 

@@ -27,7 +27,7 @@ from inspector.schema import BEFORE_BASELINES, find_fault, list_applied, refuse_
 from inspector.starting import RefusedStartError
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 PROJECT = Path(__file__).parents[3]
 LOG = b"\n".join(
@@ -73,7 +73,7 @@ def restore(folder: Path, database: str, state: Path, *more: str, **changes: str
 @pytest.fixture
 def backup(cast: Cast, tmp_path: Path) -> Path:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     folder = tmp_path / "backup"
     call_command("backup", str(folder))
     return folder
@@ -296,7 +296,7 @@ def test_code_does_not_start_on_a_database_that_it_cannot_migrate(
 
 def test_a_damaged_ledger_stops_no_backup(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
 
     def miss(*_: object) -> bytes:

@@ -45,7 +45,7 @@ from inspector.threads.models import (
 from inspector.threads.selectors import filter_conversations, find_openings
 from inspector.threads.trees import select_traces
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -163,12 +163,12 @@ def test_what_is_withdrawn_is_nobodys_word(cast: Cast) -> None:
     deliver(cast, *STORY[3:])
     delivery = take_in(cast, *STORY[:3], name="other.log", is_examined=False)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="test")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert ("bob", "ada", False) not in pairs_of(cast)
     assert not Declaration.objects.exists()
     check_totals()
     withdraw_delivery(membership=cast.auditor, delivery=Delivery.objects.exclude(pk=delivery.pk).get(), reason="test")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     check_totals()
     assert not pairs_of(cast)
     assert not list_agents(workspace=cast.workspace)
@@ -205,7 +205,7 @@ def test_an_auditor_names_an_agent_of_one_channel_and_search_finds_it_by_both(ca
     other = Channel.objects.create(workspace=cast.workspace, name="second")
     for channel in (cast.channel, other):
         deliver(cast, line(1, "Hello.", **{"from": "x7", "to": ["ada"]}), door=Door.API, channel=channel)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     agent = agent_of(cast, "x7")
     word = name_agent(membership=cast.auditor, agent=agent, friendly_name="  Billing  bot ", reason="their manual")
     assert word.friendly_name == "Billing bot"
@@ -245,7 +245,7 @@ def test_two_names_are_one_agent_when_an_auditor_says_so_and_two_again_when_it_i
     deliver(
         cast, line(9, "It is me.", **{"from": "bob-2", "to": ["eve"], "conversation": "z"}), channel=other, name="b"
     )
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     alias, principal = agent_of(cast, "bob-2", other), agent_of(cast, "bob")
     word = join_agents(membership=cast.auditor, agent=alias, same_as=principal, reason="one key")
     rows = {row.agent.name: row for row in list_agents(workspace=cast.workspace)}

@@ -23,7 +23,7 @@ from inspector.browsing.activity import LostPlaceError, Place, find_end, find_la
 from inspector.threads.models import Announcement, Message
 from inspector.threads.resolving.writing import KEPT, announce, forget_announcements
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db(transaction=True)  # What a reader follows is committed.
 
@@ -66,7 +66,7 @@ def test_a_message_is_announced_once_when_it_is_told_and_never_for_being_told_an
     place = find_end()
     deliver(cast, line("One.", id="1"), line("Two.", id="2"))
     assert follow(cast.workspace, place)[0] == []
-    settle_all()
+    resolve_all()
     found, after = follow(cast.workspace, place)
     assert found == list(Message.objects.order_by("place").values_list("pk", flat=True))
     # One that comes in before them moves both, and is the only one that is new.

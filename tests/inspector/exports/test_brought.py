@@ -20,7 +20,7 @@ from inspector.exports.models import Export
 from inspector.pages.exports import FORMS as PAGE_FORMS
 from tests.test_extending import PROJECT, install, run
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..intake.processes import process
 from .conftest import ask, make, read
 
@@ -74,7 +74,7 @@ print("STORY", json.dumps({
 def test_a_form_and_a_storage_of_another_package_are_used_as_our_own(cast: Cast, tmp_path: Path) -> None:
     package, files = install(PROJECT / "examples/relay", tmp_path), tmp_path / "files"
     deliver(cast, LOG)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     more = {
         "PYTHONPATH": os.pathsep.join(map(str, [package, PROJECT / "codecs", PROJECT])),
         "OBJECT_STORE": f"inspector_relay.storage.PackedFolder?location={files}",
@@ -117,7 +117,7 @@ def test_every_record_is_given_once_between_head_and_end(cast: Cast, monkeypatch
     bring(monkeypatch, lambda line: f"{line['raw']}\n".encode(), head=b"<\n", end=b">\n")
     monkeypatch.setattr("inspector.exports.entries.BLOCK_RECORDS", 3)
     deliver(cast, b"".join(b"line %d\n" % number for number in range(10)))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast, form="txt"))
     assert read(export).split(b"\n") == [b"<", *(b"line %d" % number for number in range(10)), b">", b""]
     assert (export.rows, export.messages) == (10, 10)
@@ -129,7 +129,7 @@ def test_what_no_reader_of_json_takes_is_given_all_the_same(cast: Cast, monkeypa
     bring(monkeypatch, lambda line: lines.append(line) or b"x")  # type: ignore[func-returns-value]
     odd = b'{"raw":"a","n":%s,"f":1e999,"h":"\\ud800"}\n{"raw":"%s"}\n' % (b"9" * 5000, b"\\ud800" * 20)
     deliver(cast, odd + b'{"raw":' + b"[" * 900 + b"]" * 900 + b"}\n")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast, form="txt"))
     assert (export.state, export.failure) == (Export.State.DONE, "")
     assert len(lines) == export.messages == 3
@@ -149,7 +149,7 @@ def test_a_form_that_fails_ends_the_export_with_a_sentence(
 ) -> None:
     bring(monkeypatch, write)
     deliver(cast, LOG)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast, form="txt"))
     assert (export.state, export.failure, export.pieces) == (Export.State.REFUSED, part, 0)
     assert part in auditor.get(reverse("pages:export", args=["acme", export.pk])).content.decode()
@@ -161,7 +161,7 @@ def test_a_form_that_nobody_brings_any_more_is_said_and_its_files_are_still_give
 ) -> None:
     bring(monkeypatch, lambda line: b"x\n")
     deliver(cast, LOG)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     done, waiting = make(ask(cast, form="txt")), ask(cast, form="txt")
     monkeypatch.delitem(BROUGHT, "txt")
     pipeline.run_due(seconds=60, only=("export",))

@@ -20,7 +20,7 @@ from inspector.exports.selectors import make_manifest
 from inspector.intake.models import Delivery
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import ask, make, read
 
@@ -53,7 +53,7 @@ def export_findings(cast: Cast, *, form: str = "jsonl", **named: str) -> Export:
 @pytest.fixture
 def delivery(cast: Cast) -> Delivery:
     brought = deliver(cast, LEAK, ORPHAN, name="night.log")
-    settle_all()
+    resolve_all()
     return brought
 
 
@@ -107,7 +107,7 @@ def test_the_filters_of_the_list_narrow_it(cast: Cast, delivery: Delivery) -> No
     assign(membership=cast.auditor, findings=[orphan.pk], assignee=cast.auditor.user)
     snooze(membership=cast.auditor, findings=[leak.pk], until=timezone.now() + timedelta(days=1), reason="later")
     deliver(cast, say("m9", "eve", "tea", pid="lost", cid="c9"), name="other.log")
-    settle_all()
+    resolve_all()
 
     def find(**named: str) -> set[str]:
         return {row["id"] for row in rows_of(export_findings(cast, **named))}
@@ -125,7 +125,7 @@ def test_the_filters_of_the_list_narrow_it(cast: Cast, delivery: Delivery) -> No
 
 def test_the_text_of_a_long_message_is_not_in_each_row_about_it(cast: Cast) -> None:
     deliver(cast, say("m1", "oscar", "x" * MAX_FINDING_BYTES, pid="gone"))
-    settle_all()
+    resolve_all()
     row = next(row for row in rows_of(export_findings(cast, is_masked="no")) if row["rule"] == "missing-message")
     assert (row["raw"], row["english"]) == (None, None)
     assert row["text"]
@@ -133,6 +133,6 @@ def test_the_text_of_a_long_message_is_not_in_each_row_about_it(cast: Cast) -> N
 
 def test_a_withdrawn_message_takes_its_findings_with_it(cast: Cast, delivery: Delivery) -> None:
     withdraw_delivery(membership=cast.owner, delivery=delivery, reason="by mistake")
-    settle_all()
+    resolve_all()
     export = export_findings(cast)
     assert (export.rows, export.messages) == (0, 0)

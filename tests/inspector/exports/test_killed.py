@@ -12,7 +12,7 @@ from django.utils import timezone
 from inspector.exports.models import Export, Piece
 from inspector.intake import jobs
 from inspector.intake.models import Job
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 from tests.inspector.intake.processes import kill, process
 
 from .conftest import ask, make, read
@@ -38,7 +38,7 @@ pipeline.run_due(seconds=600, only=("export",))
 @pytest.mark.long(seconds=6, waits=True)
 def test_every_row_is_there_once(cast: Cast, tmp_path: Path) -> None:
     deliver(cast, b"".join(b"line %d\n" % number for number in range(60)))
-    settle_all()
+    resolve_all()
     export = ask(cast)
     for _ in range(3):
         before = Piece.objects.count()

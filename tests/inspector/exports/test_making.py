@@ -26,7 +26,7 @@ from inspector.intake.models import Job
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.search.language import QueryError
 from inspector.threads.models import Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import ask, make, read
 
@@ -59,7 +59,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_line_is_the_record_and_what_the_inspector_makes_of_it(cast: Cast) -> None:
     deliver(cast, PLAIN)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast))
     (line,) = lines_of(export)
     inspected = line.pop("inspected")
@@ -80,7 +80,7 @@ def test_a_line_is_the_record_and_what_the_inspector_makes_of_it(cast: Cast) -> 
 
 def test_a_query_a_conversation_and_a_list_of_conversations_are_what_they_say(cast: Cast) -> None:
     deliver(cast, HOLDING, PLAIN)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     second = Conversation.objects.get(native_id="c2")
     for given in (
         {"query": "dialect:lambda_lang"},
@@ -99,7 +99,7 @@ def test_a_query_a_conversation_and_a_list_of_conversations_are_what_they_say(ca
 
 def test_what_arrives_while_it_is_written_is_not_in_it(cast: Cast, small_blocks: None) -> None:
     deliver(cast, numbered(12))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = ask(cast)
     job = jobs.claim(kinds=[Job.Kind.EXPORT])
     assert job is not None
@@ -108,7 +108,7 @@ def test_what_arrives_while_it_is_written_is_not_in_it(cast: Cast, small_blocks:
     early = b'{"raw":"long ago","at":"2001-01-01T00:00:00Z"}\n{"raw":"in time","at":"2030-01-01T00:00:00Z"}\n'
     deliver(cast, early, name="early.jsonl")
     jobs.release(job)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     make(export)
     assert [line["raw"] for line in lines_of(export)] == [f"line {number}" for number in range(12)]
     assert export.is_packed
@@ -121,7 +121,7 @@ def test_a_worker_that_dies_at_any_step_neither_loses_nor_doubles_a_row(
     cast: Cast, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(cast, numbered(12))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = ask(cast, form="csv")
     add, deaths = making._add, []
 
@@ -152,7 +152,7 @@ def test_a_worker_that_dies_at_any_step_neither_loses_nor_doubles_a_row(
 
 def test_parts_of_a_record_are_one_line_and_several_rows(cast: Cast, small_blocks: None) -> None:
     deliver(cast, *([b'{"raw":"@a3|f0|c1|S0|d1|T1|k1# @a3|f0|c1|S0|d1|T2|k1#","id":"%d"}\n' % n for n in range(3)]))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     records = set(Message.objects.values_list("record_id", flat=True))
     several = Message.objects.filter(part=2).count()
     assert several, "the example must have records of several parts"
@@ -166,7 +166,7 @@ def test_csv_is_safe_in_a_spreadsheet_and_has_every_name_of_the_record(cast: Cas
     cells = ["=1+1", "+1", "-1", "@x", "\t=1", "\0=1", "＝1", 'a "b", c', "a\r\nb", "plain", "a\u202eb\U000e0041"]
     for cell in cells:
         deliver(cast, json.dumps({"raw": cell, "from": cell, "conversation": cell}).encode(), name=f"{cell!r}.json")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast, form="csv", has_mark=True))
     data = read(export)
     assert data.startswith(b"\xef\xbb\xbf")
@@ -182,7 +182,7 @@ def test_csv_is_safe_in_a_spreadsheet_and_has_every_name_of_the_record(cast: Cas
 
 def test_who_may_not_see_secrets_gets_marks_and_the_digest(cast: Cast) -> None:
     deliver(cast, HOLDING, PLAIN)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     for form in ("jsonl", "csv"):
         masked = make(ask(cast, membership=cast.viewer, is_masked=False, form=form))
         assert masked.is_masked
@@ -208,7 +208,7 @@ def test_who_may_not_see_secrets_gets_marks_and_the_digest(cast: Cast) -> None:
 def test_a_record_that_cannot_be_looked_through_is_withheld(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "MAX_BYTES_LOOKED_THROUGH", 3)
     deliver(cast, b"a long line\n")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     (line,) = lines_of(make(ask(cast, is_masked=True)))
     assert line["raw"] is None
     assert line["inspected"]["sha256"] == hashlib.sha256(b"a long line").hexdigest()
@@ -217,7 +217,7 @@ def test_a_record_that_cannot_be_looked_through_is_withheld(cast: Cast, monkeypa
 def test_what_is_withdrawn_or_read_otherwise_meanwhile_is_left_out_and_counted(cast: Cast, small_blocks: None) -> None:
     deliver(cast, numbered(4))
     late = deliver(cast, numbered(4, first=4), name="other.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = ask(cast)
     job = jobs.claim(kinds=[Job.Kind.EXPORT])
     assert job is not None
@@ -233,7 +233,7 @@ def test_what_is_withdrawn_or_read_otherwise_meanwhile_is_left_out_and_counted(c
 
 def test_it_is_cancelled_removed_and_forgotten_in_time(cast: Cast, small_blocks: None) -> None:
     deliver(cast, numbered(12))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = ask(cast)
     job = jobs.claim(kinds=[Job.Kind.EXPORT])
     assert job is not None
@@ -266,7 +266,7 @@ def test_it_is_cancelled_removed_and_forgotten_in_time(cast: Cast, small_blocks:
 
 def test_what_is_too_large_is_refused_with_the_way_out(cast: Cast, settings: Any, monkeypatch: Any) -> None:
     deliver(cast, numbered(12))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     settings.LIMITS = {**settings.LIMITS, "export_bytes": 100}
     export = make(ask(cast))
     assert export.state == Export.State.REFUSED

@@ -29,7 +29,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Job
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import ask, make, read
 
@@ -53,7 +53,7 @@ def conversation(cast: Cast) -> Conversation:
         say(2, body={"t": HOSTILE}, pid="nowhere"),
         name="log.jsonl",
     )
-    settle_all()
+    resolve_all()
     return Conversation.objects.get(native_id="c")
 
 
@@ -178,7 +178,7 @@ def test_its_hashes_are_checked_as_it_says(cast: Cast, conversation: Conversatio
 
 def test_it_is_made_in_windows_and_goes_on_where_a_worker_died(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver(cast, *(say(number) for number in range(40)))
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(native_id="c")
     whole = report(cast, conversation)
     monkeypatch.setattr(making, "REPORT_STEP_RECORDS", 7)
@@ -218,7 +218,7 @@ def test_memory_does_not_grow_with_the_conversation(cast: Cast, monkeypatch: pyt
         *(say(number, body=body) for number in range(20)),
         *(say(number, cid="d", body=body) for number in range(1000, 1120)),
     )
-    settle_all()
+    resolve_all()
     few, many = (peak(Conversation.objects.get(native_id=native_id)) for native_id in ("c", "d"))
     assert many < 1.5 * few
 

@@ -13,7 +13,7 @@ from inspector.intake.framing import take_stream
 from inspector.intake.models import Delivery, Door, Record
 from inspector.intake.services import open_delivery
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 from tests.inspector.test_hostile import CASES
 
 from .conftest import ask, make, read
@@ -44,14 +44,14 @@ def wires(workspace: Workspace) -> list[str]:
 def test_the_sample_story_comes_back_with_equal_wires_and_envelopes(cast: Cast) -> None:
     for path in sorted(SAMPLES.glob("[0-9]-*")):
         deliver(cast, path.read_bytes(), name=path.name)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast))
     assert export.rows == Record.objects.filter(is_quarantined=False).count()
     assert export.messages == export.listed == Message.objects.count()
     other = cast.stranger.workspace
     delivery = take(other, read(export))
     assert (delivery.received, delivery.quarantined) == (export.rows, 0)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert wires(other) == wires(cast.workspace)
     assert sorted(said(other)) == sorted(said(cast.workspace))
     for workspace in (other, cast.workspace):
@@ -67,7 +67,7 @@ def test_every_hostile_record_comes_back_as_it_was(cast: Cast) -> None:
     """All in one file: what is written of one must not become part of its neighbours."""
     for number, wire in enumerate(HOSTILE.values()):
         deliver(cast, wire + b"\nstill here\n", name=f"{number}.jsonl")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     export = make(ask(cast))
     data = read(export)
     assert data.isascii()

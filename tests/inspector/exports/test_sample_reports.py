@@ -15,7 +15,7 @@ from inspector.audit.reviews.verdicts import claim, judge_item
 from inspector.audit.samples import draw_sample, list_drawn
 from inspector.exports import making
 from inspector.exports.models import Export
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import ask, make, read
 from .test_reports import _Tags, say
@@ -28,7 +28,7 @@ def sample(cast: Cast) -> AuditSample:
     """Three conversations whose messages stand between one another in time."""
     lines = [say(number, cid="abc"[number % 3], mid=f"m{number}") for number in range(1, 10)]
     deliver(cast, b"".join(lines), name="log.jsonl")
-    settle_all()
+    resolve_all()
     return draw_sample(membership=cast.owner, name="Autumn", stratum="dialect", wanted=2, seed="oak", reviewers=2)
 
 

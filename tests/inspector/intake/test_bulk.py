@@ -18,7 +18,7 @@ from inspector.database import insert_rows, update_rows, write_array
 from inspector.intake.models import Job
 from inspector.threads.models import Conversation, Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def read(message: Message) -> tuple[Any, ...]:
 @pytest.mark.usefixtures("are_copied")
 def test_values_of_every_kind_are_written_as_they_are(cast: Cast) -> None:
     deliver(cast, b'{"raw": "One.", "id": "a"}\n', b'{"raw": "Two.", "id": "b"}\n')
-    settle_all()
+    resolve_all()
     first, second = Message.objects.order_by("order_index")
     english = "50% of \"it\" \\ costs '$1' -- \u202e\n\tand \U0001f600 %s {}"
     atoms = ['a "b"', "c\\d", "e,f", "{}", "%s"]
@@ -72,7 +72,7 @@ def test_values_of_every_kind_are_written_as_they_are(cast: Cast) -> None:
 @pytest.mark.usefixtures("are_copied")
 def test_a_row_whose_key_is_otherwise_is_left(cast: Cast) -> None:
     deliver(cast, b'{"raw": "One.", "id": "a"}\n')
-    settle_all()
+    resolve_all()
     message = Message.objects.get()
     before = message.english
     columns = ("id", "conversation_id", "english")

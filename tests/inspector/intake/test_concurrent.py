@@ -19,7 +19,7 @@ from inspector.intake.services import open_delivery
 from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving import writing
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -125,7 +125,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deliver(cast, line("one", conversation="c"))
-    settle_all()
+    resolve_all()
     deliver(cast, line("two", conversation="c"))
     job = jobs.claim(kinds=[Job.Kind.INGEST])
     assert job is not None
@@ -152,7 +152,7 @@ def test_reading_into_a_conversation_that_is_being_settled_locks_in_one_order(
 def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that loaded a record before it moved again must not put it back."""
     deliver(cast, line("Go.", id="m", at="2026-11-21T10:00:00Z"))
-    settle_all()
+    resolve_all()
     deliver(cast, line("Go.", id="m", at="2026-11-21T09:00:00Z"))
     slow = jobs.claim(kinds=[Job.Kind.INGEST])
     assert slow is not None
@@ -176,7 +176,7 @@ def test_a_record_that_moves_twice_ends_in_its_smallest_place(cast: Cast, monkey
     monkeypatch.setattr(reading, "insert_arrivals", overtake)
     steps.STEPS[Job.Kind.INGEST](slow)
     movers[0].join()
-    settle_all()
+    resolve_all()
     assert Record.objects.get().order_time.hour == 8
     assert Message.objects.get().order_time.hour == 8
 
@@ -206,7 +206,7 @@ def test_an_unreadable_line_that_is_seen_earlier_is_not_read(cast: Cast) -> None
     first, second = open_upload(cast), open_upload(cast)
     take_stream(delivery=second, chunks=[log])
     take_stream(delivery=first, chunks=[log])
-    settle_all()
+    resolve_all()
     assert Message.objects.count() == 2
     assert not Sighting.objects.filter(outcome=Sighting.Outcome.QUARANTINED, is_earlier=True).exists()
     assert Message.objects.order_by("place").first().order_time == first.received_at  # type: ignore[union-attr]
@@ -241,7 +241,7 @@ def test_three_concurrent_uploads_of_overlapping_files_double_nothing(cast: Cast
         for worker in workers:
             worker.join()
     assert not Job.objects.exclude(failure="").exists(), list(Job.objects.exclude(failure="").values("kind", "failure"))
-    settle_all()
+    resolve_all()
     # The plain lines are known by the file up to them: all 500 stand once, and the bad lines once a file.
     assert Record.objects.filter(is_quarantined=False).count() == 1500 + 500
     assert Message.objects.count() == 2000
@@ -282,7 +282,7 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
     may_commit.set()
     slow.join()
     Job.objects.filter(kind=Job.Kind.INGEST).update(state=Job.State.DONE)
-    settle_all()
+    resolve_all()
     assert Message.objects.get(native_id="q").parent == Message.objects.get(native_id="p").pk
 
 
@@ -290,7 +290,7 @@ def test_a_citation_and_the_cited_that_pass_each_other_meet(cast: Cast, monkeypa
 def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     definition = line('{def:zo="tea"}?Uk/zo', id="d", conversation="c", dialect="lambda_lang")
     deliver(cast, b"before\n" + definition)
-    settle_all()
+    resolve_all()
     assert Message.objects.filter(conversation__native_id="c").exclude(established="").count() == 1
     deliver(cast, line("?Uk/zo", conversation="c", dialect="lambda_lang"))
     while (job := jobs.claim(kinds=[Job.Kind.INGEST])) is not None:
@@ -318,7 +318,7 @@ def test_what_moves_while_its_conversation_is_told_fails_nothing(cast: Cast, mon
     assert not before <= set(Message.objects.values_list("pk", "order_time")), "nothing was put elsewhere"
     job.refresh_from_db()
     assert job.failure == ""
-    settle_all()
+    resolve_all()
     told = Message.objects.filter(conversation__native_id="c").order_by("order_time")
     assert len(told) == 2
     assert "tea" in told[1].english

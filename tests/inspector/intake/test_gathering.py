@@ -18,7 +18,7 @@ from inspector.intake import jobs
 from inspector.intake.models import DeadLetter, Delivery, Door, Job
 from inspector.threads.models import Conversation, Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def test_small_deliveries_are_read_by_one_job(cast: Cast) -> None:
     assert not Job.objects.filter(kind=Job.Kind.INGEST).exclude(state=Job.State.DONE).exists()
     # One alone takes some twenty.
     assert len(captured) < 50
-    settle_all()
+    resolve_all()
     found = [message.english for message in Message.objects.order_by("record__created_at")]
     assert all(text in english for text, english in zip(TEXTS, found, strict=True))
     assert Conversation.objects.count() == 3
@@ -61,7 +61,7 @@ def test_it_comes_out_as_if_each_had_been_read_alone(cast: Cast, monkeypatch: py
         return list(rows.values_list("conversation__native_id", "english", "words", "parent_basis", "run"))
 
     post_each(cast, ["one", "two", "one", "four", "five"])
-    settle_all()
+    resolve_all()
     together = see()
     for model in (Message, Conversation):
         model.objects.all().delete()
@@ -69,7 +69,7 @@ def test_it_comes_out_as_if_each_had_been_read_alone(cast: Cast, monkeypatch: py
     Delivery.objects.update(read=0)
     monkeypatch.setattr(pipeline, "TOGETHER", {})
     assert read_all() == 5
-    settle_all()
+    resolve_all()
     assert see() == together
     assert reads() == [1] * 5
 
@@ -85,7 +85,7 @@ def test_one_that_fails_is_set_aside_and_the_others_are_read(cast: Cast, monkeyp
     monkeypatch.setattr(reading, "read_record", fail_at_poison)
     post_each(cast, ["one", "two", "poison", "four", "five"])
     assert read_all() >= 5
-    settle_all()
+    resolve_all()
     assert DeadLetter.objects.count() == 1
     assert reads() == [1, 1, 0, 1, 1]
     assert Message.objects.count() == 4
@@ -149,7 +149,7 @@ def test_one_that_is_asked_for_again_meanwhile_is_read_once_more(cast: Cast, mon
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state=Job.State.QUEUED)
     assert [each.subject for each in waiting] == [second.pk]
     monkeypatch.undo()
-    settle_all()
+    resolve_all()
     assert not Job.objects.exclude(state=Job.State.DONE).exists()
     assert Message.objects.count() == 3
     assert reads() == [1, 1, 1]

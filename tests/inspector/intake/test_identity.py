@@ -11,7 +11,7 @@ from inspector.accounts.services import ensure_channel
 from inspector.intake import selectors
 from inspector.intake.models import Delivery, Door, Record, Scaffold, Sighting
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +84,7 @@ def test_a_grown_file_adds_only_what_is_new(cast: Cast) -> None:
 def test_a_grown_file_stays_one_conversation_in_order(cast: Cast) -> None:
     deliver(cast, b"one\ntwo\n")
     deliver(cast, b"one\ntwo\nthree\n")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     conversation = cast.workspace.conversation_set.get()
     said = conversation.messages.order_by("place").values_list("english", flat=True)
     assert list(said) == [f"Someone writes plain text: “{word}”." for word in ("one", "two", "three")]
@@ -113,9 +113,9 @@ def test_a_record_seen_twice_has_the_smallest_order_key(cast: Cast) -> None:
     late = envelope("Go.", id="m1", at="2026-11-21T10:00:00Z")
     early = envelope("Go.", id="m1", at="2026-11-21T09:00:00Z")
     deliver(cast, late)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     deliver(cast, early)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     record = Record.objects.get()
     assert record.order_time.hour == 9
     assert record.messages.get().order_time.hour == 9

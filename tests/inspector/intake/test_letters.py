@@ -21,7 +21,7 @@ from inspector.intake.selectors import find_progress
 from inspector.threads.models import Message
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .processes import PROJECT, make_environment
 
 POISON = "here is the poison"
@@ -68,7 +68,7 @@ def test_one_poison_record_is_set_aside_after_three_attempts(
     tried = poisonous(error)
     delivery = deliver(cast, write_log(17))
     before = numbers(delivery)
-    settle_all()
+    resolve_all()
     assert numbers(delivery) == before == (40, 40, 0, 0)
     assert Message.objects.count() == delivery.read == 39
     letter = DeadLetter.objects.get()
@@ -89,7 +89,7 @@ def test_poison_anywhere_costs_only_itself(
     monkeypatch.setattr(reading, "BATCH_RECORDS", 7)
     poisonous(ValueError("a bug"))
     delivery = deliver(cast, write_log(*poisoned))
-    settle_all()
+    resolve_all()
     assert numbers(delivery) == (40, 40, 0, 0)
     assert (delivery.read, delivery.set_aside) == (40 - len(poisoned), len(poisoned))
     found = DeadLetter.objects.filter(state=DeadLetter.State.DEAD, attempts=3)
@@ -109,7 +109,7 @@ def test_a_batch_after_the_poison_is_read_as_a_batch_again(
         reading, "insert_arrivals", lambda **names: (batches.append(len(names["arrivals"])), insert(**names))
     )
     deliver(cast, write_log(13))
-    settle_all()
+    resolve_all()
     assert batches == [10, *[1] * 9, 10, 10]
 
 
@@ -119,20 +119,20 @@ def test_it_is_read_when_the_decoder_is_mended(
 ) -> None:
     poisonous(ValueError("a bug"))
     delivery = deliver(cast, write_log(3, 4))
-    settle_all()
+    resolve_all()
     assert letters.retry(membership=cast.auditor) == 2
-    settle_all()
+    resolve_all()
     assert set(DeadLetter.objects.values_list("state", "attempts")) == {("dead", 3)}
     monkeypatch.undo()
     one = DeadLetter.objects.get(sighting__index=3)
     assert letters.retry(membership=cast.owner, ids=[one.pk]) == 1
-    settle_all()
+    resolve_all()
     one.refresh_from_db()
     assert (one.state, one.failure, one.asked_by) == (DeadLetter.State.READ, "", cast.owner.user)
     assert numbers(delivery) == (40, 40, 0, 0)
     assert (delivery.read, delivery.set_aside) == (39, 1)
     assert letters.retry(membership=cast.owner) == 1
-    settle_all()
+    resolve_all()
     delivery.refresh_from_db()
     assert (delivery.read, delivery.set_aside, Message.objects.count()) == (40, 0, 40)
     assert letters.retry(membership=cast.owner) == 0
@@ -154,7 +154,7 @@ def test_a_record_that_takes_too_long_is_interrupted(cast: Cast, monkeypatch: py
     monkeypatch.setattr(reading, "READING_SECONDS", 0.3)
     delivery = deliver(cast, write_log(5))
     started = time.monotonic()
-    settle_all()
+    resolve_all()
     assert time.monotonic() - started < 10
     assert DeadLetter.objects.get().failure == "OutOfTimeError: it took longer than 0.3 seconds"
     assert numbers(delivery) == (40, 40, 0, 0)
@@ -178,7 +178,7 @@ def test_what_passes_by_itself_sets_nothing_aside(cast: Cast, monkeypatch: pytes
     monkeypatch.setattr(reading, "insert_arrivals", fail)
     monkeypatch.setattr(steps.connection, "close", lambda: None)
     delivery = deliver(cast, write_log())
-    settle_all()
+    resolve_all()
     assert next(failures, None) is None
     assert not DeadLetter.objects.exists()
     delivery.refresh_from_db()
@@ -191,7 +191,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
 ) -> None:
     poisonous(ValueError("a bug"))
     deliver(cast, write_log(3))
-    settle_all()
+    resolve_all()
     monkeypatch.undo()
     letters.retry(membership=cast.owner)
     insert = reading.insert_arrivals
@@ -204,7 +204,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
 
     monkeypatch.setattr(reading, "insert_arrivals", fail)
     monkeypatch.setattr(steps.connection, "close", lambda: None)
-    settle_all()
+    resolve_all()
     assert DeadLetter.objects.get().state == DeadLetter.State.READ
 
 
@@ -212,7 +212,7 @@ def test_a_letter_forgives_what_was_not_its_fault(
 def test_a_viewer_and_a_stranger_retry_nothing(cast: Cast, poisonous: Callable[..., list[str]]) -> None:
     poisonous(ValueError("a bug"))
     deliver(cast, write_log(3))
-    settle_all()
+    resolve_all()
     letter = DeadLetter.objects.get()
     with pytest.raises(PermissionDenied):
         letters.retry(membership=cast.viewer)
@@ -236,7 +236,7 @@ def test_work_that_was_given_up_is_asked_for_again(cast: Cast, monkeypatch: pyte
     assert Job.objects.filter(state=Job.State.DEAD).count() == 3
     monkeypatch.undo()
     assert letters.retry(membership=cast.auditor) == 3
-    settle_all()
+    resolve_all()
     assert not Message.objects.filter(told_digest=None).exists()
 
 
@@ -250,14 +250,14 @@ def test_a_duplicate_that_moves_a_poison_record_is_set_aside_too(
     Delivery.objects.filter(pk=first.pk).update(received_at="2026-11-21T09:00:00Z")
     Record.objects.update(order_time="2027-11-21T09:00:00Z")
     second = deliver(cast, line, door=Door.API)
-    settle_all()
+    resolve_all()
     assert numbers(first)[:3] == (3, 3, 0)
     assert numbers(second)[:3] == (1, 0, 1)
     assert (first.read, first.set_aside, second.read, second.set_aside) == (2, 1, 0, 0)
     assert DeadLetter.objects.count() == 2
     monkeypatch.undo()
     letters.retry(membership=cast.owner)
-    settle_all()
+    resolve_all()
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.read, first.set_aside, second.read, second.set_aside) == (3, 0, 0, 0)
@@ -336,7 +336,7 @@ def test_a_record_that_kills_its_worker_kills_it_three_times_at_most(
         assert deaths < 10
     # The first of several shares its first death, in their batch, with the others.
     assert deaths <= 3 * len(poisoned)
-    settle_all()
+    resolve_all()
     assert numbers(delivery) == (40, 40, 0, 0)
     assert (delivery.read, delivery.set_aside) == (40 - len(poisoned), len(poisoned))
     assert set(DeadLetter.objects.values_list("state", "attempts", "failure")) == {("dead", 3, jobs.DIED)}

@@ -30,7 +30,7 @@ from inspector.intake.services import open_delivery
 from inspector.intake.store import AbandonedError
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .processes import kill, process, worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long(seconds=5, waits=True)]
@@ -86,7 +86,7 @@ def test_a_killed_workers_job_is_taken_back_at_once(cast: Cast, tmp_path: Path) 
         kill(child)
         seconds = wait_for(lambda: jobs.take_back() == 1, PROMISED_SECONDS, tmp_path / "process.log")
     print(f"\ntaken back {seconds:.2f} s after kill -9, with a lease of 120 s")
-    settle_all()
+    resolve_all()
     delivery.refresh_from_db()
     assert delivery.read == Message.objects.count() == 20
 
@@ -137,7 +137,7 @@ def test_a_long_step_keeps_its_lease(cast: Cast, settings: object, monkeypatch: 
     beside.join()
     assert len(rivals) > 10
     assert not any(rivals)
-    settle_all()
+    resolve_all()
     assert Message.objects.count() == 1
 
 
@@ -205,7 +205,7 @@ def test_a_delivery_whose_web_process_was_killed_is_closed(
     assert delivery.sha256 is None
     assert 1000 <= delivery.stored < len(lines)
     assert delivery.received == delivery.stored == Record.objects.count() == Sighting.objects.count()
-    settle_all()
+    resolve_all()
     delivery.refresh_from_db()
     assert delivery.read == delivery.stored
     # What the sender was not told is kept, he sends again, and it goes on where it ended.
@@ -269,7 +269,7 @@ def test_a_stopped_worker_ends_what_it_has_begun(cast: Cast, tmp_path: Path) -> 
             pool.terminate()
             assert pool.wait(30) == 0, log.read_text()[-3000:]
         assert not Job.objects.filter(state=Job.State.RUNNING).exists()
-    settle_all()
+    resolve_all()
     assert Message.objects.count() == 2001
 
 

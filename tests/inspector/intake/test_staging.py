@@ -19,7 +19,7 @@ from inspector.intake.staging import Choices, NotStagedError
 from inspector.pages.uploads import Foretold, foretell
 from inspector.threads.models import Conversation, Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .test_containers import make_zip
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +70,7 @@ def test_what_was_seen_is_what_is_loaded(cast: Cast) -> None:
     (delivery,) = stage(cast, LOG)
     told = [line.reading.messages[0].sentence for line in preview(delivery) if line.reading]
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     stored = Message.objects.order_by("order_index").values_list("english", flat=True)
     assert list(stored[:20]) == told
     delivery.refresh_from_db()
@@ -88,7 +88,7 @@ def test_what_a_message_refers_to_is_told_alike_before_and_after(cast: Cast) -> 
     (delivery,) = stage(cast, b"\n".join(lines))
     told = [[each.sentence for each in line.reading.messages] for line in preview(delivery) if line.reading]
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     settled: dict[int, list[str]] = {}
     for index, english in Message.objects.order_by("order_index", "part").values_list("order_index", "english"):
         settled.setdefault(index, []).append(english)
@@ -133,7 +133,7 @@ def test_what_cannot_be_opened_says_so_beforehand_as_it_will_count(cast: Cast, d
     beginning = staging.look_at(delivery=delivery)
     assert words in beginning.failure
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     delivery.refresh_from_db()
     seen = beginning.forecast
     assert (delivery.received, delivery.quarantined) == (seen.received, seen.quarantined)
@@ -168,7 +168,7 @@ def test_a_dialect_for_the_whole_file(cast: Cast) -> None:
     assert {reading.dialect for reading in readings} == {"nslip"}
     assert {reading.candidates[0].why for reading in readings} == {"chosen by the sender of the delivery"}
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert set(Message.objects.values_list("dialect", flat=True)) == {"nslip"}
 
 
@@ -190,7 +190,7 @@ def test_one_speaker_or_two_or_nobody_known(cast: Cast) -> None:
     assert first is not None
     assert set(first.from_envelope) == {"sender", "receivers"}
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     rows = Message.objects.order_by("place")
     assert [(row.sender, row.receivers) for row in rows] == [
         ("oscar", ["radar"]),
@@ -221,7 +221,7 @@ def test_which_record_is_new_does_not_depend_on_what_is_said_of_it(cast: Cast) -
         deliver(cast, data)
         (again,) = stage(cast, data, speakers=("oscar", "radar"), dialect="prose")
         staging.load(delivery=again)
-        settle_all(is_examined=False)
+        resolve_all(is_examined=False)
         again.refresh_from_db()
         assert (again.stored, again.duplicate) == (0, 3)
     assert Record.objects.count() == 6
@@ -232,7 +232,7 @@ def test_the_declared_start_orders_what_carries_no_time(cast: Cast) -> None:
     (delivery,) = stage(cast, DIALOGUE)
     staging.choose(delivery=delivery, choices=Choices(start=start))
     staging.load(delivery=delivery)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert set(Message.objects.values_list("order_time", "order_basis")) == {(start, "start")}
 
 

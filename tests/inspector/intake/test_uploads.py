@@ -26,7 +26,7 @@ from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
 from inspector.intake.services import open_delivery, take_file
 from inspector.threads.models import Message
 
-from ..conftest import Cast, settle_all
+from ..conftest import Cast, resolve_all
 from .test_containers import make_zip
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +55,7 @@ def counts(delivery: Delivery) -> tuple[int, int, int, int]:
 def test_a_packed_log_is_one_delivery_of_the_file_as_it_came(cast: Cast, kind: str) -> None:
     packed = FOLDS[kind](LOG)
     (delivery,) = upload(cast, packed, f"a.log.{kind}")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert counts(delivery) == (COUNT, COUNT, 0, 0)
     assert (delivery.size_bytes, bytes(delivery.sha256 or b"")) == (len(packed), hashlib.sha256(packed).digest())
     assert delivery.framed_bytes == delivery.size_bytes
@@ -66,7 +66,7 @@ def test_a_packed_log_is_one_delivery_of_the_file_as_it_came(cast: Cast, kind: s
 def test_the_same_log_packed_and_plain_is_stored_once(cast: Cast) -> None:
     for data in (LOG, gzip.compress(LOG), FOLDS["zstd"](LOG), make_zip(("a.log", LOG))):
         upload(cast, data)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert Record.objects.count() == COUNT
     assert sorted(Delivery.objects.values_list("stored", "duplicate")) == [(0, COUNT)] * 3 + [(COUNT, 0)]
 
@@ -74,7 +74,7 @@ def test_the_same_log_packed_and_plain_is_stored_once(cast: Cast) -> None:
 def test_a_name_promises_nothing(cast: Cast) -> None:
     (plain,) = upload(cast, b"one\n", "a.zip")
     (packed,) = upload(cast, gzip.compress(b"two\n"), "a.txt")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert (counts(plain)[:2], counts(packed)[:2]) == ((1, 1), (1, 1))
 
 
@@ -186,7 +186,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
 def test_what_cannot_be_opened_is_quarantined_and_can_be_fetched(cast: Cast, case: str) -> None:
     data, words = BROKEN[case]
     (delivery,) = upload(cast, data)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert counts(delivery)[3] >= 1
     assert delivery.state == Delivery.State.BROKEN
     assert words in delivery.failure
@@ -205,7 +205,7 @@ def test_the_same_broken_file_again_is_quarantined_again(cast: Cast) -> None:
     packed = gzip.compress(LOG)[:-2000]
     for _ in range(2):
         upload(cast, packed)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     first, second = Delivery.objects.order_by("received_at")
     assert (first.received, first.quarantined) == (second.received, second.quarantined)
     assert second.stored == 0
@@ -215,7 +215,7 @@ def test_the_same_broken_file_again_is_quarantined_again(cast: Cast) -> None:
 def test_the_whole_file_after_its_cut_one_adds_only_what_was_missing(cast: Cast) -> None:
     upload(cast, gzip.compress(LOG)[:-2000])
     (whole,) = upload(cast, gzip.compress(LOG))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     received, stored, duplicate, quarantined = counts(whole)
     assert (received, quarantined) == (COUNT, 0)
     assert stored < duplicate
@@ -228,7 +228,7 @@ def test_a_line_that_was_cut_off_after_its_last_letter_is_read_when_the_whole_fi
     cut = pack.compress(b"one\ntwo\nthree") + pack.flush(zlib.Z_SYNC_FLUSH)
     (first,) = upload(cast, cut)
     (whole,) = upload(cast, cut + pack.compress(b"\nfour\n") + pack.flush())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     # The line without an end, and the bytes of the file itself.
     assert counts(first) == (4, 2, 0, 2)
     assert counts(whole) == (4, 2, 2, 0)
@@ -245,7 +245,7 @@ def test_a_line_that_was_cut_off_after_its_last_letter_is_read_when_the_whole_fi
 def test_each_file_of_an_archive_is_a_delivery(cast: Cast) -> None:
     data = make_zip(("a.log", b"one\ntwo\n"), ("logs/b.csv", b"raw,from\nhello,ada\n"), ("logs/empty.log", b""))
     deliveries = upload(cast, data, "night.zip")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     for delivery in deliveries:
         delivery.refresh_from_db()
     assert [(one.file_name, one.stored, one.state) for one in deliveries] == [
@@ -269,7 +269,7 @@ def test_a_damaged_or_nested_file_of_an_archive_breaks_only_its_own_delivery(cas
     data = bytearray(out.getvalue())
     data[data.index(b"three")] ^= 1
     damaged, nested, fine = upload(cast, bytes(data), "x.zip")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert (counts(damaged), damaged.state) == ((4, 2, 0, 2), "broken")
     assert "checksum" in damaged.failure
     assert (counts(nested), nested.state) == ((1, 0, 0, 1), "broken")

@@ -23,7 +23,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import read_tree, sum_up
 from inspector.threads.timeline import Start, number_messages, read_timeline
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -50,12 +50,12 @@ def take(cast: Cast, data: bytes, name: str = "a.log", **given: Any) -> Delivery
 
 def withdraw(cast: Cast, delivery: Delivery, reason: str = "the wrong file") -> None:
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason=reason)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
 
 
 def bring_back(cast: Cast, delivery: Delivery) -> None:
     take_back(membership=cast.owner, delivery=delivery, reason="it was right after all")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
 
 
 def shown(cast: Cast) -> list[str]:
@@ -87,7 +87,7 @@ def counts(delivery: Delivery) -> tuple[int, int, int, int]:
 
 def test_a_withdrawn_delivery_is_not_shown_and_comes_back_as_it_was(cast: Cast) -> None:
     first, second = take(cast, ASK), take(cast, ANSWER + LATER, "b.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     before, digest = told(), Conversation.objects.get().settled_digest
     receipt = counts(second)
     withdraw(cast, second)
@@ -110,7 +110,7 @@ def test_a_withdrawn_delivery_is_not_shown_and_comes_back_as_it_was(cast: Cast) 
 
 def test_a_record_is_hidden_only_when_all_its_sightings_are_withdrawn(cast: Cast) -> None:
     first, second = take(cast, ASK + ANSWER), take(cast, ANSWER + LATER, "b.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, first)
     assert shown(cast) == ["m2", "m3"]
     withdraw(cast, second)
@@ -122,7 +122,7 @@ def test_a_record_is_hidden_only_when_all_its_sightings_are_withdrawn(cast: Cast
 def test_a_message_whose_parent_is_withdrawn_cites_a_ghost_also_from_another_conversation(cast: Cast) -> None:
     first = take(cast, ASK)
     take(cast, ANSWER + wire("m4", "ACK", "m1", cid="elsewhere"), "b.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert Message.objects.filter(parent__isnull=False).count() == 2
     withdraw(cast, first)
     assert set(Message.objects.shown().values_list("parent", flat=True)) == {None}
@@ -133,7 +133,7 @@ def test_a_message_whose_parent_is_withdrawn_cites_a_ghost_also_from_another_con
 
 def test_a_conversation_that_is_withdrawn_whole_leaves_the_lists(cast: Cast) -> None:
     delivery = take(cast, ASK + ANSWER)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, delivery)
     conversation = Conversation.objects.get()
     assert (conversation.message_count, conversation.last_at, conversation.is_settled) == (0, None, True)
@@ -142,10 +142,10 @@ def test_a_conversation_that_is_withdrawn_whole_leaves_the_lists(cast: Cast) -> 
 
 def test_what_is_withdrawn_and_sent_again_counts_as_duplicate_and_is_shown(cast: Cast) -> None:
     first = take(cast, ASK)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, first)
     second = take(cast, ASK)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert counts(second) == (1, 0, 1, 0)
     assert shown(cast) == ["m1"]
     bring_back(cast, first)
@@ -156,7 +156,7 @@ def test_the_facts_of_a_delivery_in_force_stand_for_those_of_a_withdrawn_one(cas
     log = b"All is well.\nStill well.\n"
     wrong = take(cast, log, speakers=["radar"])
     right = take(cast, log, "b.log", speakers=["oscar", "muse"])
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert set(Message.objects.values_list("sender", flat=True)) == {"radar"}
     withdraw(cast, wrong)
     rows = Message.objects.shown().order_by("place")
@@ -170,7 +170,7 @@ def test_the_place_of_a_withdrawn_sighting_goes_to_the_next_one(cast: Cast) -> N
     early, late = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
     wrong = take(cast, b"All is well.\n", declared_start=early)
     take(cast, b"All is well.\n", "b.log", declared_start=late)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert Message.objects.get().order_time == early
     withdraw(cast, wrong)
     message = Message.objects.get()
@@ -183,18 +183,18 @@ def test_the_place_of_a_withdrawn_sighting_goes_to_the_next_one(cast: Cast) -> N
 def test_what_is_sent_again_without_prefixes_is_read_without(cast: Cast) -> None:
     log = b"oscar -> radar: Is all well?\n"
     wrong = take(cast, log)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert Message.objects.get().sender == "oscar"
     withdraw(cast, wrong)
     take(cast, log, prefixes=False)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     message = Message.objects.shown().get()
     assert (message.sender, message.record.wire_text) == ("", log.decode().strip())
 
 
 def test_three_equal_heartbeats_are_hidden_and_shown_as_three(cast: Cast) -> None:
     delivery = take(cast, b"2026-01-01T00:00:00Z still here\n" * 3)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, delivery)
     assert (len(shown(cast)), HiddenRecord.objects.count()) == (0, 3)
     bring_back(cast, delivery)
@@ -205,12 +205,12 @@ def test_a_batch_at_a_time_and_begun_anew_when_asked_again(cast: Cast, monkeypat
     monkeypatch.setattr(steps, "BATCH_RECORDS", 2)
     monkeypatch.setattr(steps, "SLICE_SECONDS", 0.0)
     delivery = take(cast, b"".join(wire(f"m{number}", "REQ") for number in range(1, 8)))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="half")
     steps.run_job(claim())
     assert HiddenRecord.objects.count() == 2
     take_back(membership=cast.auditor, delivery=delivery, reason="no")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert not HiddenRecord.objects.exists()
     assert len(shown(cast)) == 7
     withdraw(cast, delivery)
@@ -225,7 +225,7 @@ def claim() -> Job:
 
 def test_what_is_quarantined_is_withdrawn_too_and_keeps_its_bytes(cast: Cast, token: str) -> None:
     delivery = take(cast, b"\xff\xfe broken\n" + ASK)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, delivery)
     said = Client().get(f"/api/v1/deliveries/{delivery.pk}", headers={"Authorization": f"Bearer {token}"}).json()
     assert (said["received"], said["stored"], said["duplicate"], said["quarantined"]) == counts(delivery)
@@ -235,7 +235,7 @@ def test_what_is_quarantined_is_withdrawn_too_and_keeps_its_bytes(cast: Cast, to
 
 def test_the_act_is_kept_with_its_taking_back(cast: Cast) -> None:
     delivery = take(cast, ASK)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, delivery, "the wrong file")
     bring_back(cast, delivery)
     withdraw(cast, delivery, "wrong it is")
@@ -277,7 +277,7 @@ def test_neither_twice_nor_too_early_nor_back_from_nothing(cast: Cast) -> None:
 def test_withdrawn_before_it_was_read_it_never_shows(cast: Cast) -> None:
     delivery = take(cast, ASK)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="x")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert shown(cast) == []
     assert Message.objects.count() == 1
 
@@ -285,7 +285,7 @@ def test_withdrawn_before_it_was_read_it_never_shows(cast: Cast) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_record_that_arrives_while_its_delivery_is_withdrawn_stays_shown(cast: Cast) -> None:
     first = take(cast, ASK)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     is_withdrawn = threading.Event()
 
     def withdraw_meanwhile() -> None:
@@ -309,7 +309,7 @@ def test_a_record_that_arrives_while_its_delivery_is_withdrawn_stays_shown(cast:
         patch.setattr(store, "_update_delivery", update_late)
         second = take(cast, ASK, "b.log")
         acts[0].result(timeout=20)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert shown(cast) == ["m1"]
     assert counts(second) == (1, 0, 1, 0)
 
@@ -317,7 +317,7 @@ def test_a_record_that_arrives_while_its_delivery_is_withdrawn_stays_shown(cast:
 def test_an_import_that_is_withdrawn_leaves_the_api_s_records_alone(cast: Cast) -> None:
     imported = deliver(cast, ASK + ANSWER)
     deliver(cast, ASK, door=Door.API)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     withdraw(cast, imported)
     assert shown(cast) == ["m1"]
     assert Sighting.objects.filter(delivery=imported).count() == 2

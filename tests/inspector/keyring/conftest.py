@@ -16,7 +16,7 @@ from inspector.keyring.models import EscrowedKey
 from inspector.keyring.spellings import read_keys
 from inspector.opening import escrow_keys
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 KEY_FILE = (SAMPLES / "keys.json").read_bytes()
@@ -63,7 +63,7 @@ def kek(settings: Any) -> None:
 def sealed(cast: Cast) -> list[Message]:
     """The two sealed messages of the sample story, settled in their conversation, in order."""
     deliver(cast, b"\n".join(LINES) + b"\n")
-    settle_all()
+    resolve_all()
     messages = list(Message.objects.filter(is_sealed=True).order_by("place"))
     assert len(messages) == 2
     return messages
@@ -73,5 +73,5 @@ def add(cast: Cast, data: bytes = KEY_FILE, *, label: str = "", **said: Any) -> 
     """Add one key and open what it opens."""
     keys = read_keys(data, **{"kind": EscrowedKey.Kind.X25519, **said})
     (key,), _ = escrow_keys(membership=cast.owner, keys=keys, label=label)
-    settle_all()
+    resolve_all()
     return key

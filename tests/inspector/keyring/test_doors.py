@@ -18,7 +18,7 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import KEY_FILE, PSK, SAMPLE_KEY, WORDS, add, make_line
 
@@ -49,7 +49,7 @@ def test_the_whole_way_from_sealed_to_open_and_back(cast: Cast, sealed: list[Mes
     kept = owner.post(KEYRING, said, follow=True)
     assert "are being tried now" in kept.content.decode()
     assert "Opening 1 conversation" in kept.content.decode()
-    settle_all()
+    resolve_all()
     assert owner.get(reverse("pages:opening", args=["acme"]))["HX-Refresh"] == "true"
     page = get(owner, "keyring")
     assert "2 messages" in page
@@ -148,7 +148,7 @@ def test_hostile_text_that_was_sealed_is_as_harmless_as_any_other(cast: Cast, au
         b'{"t":"<script>alert(1)</script>\\u202e\\ud800\\u0000","bd":"https://evil.example/"}'
     ).decode()
     deliver(cast, make_line(f"j:{packed}", "s9", "c9") + b"\n")
-    settle_all()
+    resolve_all()
     add(cast, PSK, kind="psk", written="text", label="<b>\u202elabel")
     message = Message.objects.get(is_sealed=True)
     for page in (

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from inspector.audit.models import Finding
 from inspector.threads.models import Message, OpenedMessage
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, resolve_all
 from tests.inspector.doors import Way
 
 from .conftest import PSK, add, make_cipher, write_line, write_payload
@@ -43,7 +43,7 @@ def test_31_a_seal_that_does_not_hold_is_not_authentic_and_gives_nothing_away(
         write_line(write_payload(*seal), SESSION, name) for name, seal in {"whole": (NONCE, SEALED), **SEALS}.items()
     ]
     assert not way.send(b"\n".join(log) + b"\n")
-    settle_all()
+    resolve_all()
     found = Finding.objects.filter(rule="not-authentic", holds=True)
     assert sorted(found.values_list("conversation__native_id", flat=True)) == sorted(SEALS)
     assert set(found.values_list("severity", flat=True)) == {Message.Severity.ERROR}

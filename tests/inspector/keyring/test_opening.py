@@ -21,7 +21,7 @@ from inspector.keyring.services import remove_key
 from inspector.keyring.spellings import read_keys
 from inspector.opening import Attempt, count_opened, count_unreadable_without, escrow_keys, find_openings_of, open_batch
 from inspector.threads.models import Message, OpenedMessage
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 from .conftest import KEY_FILE, LINES, PSK, SAMPLE_KEY, WORDS, add, make_line
 
@@ -47,7 +47,7 @@ def test_a_key_opens_what_came_before_it_and_what_comes_after(cast: Cast, sealed
         assert (message.english, message.body, message.told_digest) == before[message.pk]
     add(cast, PSK, kind="psk", written="text", label="later")
     deliver(cast, make_line("r:after the key", "s9", "c9") + b"\n")
-    settle_all()
+    resolve_all()
     assert any("after the key" in english for _, english in read_opened().values())
 
 
@@ -61,15 +61,15 @@ def test_a_private_key_alone_opens_with_the_public_keys_that_the_conversation_sh
 def test_a_handshake_that_is_withdrawn_opens_nothing_until_it_is_taken_back(cast: Cast) -> None:
     deliver(cast, b"\n".join(each for at, each in enumerate(LINES) if at != 1) + b"\n")
     handshake = deliver(cast, LINES[1] + b"\n", name="handshake.log")
-    settle_all()
+    resolve_all()
     add(cast, SAMPLE_KEY["private"].encode(), label="executor")
     assert len(read_opened()) == 2
     act = {"membership": cast.owner, "delivery": handshake, "reason": "by mistake"}
     withdraw_delivery(**act)
-    settle_all()
+    resolve_all()
     assert not read_opened()
     take_back(**act)
-    settle_all()
+    resolve_all()
     assert len(read_opened()) == 2
 
 
@@ -86,7 +86,7 @@ def test_opening_is_the_same_whatever_came_first(cast: Cast) -> None:
         with transaction.atomic():
             for name in order:
                 steps[name]()
-                settle_all()
+                resolve_all()
             seen.add(json.dumps(sorted(read_opened().items())))
             transaction.set_rollback(True)
     (only,) = seen
@@ -98,7 +98,7 @@ def test_several_messages_of_one_record_are_opened_each_with_its_own_key(cast: C
     wires = [json.loads(make_line(f"r:text {n}", f"s{n}", "c"))["raw"].split("\n")[0] for n in (1, 2, 3)]
     raw = "\n".join(wires) + "\n--👽lingua/0.4@agent-lingua"
     deliver(cast, json.dumps({"raw": raw, "conversation": "c"}).encode() + b"\n")
-    settle_all()
+    resolve_all()
     assert Message.objects.filter(is_sealed=True).count() == 3
     for session in ("s3", "s1"):
         add(cast, PSK, kind="psk", written="text", label=session, session=session)
@@ -136,7 +136,7 @@ def test_a_message_that_is_read_anew_is_opened_anew(cast: Cast, sealed: list[Mes
     Message.objects.filter(is_sealed=True).update(told_in="0.0 agent_lingua =")
     with transaction.atomic():
         mark_conversations(conversation_ids=ids, workspace_id=cast.workspace.pk)
-    settle_all()
+    resolve_all()
     assert len(read_opened()) == 2
 
 
@@ -187,7 +187,7 @@ def test_what_a_log_shows_as_public_keys_harms_nobody(cast: Cast) -> None:
         raw = f"👽09|@b|$j:{packed}\n--👽lingua/0.4@agent-lingua"
         rows.append(json.dumps({"raw": raw, "from": f"a{number}", "conversation": "2611"}).encode())
     deliver(cast, b"\n".join([*rows, *LINES]) + b"\n")
-    settle_all()
+    resolve_all()
     add(cast, SAMPLE_KEY["private"].encode(), label="executor")
     assert len(read_opened()) == 2
 
@@ -203,14 +203,14 @@ def test_a_key_and_a_sealed_message_that_come_together_do_not_pass_each_other(ca
         settling.start()
         wait_until(lambda: is_somebody_waiting() or not settling.is_alive())
     settling.join()
-    settle_all()
+    resolve_all()
     assert [labels for labels, _ in read_opened().values()] == [("shared",)]
 
 
 def settle_apart() -> None:
     """Work off every job on a connection of this thread's own."""
     try:
-        settle_all()
+        resolve_all()
     finally:
         connection.close()
 
@@ -235,14 +235,14 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def test_the_workspaces_keys_open_nothing_elsewhere(cast: Cast, sealed: list[Message]) -> None:
     keys = read_keys(KEY_FILE, kind=EscrowedKey.Kind.X25519)
     escrow_keys(membership=cast.stranger, keys=keys, label="")
-    settle_all()
+    resolve_all()
     assert read_opened() == {}
 
 
 def test_a_message_that_refuses_the_key_of_its_session_is_not_authentic(cast: Cast) -> None:
     """A key that is held for no session, or for another, says nothing; the one of its own session does."""
     deliver(cast, make_line("r:under the psk", "s9", "c9") + b"\n")
-    settle_all()
+    resolve_all()
     other = b"another pre-shared key altogether"
     add(cast, other, kind="psk", written="text", label="any")
     add(cast, other, kind="psk", written="text", label="elsewhere", session="s8")

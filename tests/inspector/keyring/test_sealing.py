@@ -42,7 +42,7 @@ from inspector.search.selectors import find_messages
 from inspector.threads.models import MaskedWire, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask, make, read
 from ..retention.test_doors import visit_all
 from ..retention.test_erasing import grep
@@ -120,7 +120,7 @@ def test_a_word_of_the_bytes_is_in_no_column_that_is_said_to_be_sealed(sealing: 
     # A duplicate that is written otherwise: its own bytes are kept with its delivery.
     deliver(sealing, write_line("m-1", FOUND).replace(b'"raw"', b' "raw"'), name="again.log")
     staged = stage_file(membership=sealing.auditor, channel=sealing.channel, chunks=[LOG], choices=Choices())[0]
-    settle_all()
+    resolve_all()
     found = grep(CANARY, "remark", "Good morning", "cut ")
     leaking = found.keys() & set(SEALED)
     assert not leaking
@@ -151,7 +151,7 @@ def test_sealed_and_clear_records_are_shown_alike(cast: Cast, clock: Clock) -> N
             set_sealing(cast.workspace, cast.owner, is_sealed=True)
         with transaction.atomic():
             delivery = deliver(cast, log, name="talk.log")
-            settle_all()
+            resolve_all()
             assert Record.objects.filter(sealed_with__isnull=not is_sealed).count() == Record.objects.count() == 5
             assert MaskedWire.objects.exists() != is_sealed
             enter_new(at_once=True)
@@ -176,7 +176,7 @@ def test_a_search_of_the_raw_text_looks_into_clear_bytes_alone(sealing: Cast, to
     deliver(sealing, LOG)
     set_sealing(sealing.workspace, sealing.owner, is_sealed=False)
     deliver(sealing, write_line("n-1", "Find quetzalcoatl again."))
-    settle_all()
+    resolve_all()
     secrets = create_api_key(workspace=sealing.workspace, name="s", scopes=["read", "secrets"])[1]
 
     def search(query: str, key: str) -> int:
@@ -194,7 +194,7 @@ def test_texts_of_sealed_records_can_be_left_out_of_search(sealing: Cast, sign_i
         return {each.native_id for each in find_messages(workspace=sealing.workspace, query=query)}
 
     deliver(sealing, line % b"indexed")
-    settle_all()
+    resolve_all()
     assert note not in page.get(address(sealing, "search"), {"q": CANARY}).content.decode()
     for member in (sealing.auditor, sealing.owner):
         sign_in(member).post(address(sealing, "change-workspace"), {"action": "leave-out"})
@@ -203,7 +203,7 @@ def test_texts_of_sealed_records_can_be_left_out_of_search(sealing: Cast, sign_i
     deliver(sealing, line % b"sealed")
     set_sealing(sealing.workspace, sealing.owner, is_sealed=False)
     deliver(sealing, line % b"clear")
-    settle_all()
+    resolve_all()
     for query in (CANARY, "content.q:quetzalcoatl"):
         assert find_all(query) == {"indexed", "clear"}
     # What is no text is found as before, and nothing of the text is in a column that search looks into.
@@ -226,7 +226,7 @@ def test_what_was_changed_is_told_as_damaged(
     sealing: Cast, sign_in: Callable[[Membership], Client], token: str
 ) -> None:
     deliver(sealing, LOG)
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     message = find("m-1")
     pk, held = message.record_id, hold(message.record_id)
@@ -292,7 +292,7 @@ def test_without_its_key_encryption_key_nothing_is_taken_or_shown_and_nothing_is
     sealing: Cast, settings: Any, token: str, sign_in: Callable[[Membership], Client]
 ) -> None:
     deliver(sealing, LOG)
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     message = find("m-1")
     deliver(sealing, write_line("m-8", "Good evening."))
@@ -320,7 +320,7 @@ def test_without_its_key_encryption_key_nothing_is_taken_or_shown_and_nothing_is
     settings.KEYRING_KEY = right
     assert api.get(f"/api/v1/records/{message.record_id}/raw").status_code == 200
     assert verify_ledger(sealing.workspace.pk).holds
-    settle_all()
+    resolve_all()
     assert find("m-8").english
 
 
@@ -328,7 +328,7 @@ def test_a_period_is_erased_by_destroying_its_key(
     sealing: Cast, clock: Clock, token: str, sign_in: Callable[[Membership], Client]
 ) -> None:
     delivery = deliver(sealing, LOG, name="talk.log")
-    settle_all()
+    resolve_all()
     message = find("m-1")
     write_comment(membership=sealing.auditor, message=message, start=0, end=4, words="why?")
     make(ask(sealing))
@@ -336,7 +336,7 @@ def test_a_period_is_erased_by_destroying_its_key(
     clock.month = "2026-11"
     # What came in later, in the same conversation, stays.
     deliver(sealing, write_line("m-9", "Good evening."))
-    settle_all()
+    resolve_all()
     seen = preview(workspace_id=sealing.workspace.pk, target=Target(kind="period", name="2026-10"))
     assert (seen.records, seen.messages) == (4, 3)
     erasure = destroy(sealing)
@@ -356,7 +356,7 @@ def test_a_period_is_erased_by_destroying_its_key(
         assert pages.get(address(sealing, name, message.conversation_id)).status_code == 200
     assert verify_ledger(sealing.workspace.pk).holds
     assert b"quetzalcoatl" not in read(make(ask(sealing)))
-    settle_all()
+    resolve_all()
     erasure.refresh_from_db()
     assert erasure.finished_at is not None
     assert [each.native_id for each in Message.objects.all()] == ["m-9"]
@@ -372,7 +372,7 @@ def test_a_period_is_erased_by_destroying_its_key(
     assert Deed.objects.filter(code="erasure.asked").exists()
     # What arrives again is a duplicate, and nothing of it is kept.
     again = deliver(sealing, LOG)
-    settle_all()
+    resolve_all()
     again.refresh_from_db()
     assert (again.stored, again.duplicate) == (0, 3)
     assert grep(CANARY, "Good morning") == {}
@@ -414,7 +414,7 @@ def test_an_upload_whose_period_was_destroyed_is_broken_off(sealing: Cast, clock
     load(delivery=staged)
     clock.month = "2026-11"
     destroy(sealing)
-    settle_all()
+    resolve_all()
     staged.refresh_from_db()
     assert staged.state == Delivery.State.BROKEN
     assert "destroyed with the keys of 2026-10" in staged.failure
@@ -423,7 +423,7 @@ def test_an_upload_whose_period_was_destroyed_is_broken_off(sealing: Cast, clock
 
 def test_a_hold_stops_destroying_also_in_the_database(sealing: Cast, clock: Clock) -> None:
     deliver(sealing, LOG)
-    settle_all()
+    resolve_all()
     clock.month = "2026-11"
     held = place_hold(membership=sealing.owner, channel=sealing.channel, reason="a suit")
     with pytest.raises(ValidationError, match="legal hold"):
@@ -460,23 +460,23 @@ def test_only_an_owner_destroys_and_only_a_month_that_is_over(sealing: Cast, clo
 
 def test_a_key_that_seals_nothing_any_more_is_destroyed_with_the_last_of_it(sealing: Cast, clock: Clock) -> None:
     first, second = deliver(sealing, LOG), deliver(sealing, write_line("m-3"))
-    settle_all()
+    resolve_all()
     clock.month = "2026-11"
     for delivery, is_destroyed in ((first, False), (second, True)):
         ask_to_erase(membership=sealing.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
-        settle_all()
+        resolve_all()
         assert (PeriodKey.objects.get().destroyed_at is not None) == is_destroyed
 
 
 def test_what_was_withdrawn_and_is_sent_again_is_sealed_with_the_key_of_its_record(sealing: Cast, clock: Clock) -> None:
     first = deliver(sealing, write_line("m-1", FOUND))
-    settle_all()
+    resolve_all()
     withdraw_delivery(membership=sealing.owner, delivery=first, reason="wrong")
-    settle_all()
+    resolve_all()
     before = Record.objects.get()
     clock.month = "2026-11"
     deliver(sealing, write_line("m-1", FOUND, note="once more"))
-    settle_all()
+    resolve_all()
     record = Record.objects.get()
     assert (record.sealed_with_id, record.wire_text) == (before.sealed_with_id, FOUND)
     assert record.envelope != before.envelope
@@ -591,7 +591,7 @@ def test_owners_seal_and_erase_by_page_api_and_command(
     for month in ("2026-08", "2026-09", "2026-10"):
         clock.month = month
         deliver(cast, write_line(f"m-{month}"))
-    settle_all()
+    resolve_all()
     shown = page.get(address(cast, "retention")).content.decode()
     assert "2026-10, 2026-09, 2026-08" in shown
     asked = {"action": "preview", "kind": "period", "what": "2026-08", "reason": "over"}
@@ -605,7 +605,7 @@ def test_owners_seal_and_erase_by_page_api_and_command(
     call_command("erase", "acme", "--period", "2026-10", "--as", "olivia", "--reason", "over", "--yes")
     assert "1 messages in 1 records" in capsys.readouterr().out
     assert set(PeriodKey.objects.values_list("data_key", flat=True)) == {b""}
-    settle_all()
+    resolve_all()
     assert not Message.objects.exists()
     page.post(address(cast, "change-workspace"), {"action": "unseal"})
     cast.workspace.refresh_from_db()

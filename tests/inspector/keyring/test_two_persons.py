@@ -17,7 +17,7 @@ from inspector.keyring.models import EscrowedKey, KeyEvent
 from inspector.keyring.services import release_key, set_two_for_keys
 from inspector.threads.models import Message, OpenedMessage
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, resolve_all
 
 from .conftest import SAMPLE_KEY, WORDS, add
 
@@ -43,13 +43,13 @@ def test_a_key_opens_nothing_before_a_second_owner_releases_it(
     assert release not in owner.get(keyring).content.decode()
     refused = owner.post(release, follow=True).content.decode()
     assert "The owner who added a key cannot release it" in refused
-    settle_all()
+    resolve_all()
     assert not OpenedMessage.objects.exists()
 
     other = sign_in(second)
     assert release in other.get(keyring).content.decode()
     assert "are being tried now" in other.post(release, follow=True).content.decode()
-    settle_all()
+    resolve_all()
     assert WORDS[0] in other.get(message).content.decode()
     assert "released by otto" in owner.get(keyring).content.decode()
     assert KeyEvent.objects.filter(kind="released", by=second.user).count() == 1
@@ -72,7 +72,7 @@ def test_what_waits_goes_on_waiting_when_two_are_needed_no_more(
     set_two_for_keys(cast.workspace, cast.owner, is_required=True)
     add(cast)
     set_two_for_keys(cast.workspace, cast.owner, is_required=False)
-    settle_all()
+    resolve_all()
     assert not OpenedMessage.objects.exists()
     assert [deed.code for deed in Deed.objects.filter(code__endswith="for-keys").order_by("sequence")] == [
         "workspace.two-for-keys",

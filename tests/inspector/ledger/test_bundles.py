@@ -30,7 +30,7 @@ from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..pages.conftest import STORY
 from ..pages.test_access import comment_on
 from .test_ledger import as_superuser
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db
 def signed(cast: Cast) -> Conversation:
     """The conversation of the story, signed off, and everything of it entered."""
     deliver(cast, STORY, name="story.log")
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(native_id="story")
     sign_off(cast.auditor, conversation)
     enter_new(at_once=True)
@@ -145,7 +145,7 @@ def test_a_viewer_gets_digests_and_an_auditor_what_was_asked_for(
 
 def test_a_verdict_that_is_still_blind_is_in_nobody_elses_bundle(cast: Cast, tmp_path: Path) -> None:
     deliver(cast, STORY, name="story.log")
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(native_id="story")
     queue = create_queue(membership=cast.owner, name="two", reviewers=2)
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
@@ -224,7 +224,7 @@ def test_what_was_tampered_with_in_the_database_shows_offline(
 
 def test_a_bundle_of_many_messages_asks_in_batches(cast: Cast, django_assert_max_num_queries: Any) -> None:
     deliver(cast, b"".join(b'{"raw": "message %d", "conversation": "c"}\n' % number for number in range(1200)))
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     with django_assert_max_num_queries(90):
         list(write_bundle(make_bundle(workspace=cast.workspace, is_exact=True)))

@@ -22,7 +22,7 @@ from inspector.ledger.proofs import find_changed
 from inspector.ledger.sequencing import enter_new
 from inspector.threads.models import Conversation, Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask, make, read
 
 PLAIN = b'{"clowl":"0.2","mid":"m1","p":"INF","from":"oscar","to":["radar"],"cid":"c1","body":{"t":"paid 100"}}'
@@ -32,7 +32,7 @@ FORGED = PLAIN.replace(b"100", b"900")
 @pytest.fixture
 def record(cast: Cast) -> Record:
     deliver(cast, PLAIN)
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     return Record.objects.get()
 
@@ -100,7 +100,7 @@ def test_a_swapped_verdict_is_not_shown_as_given(cast: Cast, record: Record, sig
 def test_exports_and_reports_say_what_was_changed(cast: Cast, record: Record) -> None:
     """In each form the changed record is marked and has no digest, and the one beside it is as it was."""
     deliver(cast, PLAIN.replace(b"m1", b"m2"))
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     review = judge(cast, conversation)
     start, end = PLAIN.index(b"paid"), PLAIN.index(b"100") + 3

@@ -28,7 +28,7 @@ from inspector.ledger.verifying import verify_ledger
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 
 def write_log(count: int, *, first: int = 0) -> bytes:
@@ -42,7 +42,7 @@ def write_log(count: int, *, first: int = 0) -> bytes:
 def filled(cast: Cast) -> Cast:
     """Twelve records, a delivery, and what the audit log says of the workspace; all of it entered and signed."""
     deliver(cast, write_log(12))
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     return cast
 

@@ -13,7 +13,7 @@ from inspector.accounts.selectors import find_api_key
 from inspector.audit.models import Review
 from inspector.intake.models import Delivery
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import page_of, shows
@@ -76,14 +76,14 @@ def test_several_files_become_several_deliveries(auditor: Client, cast: Cast) ->
     response = post_files(auditor, ("a.log", STORY), ("b.log", b"hello\n"))
     assert response.status_code == 201  # type: ignore[attr-defined]
     assert response.content.count(b"Import file") == 2  # type: ignore[attr-defined]
-    settle_all()
+    resolve_all()
     assert {(one.file_name, one.stored) for one in Delivery.objects.all()} == {("a.log", 5), ("b.log", 1)}
 
 
 def test_the_same_file_again_adds_nothing_and_says_so(auditor: Client, cast: Cast) -> None:
     for _ in range(2):
         post_files(auditor, ("a.log", STORY))
-        settle_all()
+        resolve_all()
     latest = Delivery.objects.order_by("-received_at")[0]
     page = auditor.get(page_of("delivery", latest.pk)).content.decode()
     shows(page, "0 stored, 5 duplicate, 0 quarantined (kept)", "Nothing in it was new.")
@@ -100,7 +100,7 @@ def test_the_same_file_again_adds_nothing_and_says_so(auditor: Client, cast: Cas
 )
 def test_an_odd_file_gets_a_clear_receipt(auditor: Client, cast: Cast, data: bytes, words: str) -> None:
     post_files(auditor, ("odd.log", data))
-    settle_all()
+    resolve_all()
     delivery = Delivery.objects.get()
     assert delivery.size_bytes == len(data)
     page = auditor.get(page_of("delivery", delivery.pk)).content.decode()

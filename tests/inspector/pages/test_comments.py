@@ -12,7 +12,7 @@ from inspector.audit.models.reviews import Comment
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message
 from inspector.threads.selectors import find_message
-from tests.inspector.conftest import Cast, deliver_one, settle_all
+from tests.inspector.conftest import Cast, deliver_one, resolve_all
 from tests.inspector.keyring import conftest as keyring
 
 from .conftest import page_of, read, shows
@@ -142,7 +142,7 @@ def test_what_is_hidden_with_its_message_is_not_told(viewer: Client, message: Me
     comment = write(cast, message, "oscar", "A name.")
     delivery = message.record.sightings.get().delivery  # type: ignore[attr-defined]
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
-    settle_all()
+    resolve_all()
     page = read(viewer, COMMENTS)
     shows(page, "hidden with its message", never=["A name."])
     assert viewer.get(page_of("comment", comment.pk))["Location"] == f"{COMMENTS}?state=all"

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from inspector.accounts.models import ApiKey
-from tests.inspector.conftest import Cast, settle_all
+from tests.inspector.conftest import Cast, resolve_all
 
 from .conftest import shows
 
@@ -50,7 +50,7 @@ def test_an_owner_makes_a_key_and_sees_its_first_message(cast: Cast, owner: Clie
     )
     assert sent.status_code == 202
     assert "being read" in owner.get(arrival).content.decode()
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     told = owner.get(arrival).content.decode()
     shows(told, "First message received", "The coordinator (agent 0) asks the planner (agent 1)", never=["hx-get"])
     assert token not in owner.get(PAGE).content.decode()

@@ -13,7 +13,7 @@ from inspector import pipeline, steps
 from inspector.intake import readings
 from inspector.intake.models import DeadLetter, Delivery, Job
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 
 from .conftest import page_of, shows
 
@@ -74,11 +74,11 @@ def test_one_is_tried_again_and_then_the_rest(
     response = auditor.post(RETRY, {"id": str(letter.pk)}, follow=True)
     page = response.content.decode()
     shows(page, "1 is tried again", "will be tried", "asked for by amir")
-    settle_all()
+    resolve_all()
     assert Message.objects.count() == 4
     assert auditor.get(ADDRESS).content.decode().count("record 4") == 0
     assert "1 is tried again" in auditor.post(RETRY, follow=True).content.decode()
-    settle_all()
+    resolve_all()
     assert "No dead letters" in auditor.get(ADDRESS).content.decode()
     assert "nothing to try again" in auditor.post(RETRY, follow=True).content.decode()
     poisoned.refresh_from_db()
@@ -132,7 +132,7 @@ def test_a_delivery_whose_reading_never_began_says_so(
     shows(receipt, "could not be finished", ADDRESS)
     monkeypatch.undo()
     auditor.post(RETRY, {"id": str(Job.objects.get(kind=Job.Kind.INGEST).pk)})
-    settle_all()
+    resolve_all()
     delivery.refresh_from_db()
     assert delivery.read == 1
 

@@ -23,7 +23,7 @@ from inspector.search.language import QueryError
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation, Message
 from tests.each import for_each
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import page_of, shows, text
@@ -41,7 +41,7 @@ def test_custody_says_who_from_where_how_and_what_was_said_of_it(auditor: Client
         options={"dialect": "nslip", "prefixes": False, "speakers": ["oscar", "radar"]},
     )
     take_stream(delivery=delivery, chunks=[b"all is well\n"])
-    settle_all()
+    resolve_all()
     page = text(auditor.get(page_of("delivery", delivery.pk)))
     for words in (
         "olivia from 192.0.2.7",
@@ -89,7 +89,7 @@ def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
     conversation = Conversation.objects.get(native_id="story")
     message = Message.objects.get(native_id="m1")
     assert withdraw(auditor, story)["Location"] == page_of("delivery", story.pk)
-    settle_all()
+    resolve_all()
     receipt = text(viewer.get(page_of("delivery", story.pk)))
     shows(
         receipt,
@@ -108,7 +108,7 @@ def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
     shows(shown, "conversations and search do not show this message", "amir withdrew")
     answer = auditor.post(page_of("take-back", story.pk), {"reason": "right after all"})
     assert answer.status_code == 302
-    settle_all()
+    resolve_all()
     receipt = text(auditor.get(page_of("delivery", story.pk)))
     shows(receipt, "Withdrawal undone by amir", "Withdrawn by amir")
     assert "hidden: withdrawn" not in text(viewer.get(page_of("conversation", conversation.pk)))
@@ -119,7 +119,7 @@ def test_a_withdrawal_is_seen_everywhere_and_can_be_taken_back(
 def test_a_conversation_of_which_nothing_is_left_says_why(auditor: Client, cast: Cast, story: Delivery) -> None:
     conversation = Conversation.objects.get(native_id="story")
     withdraw(auditor, story)
-    settle_all()
+    resolve_all()
     page = text(auditor.get(page_of("conversation", conversation.pk)))
     shows(page, "Nothing of this conversation is shown", never=["are being read"])
 
@@ -129,7 +129,7 @@ def test_a_message_seen_twice_says_which_sighting_is_withdrawn(auditor: Client, 
 
     take_in(cast, STORY, name="again.log")
     withdraw(auditor, story)
-    settle_all()
+    resolve_all()
     page = text(auditor.get(page_of("message", Message.objects.get(native_id="m1").pk)))
     assert "do not show this message" not in page
     assert page.count(">withdrawn</span>") == 1
@@ -147,7 +147,7 @@ def test_a_refused_act_says_why(auditor: Client, cast: Cast, story: Delivery) ->
 def test_until_its_records_are_hidden_the_receipt_says_so(auditor: Client, story: Delivery) -> None:
     withdraw(auditor, story)
     assert "its records are being hidden or shown" in text(auditor.get(page_of("progress", story.pk)))
-    settle_all()
+    resolve_all()
     assert "being hidden" not in text(auditor.get(page_of("progress", story.pk)))
 
 
@@ -169,7 +169,7 @@ def test_a_delivery_that_is_not_there_lists_nothing(viewer: Client, cast: Cast, 
     for given in (uuid.uuid4(), "story.log", "%00"):
         assert viewer.get(f"{page_of('conversations')}?delivery={given}").status_code == 404
     withdraw_delivery(delivery=story, membership=cast.auditor, reason="the wrong night")
-    settle_all()
+    resolve_all()
     page = text(viewer.get(f"{page_of('conversations')}?delivery={story.pk}"))
     shows(page, "No conversation matches", page_of("delivery", story.pk))
 

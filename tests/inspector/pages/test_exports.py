@@ -22,7 +22,7 @@ from inspector.intake.models import Delivery, Job
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.inspector.exports.conftest import ask, make, read
 
 from .conftest import page_of, shows
@@ -231,7 +231,7 @@ def test_every_export_says_how_many_secrets_it_may_include(
     deliver(cast, say("c1", "c", "tea"), name="calm.log")
     gone = take_in(cast, say("d1", "d", f"{token}e"), name="gone.log")
     withdraw_delivery(delivery=gone, membership=cast.owner, reason="wrong file")
-    settle_all()
+    resolve_all()
     leaks = Finding.objects.filter(rule="token-in-clear")
     judge(
         membership=cast.auditor, findings=[leaks.get(conversation__native_id="b").pk], state="fixed", reason="revoked"

@@ -19,7 +19,7 @@ from inspector.pages.shown.markup import write_visible
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import CAUTION_MARK
 from tests.inspector.audit.rule_logs.writing import clowl, say
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 
 from .conftest import page_of, read, shows
 
@@ -178,7 +178,7 @@ def test_what_was_said_of_a_withdrawn_message_is_not_told(cast: Cast, viewer: Cl
     delivery = found.record.sightings.get().delivery  # type: ignore[attr-defined]
     judge(membership=cast.auditor, findings=[found.pk], state="accepted", reason="so it is")
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
-    settle_all()
+    resolve_all()
     page = read(viewer, f"{FINDINGS}?rule=said-twice&state=closed")
     assert rows_of(page) == 1
     shows(page, "hidden with its message", never=['class="said'])
@@ -212,7 +212,7 @@ def test_a_page_costs_the_same_statements_whatever_it_holds(cast: Cast, owner: C
     for number in range(12):
         log = say(*[("ada", f'{{def:ok="not {each}"}}!st/ok') for each in range(6)])
         deliver(cast, log.replace('"c"', f'"c{number}"').encode(), name=f"{number}.log")
-    settle_all()
+    resolve_all()
     assert count_all() == few
 
 

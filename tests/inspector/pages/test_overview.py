@@ -24,7 +24,7 @@ from inspector.intake.models import Delivery, HiddenRecord, Record
 from inspector.pages import overview, shell
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import page_of, shows
@@ -60,7 +60,7 @@ def test_the_unanswered_begin_with_the_one_that_has_waited_longest(viewer: Clien
         log = [*asked, (ends_at, '"p":"INF","from":"eve","cid":"end","body":{"t":"end"}')]
         lines = (f'{{"clowl":"0.2","mid":"m{hour}","ts":{DAY + hour * 3600},{rest}}}' for hour, rest in log)
         deliver(cast, "\n".join(lines).encode(), channel=channel)
-    settle_all()
+    resolve_all()
     page = viewer.get(ADDRESS).content.decode()
     card = page.partition('id="unanswered"')[2].partition("</section>")[0]
     waited = re.findall(r"no known answer for <span[^>]*>([^<]+)<", card)
@@ -204,7 +204,7 @@ def test_tiles_compare_the_latest_day_with_the_day_before(viewer: Client, cast: 
             for hour in hours[name]
         ]
         deliver(cast, "\n".join(lines).encode(), channel=channel)
-    settle_all()
+    resolve_all()
     said = "+{} in 24 h, +{} the day before"
 
     def look(query: str) -> dict[str, str]:

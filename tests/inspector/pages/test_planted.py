@@ -18,7 +18,7 @@ from inspector.audit.reviews.queues import create_queue, fill_from_source
 from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Agent, Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.inspector.keyring.conftest import LINES as SEALED
 
 from .conftest import page_of, shows
@@ -175,12 +175,12 @@ def test_what_a_delivery_brought_leads_to_its_findings(auditor: Client, cast: Ca
     # Nothing is counted before the rules have looked at everything, and what became due is noted.
     Finding.objects.filter(rule="unanswered").update(due_since=None)
     assert "Checking by rules" in read(auditor, "progress", delivery.pk)
-    settle_all()
+    resolve_all()
     assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
     jobs.ask(kind=Job.Kind.EXAMINE, subjects={conversation.pk}, workspace_id=cast.workspace.pk)
     page = read(auditor, "progress", delivery.pk)
     shows(page, "Checking by rules", never=["findings</a>"])
-    settle_all()
+    resolve_all()
     assert "5 findings</a>" in read(auditor, "progress", delivery.pk)
     for query in ({"delivery": str(other.pk)}, {"delivery": str(other.pk), "order": "worst"}):
         assert 'class="sentence"' not in read(auditor, "findings", **query)
@@ -230,7 +230,7 @@ def test_requests_whose_reply_may_be_sealed_are_counted_apart(
     for number, (sender, receiver) in enumerate(((asked, told), (told, asked), (asked, "stranger"))):
         line |= {"from": sender, "to": receiver, "at": f"2026-11-19T23:00:0{number}Z", "id": f"q{number}"}
         deliver(cast, json.dumps(line).encode(), name=f"{number}.jsonl")
-    settle_all()
+    resolve_all()
     page = read(auditor, "overview").partition('id="unanswered"')[2].partition("</section>")[0]
     assert "Not counted" in page
     address = re.search(r'href="([^"]+)">2 requests</a> whose reply may be in a sealed message', page)

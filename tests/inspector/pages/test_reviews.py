@@ -20,7 +20,7 @@ from inspector.accounts.services import add_member
 from inspector.audit.models import Finding, Review, ReviewItem, ReviewQueue
 from inspector.audit.reviews import queues
 from inspector.threads.models import Conversation
-from tests.inspector.conftest import Cast, deliver, make_user, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, make_user, resolve_all, take_in
 from tests.inspector.pages.conftest import STORY
 
 from .conftest import page_of, shows
@@ -218,7 +218,7 @@ def test_an_item_shows_what_was_found_and_leads_on(cast: Cast, auditor: Client, 
             {"raw": "bearer eyJhbGciOi.eyJzdWIiOiIx.c2lnbmF0dXJl1", "from": "a", "to": "b", "conversation": str(number)}
         ]
         deliver(cast, b"".join(json.dumps(line).encode() for line in lines), name=f"{number}.log")
-    settle_all()
+    resolve_all()
     queue = queues.create_queue(membership=cast.owner, name="Errors", reviewers=2, source="findings", severity=4)
     queues.fill_from_source(membership=cast.owner, queue=queue)
     first = ReviewItem.objects.order_by("added_at", "pk").first()

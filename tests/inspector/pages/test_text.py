@@ -20,7 +20,7 @@ from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import read_body
 from tests.codecs.test_forgery import HOSTILE, LIE, unquoted
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.inspector.exports.conftest import ask, make, read
 
 from .conftest import page_of, shows
@@ -234,7 +234,7 @@ def test_an_id_used_again_with_other_content_is_told_wherever_the_first_stands(
     assert count_told(cast, viewer, client, token, second, caution) == dict.fromkeys(DOORS, 1)
     # It depends on nothing that was noted when it came: what is hidden uses no id.
     withdraw_delivery(membership=cast.auditor, delivery=first, reason="It was sent by mistake.")
-    settle_all()
+    resolve_all()
     assert not any(count_told(cast, viewer, client, token, second, "was used before").values())
 
 
@@ -244,7 +244,7 @@ def test_no_name_and_no_text_forges_a_line_at_any_door(cast: Cast, viewer: Clien
         said = {"body": body, "cid": f"c{number}"}
         first = say(1, "REQ", hostile, "bob", mid=hostile, **said)
         deliver(cast, first + say(2, "INF", hostile, "bob", pid=hostile, **said))
-    settle_all()
+    resolve_all()
     for number, hostile in enumerate(HOSTILE):
         conversation = Conversation.objects.get(native_id=f"c{number}")
         text = write_text(conversation=conversation)
@@ -306,7 +306,7 @@ def test_a_withdrawn_message_is_not_named_by_its_answer(cast: Cast, viewer: Clie
     take_in(cast, say(2, "INF", "bob", "kim", pid="m1"))
     assert "secret plan" in print_text(viewer)
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="wrong file")
-    settle_all()
+    resolve_all()
     text = print_text(viewer)
     shows(text, "In reply to message m1, which is not in this record.", never=["secret plan"])
 
@@ -399,7 +399,7 @@ def test_a_key_that_is_another_than_in_another_conversation_is_told_found_and_on
     assert page_of("message", other.pk) in row[: row.index("</article>")]
     assert page_of("message", other.pk) in read_doors(viewer, client, token, first)["page"]
     withdraw_delivery(membership=cast.auditor, delivery=early, reason="It was sent by mistake.")
-    settle_all()
+    resolve_all()
     assert not find().findings.filter(rule="key-changed", holds=True).exists()
     assert not any(count_told(cast, viewer, client, token, first, "is another one than in").values())
 

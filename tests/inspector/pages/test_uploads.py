@@ -12,7 +12,7 @@ from django.test import Client
 
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Message
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 
 from .conftest import STORY, page_of, shows, text
 
@@ -64,7 +64,7 @@ def test_without_script_it_is_two_steps_to_the_receipt(auditor: Client, cast: Ca
     response = decide(auditor, address, "load")
     delivery = Delivery.objects.get()
     assert response["Location"] == page_of("delivery", delivery.pk)
-    settle_all()
+    resolve_all()
     page = text(auditor.get(response["Location"]))
     shows(page, "5 received = 5 stored + 0 duplicate + 0 quarantined", "unpacked from gzip", "Import started")
     assert auditor.get(address)["Location"] == response["Location"]
@@ -84,7 +84,7 @@ def test_with_script_the_card_is_read_again_at_each_choice(auditor: Client, cast
     progress = decide(auditor, address, "load", dialect="nslip", headers=HTMX)
     assert "hx-get" in text(progress)
     assert "Splitting into records" in text(progress)
-    settle_all()
+    resolve_all()
     assert set(Message.objects.values_list("dialect", flat=True)) == {"nslip"}
     page = text(auditor.get(page_of("delivery", delivery.pk)))
     assert "every record read as nSLIP" in page
@@ -141,7 +141,7 @@ def test_the_start_is_in_the_zone_of_the_reader(auditor: Client, cast: Cast) -> 
     address = stage(auditor, b"All is well.\n")
     assert 'value="2026-03-01T09:00"' in text(decide(auditor, address, start="2026-03-01T09:00"))
     decide(auditor, address, "load", start="2026-03-01T09:00")
-    settle_all()
+    resolve_all()
     assert Message.objects.get().order_time.isoformat() == "2026-03-01T00:00:00+00:00"
 
 
@@ -151,7 +151,7 @@ def test_several_files_without_script_wait_and_are_loaded_together(auditor: Clie
     page = text(auditor.get(UPLOAD))
     assert "2 files, not yet in the log" in page
     auditor.post(f"{UPLOAD}waiting/", {"action": "load"})
-    settle_all()
+    resolve_all()
     assert sorted(Delivery.objects.values_list("file_name", "stored")) == [("a.log", 1), ("b.log", 1)]
     assert "Waiting for your decision" not in text(auditor.get(UPLOAD))
 
@@ -204,7 +204,7 @@ def test_done_is_said_only_when_everything_is_settled(auditor: Client, cast: Cas
 
     for kind in (None, Job.Kind.FRAME, Job.Kind.INGEST, Job.Kind.RESOLVE, Job.Kind.EXAMINE):
         if kind == Job.Kind.EXAMINE:
-            settle_all()
+            resolve_all()
         elif kind:
             pipeline.run_due(only=(kind,))
         page = text(auditor.get(address))

@@ -17,7 +17,7 @@ from inspector.audit.reviews.queues import create_queue, fill_queue
 from inspector.intake.models import Delivery, Door
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Conversation, Message
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 from tests.lanes import begin_with
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ def test_no_message_is_missed_or_doubled_while_others_are_withdrawn(
 ) -> None:
     say, numbers = ORDERS[order]
     brought = {number: deliver(cast, say(number), door=Door.API) for number in numbers}
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     names = {name_message(brought[number]): number for number in range(COUNT)}
 
@@ -115,16 +115,16 @@ def test_a_tree_says_where_the_row_that_a_window_began_with_was_withdrawn(
     cast: Cast, owner: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brought = [deliver(cast, say_timed(number), door=Door.API) for number in range(3 * SIZE)]
-    settle_all()
+    resolve_all()
     monkeypatch.setattr("inspector.pages.conversations.views.WINDOW_ROWS", SIZE)
     address = f"/w/acme/conversations/{Conversation.objects.get().pk}/"
     later = owner.get(address).context["pager"].next_url
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")
-    settle_all()
+    resolve_all()
     begun = name_message(brought[SIZE])
     assert next(row["url"] for row in owner.get(address + later).context["rows"]) == begun
     withdraw_delivery(membership=cast.owner, delivery=brought[SIZE], reason="sent by mistake")
-    settle_all()
+    resolve_all()
     page = owner.get(address + later)
     assert (page.status_code, page.context["rows"]) == (200, [])
     assert "what it began with was withdrawn" in page.content.decode()
@@ -140,7 +140,7 @@ def test_a_place_that_no_page_wrote_is_not_found(query: str, cast: Cast, owner: 
 
 def test_a_review_goes_on_behind_what_it_shows(cast: Cast, auditor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     brought = [deliver(cast, say_timed(number), door=Door.API) for number in range(2 * SIZE)]
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     queue = create_queue(membership=cast.owner, name="all")
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)
@@ -148,5 +148,5 @@ def test_a_review_goes_on_behind_what_it_shows(cast: Cast, auditor: Client, monk
     page = auditor.get(f"/w/acme/reviews/items/{queue.items.get().pk}/").content.decode()
     later = unescape(re.findall(r'href="([^"]+)">4 more messages', page)[0])
     withdraw_delivery(membership=cast.owner, delivery=brought[0], reason="sent by mistake")
-    settle_all()
+    resolve_all()
     assert [row["url"] for row in auditor.get(later).context["rows"]] == [name_message(each) for each in brought[SIZE:]]

@@ -20,7 +20,7 @@ from inspector.accounts.workspaces import archive_workspace, make_workspace, ren
 from inspector.embedded import first_steps
 from inspector.intake.models import Delivery
 from inspector.trail.models import Deed
-from tests.inspector.conftest import Cast, deliver, settle_all, take_in
+from tests.inspector.conftest import Cast, deliver, resolve_all, take_in
 
 from .conftest import page_of, shows
 from .test_uploads import decide, stage
@@ -169,7 +169,7 @@ def test_an_archived_workspace_takes_no_messages_until_it_is_restored(
     owner.post(page_of("decide-waiting"), {"action": "load"})
     call_command("import_log", str(log), workspace="acme", verbosity=0)
     assert not Delivery.objects.filter(state=Delivery.State.STAGED).exists()
-    settle_all()
+    resolve_all()
     assert Delivery.objects.filter(stored=1).count() == 4
 
 

@@ -15,7 +15,7 @@ from inspector.pages import findings as findings
 from inspector.pages.conversations import views as conversations
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import select_conversations
-from tests.inspector.conftest import Cast, settle_all, take_in
+from tests.inspector.conftest import Cast, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db
 LOG = "\n".join(
@@ -89,10 +89,10 @@ def test_conversations_begin_with_the_gravest_finding_that_stands_open(
     # How a rule is graded decides once they are examined again, and so does switching it off.
     rule = theirs.order_by("-severity")[0].rule
     set_rule(membership=log.owner, rule=rule, is_on=True, severity=Message.Severity.INFO, reason="known here")
-    settle_all()
+    resolve_all()
     check()
     set_rule(membership=log.owner, rule=rule, is_on=False, severity=None, reason="not wanted")
-    settle_all()
+    resolve_all()
     check()
     assert "most severe open finding first" in viewer.get("/w/acme/conversations/?order=worst").content.decode()
     with connection.cursor() as cursor:

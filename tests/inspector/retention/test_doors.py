@@ -23,7 +23,7 @@ from inspector.retention.services import lift_hold, place_hold
 from inspector.threads.models import Conversation, Message
 from inspector.trail.models import Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..ledger.test_bundles import read, sign_off, verify, write
 from ..ledger.test_ledger import as_superuser
 from ..test_access import OPEN, ROUTES, fill, things
@@ -38,7 +38,7 @@ PAGE, ACT = "/w/acme/retention/", "/w/acme/retention/act/"
 @pytest.fixture
 def filled(cast: Cast) -> Delivery:
     delivery = deliver(cast, write_log(), name="talk.log")
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     return delivery
 
@@ -66,7 +66,7 @@ def test_an_owner_previews_and_confirms_on_the_page(
     assert message
     done = owner.post(ACT, said | {"action": "erase", "is_sure": "on"}, follow=True).content.decode()
     assert "in progress" in done
-    settle_all()
+    resolve_all()
     assert "finished" in owner.get(PAGE).content.decode()
     gone = owner.get(f"/w/acme/messages/{message.pk}/")
     assert gone.status_code == 410
@@ -136,7 +136,7 @@ def test_a_key_erases_in_the_name_of_an_owner(cast: Cast, filled: Delivery) -> N
     message = Message.objects.get(native_id="m-1")
     status, made = call(owner, "post", "erasures", said)
     assert (status, made["by"], made["finished_at"]) == (201, "olivia", None)
-    settle_all()
+    resolve_all()
     status, made = call(owner, "get", f"erasures/{made['id']}")
     assert (made["records"], made["finished_at"] is None) == (7, False)
     status, gone = call(owner, "get", f"messages/{message.pk}")
@@ -159,7 +159,7 @@ def test_the_command_says_what_it_would_do_first(cast: Cast, filled: Delivery) -
         with pytest.raises(CommandError, match="Nothing was erased"):
             erase("--person", PERSON, "--yes", *words)
     assert "is asked for" in erase("--person", PERSON, "--as", "olivia", "--reason", "asked", "--yes")
-    settle_all()
+    resolve_all()
     assert not Message.objects.filter(sender=PERSON).exists()
 
 
@@ -173,7 +173,7 @@ def test_the_offline_verifier_tells_what_was_erased_and_still_proves_it(
     ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=unread), reason="asked by law")
     call_command("erase", "acme", "--person", PERSON, "--as", "olivia", "--reason", "asked by law", "--yes",
                  stdout=io.StringIO())  # fmt: skip
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     for name, given in (("all.zip", {}), ("talk.zip", {"conversation": talk})):
         path = write(tmp_path / name, cast, is_exact=True, **given)
@@ -196,7 +196,7 @@ def test_every_address_answers_after_everything_was_erased(
 ) -> None:
     for delivery in Delivery.objects.filter(workspace=cast.workspace):
         ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
-    settle_all()
+    resolve_all()
     assert not Message.objects.exists()
     answers = visit_all(cast, things, sign_in)
     assert {name: status for name, status in answers.items() if status >= 500} == {}

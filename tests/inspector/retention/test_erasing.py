@@ -30,7 +30,7 @@ from inspector.retention.services import lift_hold, place_hold, set_retention
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from ..exports.conftest import ask, make
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,7 @@ def count_of(delivery: Delivery) -> tuple[int, ...]:
 def filled(cast: Cast) -> Delivery:
     """The log, twice read; an export, comments and a ledger of it."""
     delivery = deliver(cast, write_log(), name="talk.log")
-    settle_all()
+    resolve_all()
     message = Message.objects.get(native_id=f"{SERIAL}-2")
     said = write_comment(
         membership=cast.auditor, message=message, start=0, end=len(message.record.source), words=f"who is {CANARY}?"
@@ -119,7 +119,7 @@ def filled(cast: Cast) -> Delivery:
 
 def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies(cast: Cast, filled: Delivery) -> None:
     deliver(cast, wrap("o-8", "oscar", "Good evening.").replace(b"terms", b"evening"))
-    settle_all()
+    resolve_all()
     make(ask(cast, query="evening"))
     before, words = count_of(filled), (CANARY, PERSON)
     planted = grep(*words)
@@ -137,7 +137,7 @@ def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies
     unread = Message.objects.get(sender="", receivers=[]).record_id
     ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=unread), reason="asked for by law")
     ask_to_erase(membership=cast.owner, target=target, reason="asked for by law")
-    settle_all()
+    resolve_all()
     assert Erasure.objects.exclude(finished_at=None).count() == 2
     assert grep(*words) == {}
     assert grep(SERIAL).keys() & {"intake_record.source", "exports_piece.data"} == {"intake_record.source"}
@@ -153,13 +153,13 @@ def test_a_person_stands_in_no_column_of_any_table_and_the_ledger_still_verifies
 
 def test_what_was_erased_stays_so_when_it_arrives_again(cast: Cast, filled: Delivery) -> None:
     ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=filled.pk), reason="the wrong file")
-    settle_all()
+    resolve_all()
     assert not Message.objects.exists()
     assert grep(CANARY, PERSON, SERIAL, "weather", "talk.log") == {"trail_deed.told": 1, "trail_deed.object_label": 1}
     with pytest.raises(ValidationError, match="erased"):
         take_back(membership=cast.owner, delivery=filled, reason="no")
     again = deliver(cast, write_log())
-    settle_all()
+    resolve_all()
     assert count_of(again) == (7, 0, 7, 0)
     assert not Message.objects.exists()
     assert grep(CANARY, PERSON, SERIAL) == {}
@@ -169,11 +169,11 @@ def test_what_was_erased_stays_so_when_it_arrives_again(cast: Cast, filled: Deli
 
 def test_nothing_is_kept_of_a_duplicate_of_something_erased_that_is_written_otherwise(cast: Cast) -> None:
     first = deliver(cast, b'{"id": "m1", "raw": "Go."}\n')
-    settle_all()
+    resolve_all()
     ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=first.pk), reason="x")
-    settle_all()
+    resolve_all()
     again = deliver(cast, b'{ "id" : "m1",  "raw" : "Go.", "from": "quetzalcoatl" }\n')
-    settle_all()
+    resolve_all()
     assert count_of(again) == (1, 0, 1, 0)
     assert not Message.objects.exists()
     assert grep(CANARY, "Go\\.") == {}
@@ -182,14 +182,14 @@ def test_nothing_is_kept_of_a_duplicate_of_something_erased_that_is_written_othe
 def test_a_record_that_another_delivery_holds_stays_with_it(cast: Cast, filled: Delivery) -> None:
     deliver(cast, wire("m-1", "oscar", "radar", "the weather"))
     ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=filled.pk), reason="the wrong file")
-    settle_all()
+    resolve_all()
     assert [each.native_id for each in Message.objects.all()] == ["m-1"]
 
 
 def test_one_message_is_erased_alone(cast: Cast, filled: Delivery) -> None:
     record = Message.objects.get(native_id="m-1").record_id
     ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=record), reason="asked")
-    settle_all()
+    resolve_all()
     assert grep("weather") == {}
     assert Message.objects.count() == 6
     conversation = Conversation.objects.get(native_id="talk")
@@ -215,7 +215,7 @@ def test_what_is_older_than_it_is_kept_goes_channel_by_channel_and_a_hold_stops_
     erasing.erase(lease_job())
     assert not Tombstone.objects.exists()
     lift_hold(membership=cast.owner, hold_id=LegalHold.objects.get(lifted_at=None).pk)
-    settle_all()
+    resolve_all()
     assert not Message.objects.exists()
     assert Tombstone.objects.filter(kind="record").count() == 7
     assert Erasure.objects.get().reason.startswith("kept for 30 days, as olivia set")
@@ -268,7 +268,7 @@ def test_an_erasure_waits_for_what_is_still_to_be_read(cast: Cast) -> None:
     ask_to_erase(membership=cast.owner, target=Target(kind="delivery", subject=delivery.pk), reason="x")
     erasing.erase(lease_job())
     assert not Tombstone.objects.exists()
-    settle_all()
+    resolve_all()
     assert Tombstone.objects.filter(kind="record").count() == Sighting.objects.count() == 7
     assert not Message.objects.exists()
     assert Record.objects.filter(pk__gte=first_id(delivery.received_at)).exclude(source=b"").count() == 0

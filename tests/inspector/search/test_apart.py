@@ -13,7 +13,7 @@ from inspector.accounts.models import Workspace
 from inspector.search.selectors import IsWithin, narrow, write_spans
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +33,7 @@ QUERIES = {
 def log(cast: Cast) -> Cast:
     prose = '{"raw": "Look at billing now 🚀", "from": "ada", "to": ["bob"]}\n'
     deliver(cast, prose.encode(), b'{"clowl": "0.5", "op": "REQ", "p": {"a": 1}}\n')
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return cast
 
 

@@ -25,7 +25,7 @@ from inspector.search.selectors import fetch, find_messages, narrow, read_query,
 from inspector.search.sql import as_filter
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now().replace(microsecond=0)
@@ -104,7 +104,7 @@ QUERIES: dict[str, set[int]] = {
 @pytest.fixture
 def log(cast: Cast) -> Cast:
     deliver(cast, b"".join(line.encode() + b"\n" for line in LOG))
-    settle_all()
+    resolve_all()
     return cast
 
 
@@ -226,7 +226,7 @@ def test_masked_characters_are_not_found_by_those_who_may_not_see_them(cast: Cas
     secret = "opensesame-7731"
     line = '{"clowl":"0.3","mid":"s1","p":"REQ","from":"a","to":"b","cid":"c","auth":"%s","body":{"t":"x","d":{}}}\n'
     deliver(cast, (line % secret).encode())
-    settle_all()
+    resolve_all()
     query = f'raw:"{secret}"'
     assert len(find_messages(workspace=cast.workspace, query=query, may_see_secrets=True)) == 1
     for found_by, times in ((query, 0), (f"-{query}", 1), (f"{query} OR from:a", 1), ('raw:"s1"', 1), ("raw:•••", 1)):

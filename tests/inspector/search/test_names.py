@@ -25,7 +25,7 @@ from inspector.search.refining import (
 )
 from inspector.search.selectors import find_messages, read_query
 from inspector.threads.models import Agent
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def log(cast: Cast) -> Cast:
     lines += [say(8, "ada lovelace, x", ["1", "p7"]), say(9, 'quo"te', "p-2"), say(10, "p-2", "ada")]
     deliver(cast, "\n".join(lines).encode())
     deliver(cast, "\n".join((say(20, "bob-2", "p7"), lines[4])).encode(), channel=second, name="second.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     agents = {(agent.channel.name, agent.name): agent for agent in Agent.objects.select_related("channel")}
     name_agent(membership=cast.auditor, agent=agents["main", "p7"], friendly_name="night shift")
     join_agents(

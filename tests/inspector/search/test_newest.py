@@ -20,7 +20,7 @@ from inspector.threads.models import Message, MessageQuerySet
 from inspector.threads.terms import SIZES, Spans
 from tests.each import for_each
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 FIRST = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 LATEST = FIRST + timedelta(hours=11)
@@ -38,7 +38,7 @@ def log(cast: Cast) -> Cast:
     """Twelve messages, an hour apart."""
     lines = ({"raw": "Look at billing", "at": (FIRST + timedelta(hours=at)).isoformat()} for at in range(12))
     deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return cast
 
 

@@ -10,7 +10,7 @@ import pytest
 from inspector.search.registry import names
 from inspector.search.selectors import find_messages
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 PAGE = (Path(__file__).parents[3] / "docs" / "search.md").read_text()
 
@@ -31,7 +31,7 @@ def test_every_example_finds_the_lines_it_says(cast: Cast) -> None:
     log = re.search(r"```jsonl\n(.*?)```", PAGE, re.DOTALL)
     assert log is not None
     deliver(cast, log[1].encode())
-    settle_all()
+    resolve_all()
     examples = rows_below("Examples")
     assert len(examples) > 15
     found = {}

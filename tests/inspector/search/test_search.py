@@ -12,7 +12,7 @@ from inspector.search.registry import names
 from inspector.search.selectors import find_messages
 from tests.each import for_each
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 LOG = [
     {"raw": "Please refactorAuth in billing_service now.", "from": "ada", "to": ["bob"]},
@@ -26,7 +26,7 @@ LOG = [
 @pytest.fixture
 def log(cast: Cast) -> Cast:
     deliver(cast, b"".join(json.dumps(line).encode() + b"\n" for line in LOG))
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return cast
 
 

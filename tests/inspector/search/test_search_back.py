@@ -13,7 +13,7 @@ from django.test import Client
 from inspector.search import selectors
 from inspector.threads.models import Message
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +30,7 @@ def make_line(number: int) -> bytes:
 @pytest.fixture
 def log(cast: Cast) -> Cast:
     deliver(cast, *(make_line(number) for number in range(1, 7)))
-    settle_all()
+    resolve_all()
     return cast
 
 

@@ -13,7 +13,7 @@ from inspector.intake.models import Door
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.threads.models import Message, Task
 from tests.inspector.audit.rule_logs.writing import clowl
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 WORK = '@a3|f0|c1|S0|d1|T1|k1|t"count"#'
@@ -44,7 +44,7 @@ def test_a_task_is_asked_for_worked_on_and_completed(cast: Cast) -> None:
         line(5, "counter", answer("status-update", taskId="t1", status={"state": "completed"}, final=True)),
     ]
     deliver(cast, "\n".join(lines).encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     messages = list(Message.objects.filter(dialect="a2a").order_by("order_index", "part"))
     assert [each.performative for each in messages] == ["request", "acknowledge", "progress", "progress", "done"]
     assert {(each.parent, each.parent_basis) for each in messages[1:]} == {(messages[0].pk, "correlation")}
@@ -67,7 +67,7 @@ def test_a_log_without_times_keeps_its_order_whatever_times_its_tasks_have(cast:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t1"}}
     lines = [asked, tasks[0], asked | {"params": {"id": "t2"}}, tasks[1]]
     deliver(cast, "\n".join(map(json.dumps, lines)).encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert Message.objects.filter(order_basis="receipt").count() == 4
     said = (
         Message.objects.filter(native_act="task")
@@ -90,7 +90,7 @@ def test_a_task_answers_the_request_that_it_repeats_where_that_names_no_conversa
     lines = [line(1, "planner", asked), line(2, "counter", given)]
     for at in (1, 0) if is_late else (0, 1):
         deliver(cast, lines[at].encode(), name=f"{at}.jsonl")
-        settle_all(is_examined=False)
+        resolve_all(is_examined=False)
     request, result = Message.objects.order_by("order_time")
     assert request.conversation_id != result.conversation_id
     assert (result.parent, result.parent_basis) == (request.pk, "explicit")
@@ -109,7 +109,7 @@ def test_an_answer_that_names_the_conversation_first_meets_its_request_by_the_ca
     deliveries = {}
     for at in order:
         deliveries[at] = deliver(cast, lines[at].encode(), door=Door.API)
-        settle_all(is_examined=False)
+        resolve_all(is_examined=False)
 
     def see() -> list[Any]:
         request, result, other = Message.objects.order_by("order_time")
@@ -119,13 +119,13 @@ def test_an_answer_that_names_the_conversation_first_meets_its_request_by_the_ca
     pk, *linked = see()
     assert linked == [pk, "correlation", "it names that request; it is in another conversation"]
     withdraw_delivery(delivery=deliveries[0], membership=cast.owner, reason="a mistake")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert see()[1:] == [None, "", ""]
     # Another request under the same id: nobody can tell which of the two is meant.
     for text in ("Count", "Weigh"):
         wire = asked.replace("m1", text).replace("Count", text)
         deliver(cast, wire.encode(), door=Door.API)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     result = Message.objects.get(native_id="m2")
     assert (result.parent, result.parent_basis) == (None, "correlation")
     assert result.parent_why == "it names that request; 2 messages bear that id"
@@ -167,7 +167,7 @@ def test_nothing_is_missed_that_may_stand_in_the_conversation_that_an_answer_nam
     ]
     for at in order:
         deliver(cast, "\n".join((asked, answered)[at]).encode(), name=f"{at}.jsonl")
-        settle_all()
+        resolve_all()
     # What names its conversation and has no answer there has none.
     assert list(Finding.objects.filter(holds=True).values_list("rule", "text")) == [
         ("unanswered", "planner asked clerk; no reply to it is known.")
@@ -178,12 +178,12 @@ def test_a_request_is_unanswered_as_long_as_nothing_in_another_conversation_answ
     """Also where the answer comes later, and is withdrawn again."""
     asked = clowl("m1", "REQ", "oscar", "radar") + clowl("m9", "INF", "eve", "oscar", minute=180)
     deliver(cast, asked.encode(), name="asked.jsonl")
-    settle_all()
+    resolve_all()
     assert list(Finding.objects.filter(holds=True).values_list("rule", flat=True)) == ["unanswered"]
     done = clowl("m2", "DONE", "radar", "oscar", minute=1, pid="m1").replace('"c"', '"elsewhere"')
     answer = deliver(cast, done.encode(), name="answer.jsonl")
-    settle_all()
+    resolve_all()
     assert list(Finding.objects.filter(holds=True)) == []
     withdraw_delivery(delivery=answer, membership=cast.owner, reason="a mistake")
-    settle_all()
+    resolve_all()
     assert list(Finding.objects.filter(holds=True).values_list("rule", flat=True)) == ["unanswered"]

@@ -16,7 +16,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.resolving import arrivals, writing
 from inspector.threads.resolving.arrivals import insert_arrivals
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -147,7 +147,7 @@ def test_a_job_of_its_own_resolves(
     bring(cast, monkeypatch)
     ingest()
     assert list_left() == left
-    settle_all()
+    resolve_all()
     assert all(each.is_settled for each in Conversation.objects.all())
     assert not Message.objects.filter(place=None).exists()
     if Message.objects.filter(native_id="a").exists():

@@ -22,7 +22,7 @@ from inspector.threads.resolving.linking import LATE
 from inspector.threads.resolving.passes import Pass
 from tests.lanes import begin_with
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
+from ..conftest import Cast, ask_to_resolve, deliver, resolve_all, take_in
 from .babble import Babbler
 from .pictures import differences, forget, picture
 
@@ -38,7 +38,7 @@ def resolve_anew() -> None:
     Conversation.objects.update(generation=F("generation") + 1)
     Conversation.objects.update(whole_generation=F("generation"))
     ask_to_resolve()
-    settle_all()
+    resolve_all()
 
 
 def check(expected: Any, what: str) -> None:
@@ -69,8 +69,8 @@ def test_any_order(cast: Cast, monkeypatch: pytest.MonkeyPatch, seed: int, spaci
             deliver(cast, *left[:size], door=Door.API)
             del left[:size]
             if chance.random() < 0.7:
-                settle_all(is_examined=False)
-        settle_all()
+                resolve_all(is_examined=False)
+        resolve_all()
         check(expected, f"shuffle {shuffle}")
         resolve_anew()
         check(expected, f"anew {shuffle}")
@@ -87,17 +87,17 @@ def test_what_is_withdrawn_and_restored(cast: Cast, monkeypatch: pytest.MonkeyPa
         size = chance.randint(1, 9)
         deliveries.append(deliver(cast, *lines[:size], door=Door.API))
         lines = lines[size:]
-    settle_all()
+    resolve_all()
     expected = picture()
     for delivery in chance.sample(deliveries, 3):
         act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "a mistake"}
         withdraw_delivery(**act)
-        settle_all()
+        resolve_all()
         withdrawn = picture()
         resolve_anew()
         check(withdrawn, "withdrawn")
         take_back(**act)
-        settle_all()
+        resolve_all()
         check(expected, "restored")
 
 
@@ -123,7 +123,7 @@ def test_what_a_killed_worker_has_written_of_a_block_is_gone_on_with(
             with suppress(InterruptedError):
                 resolver.resolve(conversation=conversation, fence=lambda: None, finish=lambda others: None)
     assert Block.objects.filter(generation=BROKEN_OFF).exists()
-    settle_all()
+    resolve_all()
     assert not Block.objects.filter(generation=BROKEN_OFF).exists()
     expected = picture()
     resolve_anew()
@@ -149,7 +149,7 @@ def test_a_withdrawal_goes_through_its_block_alone(cast: Cast, monkeypatch: pyte
     monkeypatch.setattr(resolver, "go_through", count)
     delivery = Delivery.objects.get(pk=mistake.pk)
     withdraw_delivery(membership=cast.owner, delivery=delivery, reason="a mistake")
-    settle_all()
+    resolve_all()
     assert Conversation.objects.get().message_count == 59
     assert 1 <= len(passed) <= 3
 

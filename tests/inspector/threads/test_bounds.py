@@ -16,7 +16,7 @@ from inspector.threads.models import Conversation, Message
 from inspector.threads.nodes import StoredNode
 from inspector.threads.resolving import resolver, writing
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 from .test_placing import place
 
 pytestmark = pytest.mark.django_db
@@ -112,7 +112,7 @@ def test_what_is_held_until_it_is_written_is_bounded(
 
     monkeypatch.setattr(resolver, "write_changes", note)
     monkeypatch.setattr(writing, "WINDOW_BYTES", 10_000)
-    settle_all()
+    resolve_all()
     assert sum(held) > 100_000
     assert max(held) < 20_000
     assert not Message.objects.filter(place=None).exists()

@@ -14,7 +14,7 @@ from inspector.search.refining import count_facets
 from inspector.search.selectors import find_messages
 from inspector.threads.models import Message, Task
 from tests.inspector.audit.rule_logs.writing import ask_model, stream_turn, trace, write_span
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 SECRET = "tok-secret-9876"
@@ -42,7 +42,7 @@ def log(cast: Cast) -> Cast:
         call(3, CLOWL),
     ]
     deliver(cast, "\n".join(lines).encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     return cast
 
 
@@ -80,7 +80,7 @@ def test_an_answer_that_any_program_may_give_is_of_the_protocol_that_is_spoken(c
     refused = {"code": -32601, "message": "no such method"}
     lines = [rpc(id=1, method=method, params={}), rpc(id=1, result={}), rpc(id=1, error=refused)]
     deliver(cast, "\n".join(lines).encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert {each.dialect for each in Message.objects.all()} == {"mcp" if is_spoken else "prose"}
 
 
@@ -98,7 +98,7 @@ def test_it_is_found_by_its_dialect_and_counted_so(log: Cast) -> None:
 def test_a_call_within_a_span_or_put_together_of_pieces_is_found_by_its_tool(cast: Cast) -> None:
     span = ask_model("Where is it?", {"name": "find", "id": "c1", "arguments": {"q": "gate"}}, {"name": "book"})
     deliver(cast, (trace(span) + stream_turn(call=("send", {"to": "eve"}))).encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     found = {
         tool: [each.dialect for each in find_messages(workspace=cast.workspace, query=f"tool:{tool}")]
         for tool in ("find", "book", "send", "gate")
@@ -129,7 +129,7 @@ def test_what_is_new_in_spans_is_told_once_and_answers_by_its_call(cast: Cast, *
     lines = trace(*timed).splitlines()
     for at, line in enumerate(reversed(lines) if is_late else lines):
         deliver(cast, line.encode(), name=f"{at}.log")
-        settle_all()
+        resolve_all()
     rows = {row.pk: row for row in Message.objects.order_by("place")}
     above = [(row.english, row.parent and rows[row.parent].native_act) for row in rows.values() if row.carrier]
     assert above == [
@@ -161,7 +161,7 @@ def test_a_span_within_one_of_another_conversation_answers_nothing_by_that(cast:
         | {"parentSpanId": "eee19b7ec3c10001"},
     )
     deliver(cast, trace(*spans).encode())
-    settle_all()
+    resolve_all()
     assert Message.objects.filter(parent_basis="explicit").count() == 2
     assert not Task.objects.exists()
     assert "end-taken-back" not in Finding.objects.filter(holds=True).values_list("rule", flat=True)
@@ -171,12 +171,12 @@ def test_a_message_that_spans_repeat_conflicts_with_no_other(cast: Cast) -> None
     """What a tool is given an agent around it was given, and both spans say so: it is the same message."""
     given = [write_span("invoke_agent", {"input.messages": CLOWL}), write_span("chat", {"input.messages": CLOWL})]
     deliver(cast, trace(*given).encode())
-    settle_all()
+    resolve_all()
     assert Message.objects.filter(dialect="clowl", native_id="m1").count() == 2
     assert not Finding.objects.filter(rule="conflicting-duplicate").exists()
     changed = write_span("chat", {"input.messages": CLOWL.replace('"n":1', '"n":2')})
     deliver(cast, trace(*given, changed).encode(), name="changed.log")
-    settle_all()
+    resolve_all()
     assert Finding.objects.filter(rule="conflicting-duplicate").exists()
 
 

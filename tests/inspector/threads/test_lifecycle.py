@@ -25,7 +25,7 @@ from inspector.threads.states import (
 )
 from inspector.threads.tasks import read_steps
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 
 
 def say(name: str, raw: str | dict[str, Any], sender: str = "", receiver: str = "", **more: object) -> dict[str, Any]:
@@ -396,7 +396,7 @@ def test_each_change_has_its_cause(cast: Cast) -> None:
     for name, (lines, _) in STORIES.items():
         said = ({key: value for key, value in line.items() if value != ""} for line in lines)
         deliver(cast, *write(said), channel=channels[name])
-    settle_all()
+    resolve_all()
     found = {
         name: [
             (task.requester, task.performer, task.state, list_steps(task))
@@ -517,6 +517,6 @@ def test_what_is_withdrawn_leaves_no_task(cast: Cast) -> None:
     delivery = take_in(cast, *(json.dumps(clowl("a", "REQ", "ada", "bob")).encode(),))
     assert Task.objects.count() == 1
     withdraw_delivery(delivery=delivery, membership=cast.owner, reason="not ours")
-    settle_all()
+    resolve_all()
     assert not Task.objects.exists()
     assert Conversation.objects.get().state == "open"

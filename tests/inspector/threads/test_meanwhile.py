@@ -15,7 +15,7 @@ from inspector.threads.models import Conversation
 from inspector.threads.resolving import resolver
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 from .pictures import differences, picture
 from .test_blocks import resolve_anew, shrink
 
@@ -86,7 +86,7 @@ def test_what_comes_between_the_load_and_the_write_or_after_it_is_settled(
 ) -> None:
     for start, end in ((0, 10), (10, 30)):
         deliver(cast, *(say(at, f"m{at}", **{"from": f"a{at % 3}"}) for at in range(start, end)), door=Door.API)
-    settle_all()
+    resolve_all()
     came: list[str] = []
     go_through = resolver.go_through
 
@@ -102,7 +102,7 @@ def test_what_comes_between_the_load_and_the_write_or_after_it_is_settled(
     take_in(cast, say(30, "m30", parent="lost"), door=Door.API)
     if when == "after":
         MEANWHILE[name](cast)
-        settle_all()
+        resolve_all()
     assert bool(came) == (when == "between")
     assert_all_whole()
     take_in(cast, say(40, "m40", parent="m30"), say(41, parent="lost"), door=Door.API)

@@ -12,7 +12,7 @@ from inspector.threads.models import Conversation, Task
 from inspector.threads.selectors import select_conversations
 from inspector.threads.tasks import STALLED_AFTER, Times, find_moment, list_tasks, measure_agent, measure_conversation
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -119,7 +119,7 @@ def test_what_stands_beyond_its_deadline_is_timed_out_and_what_ended_after_it_la
         lamb(20, "!ta id=alpha st=rn", "bob", "ada"),
         lamb(30, "!ta id=beta st=rn", "bob", "ada"),
     )
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     conversation = Conversation.objects.get()
     alpha = Task.objects.get(native_id="alpha")
     assert alpha.deadline_at == NINE + timedelta(seconds=30)

@@ -11,7 +11,7 @@ from django.db.models import Value
 
 from inspector.threads.models import Message
 from inspector.threads.models.packed_text import PackedTextField, pack_text, unpack_text
-from tests.inspector.conftest import Cast, deliver, settle_all
+from tests.inspector.conftest import Cast, deliver, resolve_all
 
 LINE = b'{"clowl":"0.2","mid":"m1","p":"REQ","from":"a","to":"b","cid":"c","body":{"t":"search","d":{"q":"tea"}}}\n'
 
@@ -40,7 +40,7 @@ def test_a_form_of_a_later_version_is_an_error() -> None:
 @pytest.mark.django_db
 def test_a_told_message_is_stored_packed_by_the_dictionary(cast: Cast) -> None:
     deliver(cast, LINE)
-    settle_all()
+    resolve_all()
     with connection.cursor() as cursor:
         cursor.execute("SELECT body FROM threads_message")
         ((packed,),) = cursor.fetchall()
@@ -55,7 +55,7 @@ def test_a_told_message_is_stored_packed_by_the_dictionary(cast: Cast) -> None:
 def test_a_body_of_before_is_read_as_it_was_stored(cast: Cast) -> None:
     """An upgrade put the number of the plain form before what was text."""
     deliver(cast, LINE)
-    settle_all()
+    resolve_all()
     told = Message.objects.get().body
     plain = b"\x00" + told.encode()
     with connection.cursor() as cursor:

@@ -18,7 +18,7 @@ from inspector.threads.nodes import load_timelines
 from tests.inspector.audit.rule_logs import LOGS
 from tests.lanes import begin_with
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
+from ..conftest import Cast, ask_to_resolve, deliver, resolve_all, take_in
 from .pictures import forget, list_findings, picture
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ def test_records_of_equal_order_keys_are_gone_through_by_identity(cast: Cast) ->
         raws = sorted(["We go on.", "Then we rest."], reverse=reverse)
         for raw in raws:
             deliver(cast, b"same first line\n" + line(raw, conversation="c", at="2026-11-21T09:00:00Z"))
-        settle_all()
+        resolve_all()
         conversation = Conversation.objects.get(native_id="c")
         nodes = load_timelines([conversation.pk])[conversation.pk]
         identities = {record.pk: bytes(record.identity) for record in Record.objects.all()}
@@ -127,7 +127,7 @@ def settle_from_scratch() -> None:
     Message.objects.update(parent=None, parent_basis="", parent_why="", above=None, trace_above=None)
     Conversation.objects.update(generation=10**6)
     ask_to_resolve()
-    settle_all()
+    resolve_all()
 
 
 # A thousand are gone through with PURITY_PERMUTATIONS=1000. Each block is a transaction of its own, because whatever is
@@ -160,8 +160,8 @@ def test_what_is_resumed_is_what_is_settled_from_scratch(
             del left[:size]
             if chance.random() < 0.5:
                 # Examined on the way too in every other one.
-                settle_all(is_examined=seed % 2 == 0)
-        settle_all()
+                resolve_all(is_examined=seed % 2 == 0)
+        resolve_all()
         compare(f"permutation {seed}", picture(), expected, differing)
     settle_from_scratch()
     compare(f"permutation {seed}, from scratch", picture(), expected, differing)
@@ -201,7 +201,7 @@ def read_rule_logs() -> Iterator[tuple[str, list[bytes]]]:
 def deliver_and_settle(cast: Cast, channels: dict[str, Channel], logs: dict[str, list[bytes]]) -> None:
     for name, lines in logs.items():
         deliver(cast, *lines, door=Door.API, channel=channels[name])
-    settle_all()
+    resolve_all()
 
 
 def picture_findings() -> dict[str, Any]:

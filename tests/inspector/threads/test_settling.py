@@ -14,7 +14,7 @@ from inspector.intake.models import Door, Job
 from inspector.threads import selectors
 from inspector.threads.models import Conversation, Message
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
+from ..conftest import Cast, ask_to_resolve, deliver, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -82,7 +82,7 @@ def test_settling_again_writes_nothing_anew(cast: Cast) -> None:
     before = read()
     Conversation.objects.update(generation=100)
     ask_to_resolve()
-    settle_all()
+    resolve_all()
     assert read() == before
 
 
@@ -93,7 +93,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(cast: Cast) -> None:
     Job.objects.filter(pk=job.pk).update(lease_token=None, state=Job.State.QUEUED)
     steps.run_job(job)
     assert not Message.objects.exists()
-    settle_all()
+    resolve_all()
     assert Message.objects.count() == len(STORY)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.threads.models import Conversation, Message, Task
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 LOG = """SLIP v1 desk shelf RequestTask thread7 count aisle 6
 SLIP v1 shelf desk AskClarify thread7 which side
@@ -29,7 +29,7 @@ LINKS = {
 
 def test_a_log_of_slip_becomes_its_threads(cast: Cast) -> None:
     deliver(cast, LOG.encode())
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     threads = Conversation.objects.order_by("native_id").values_list("native_id", "message_count")
     assert list(threads) == [("7", 5), ("8", 2)]
     messages = {message.pk: message for message in Message.objects.all()}

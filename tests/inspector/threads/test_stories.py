@@ -14,7 +14,7 @@ from inspector.threads.models import Conversation, Message
 from tests.lanes import begin_with
 from tests.stories import Story, tell_story
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .pictures import forget, picture
 
 pytestmark = pytest.mark.django_db
@@ -41,17 +41,17 @@ def send(cast: Cast, story: Story, chance: random.Random) -> None:
         door = chance.choice([Door.API, Door.IMPORT])
         delivery = deliver(cast, *lines, door=door, name=f"{at}.log", channel=channels[name])
         if chance.random() < 0.3:
-            settle_all()
+            resolve_all()
         if is_mistake:
             act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "a mistake"}
             withdraw_delivery(**act)
             withdrawn.append(act)
-    settle_all()
+    resolve_all()
     if chance.random() < 0.5:
         take_back(**withdrawn[0])
-        settle_all()
+        resolve_all()
         withdraw_delivery(**withdrawn[0])
-        settle_all()
+        resolve_all()
 
 
 def check(story: Story) -> None:

@@ -18,7 +18,7 @@ from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.selectors import find_message
 from inspector.threads.trees import find_traces_of, load_tree
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 from .plain_trees import read_lines
 
 pytestmark = pytest.mark.django_db
@@ -110,10 +110,10 @@ def test_what_is_withdrawn_leaves_its_trace_and_comes_back(cast: Cast) -> None:
     assert find(RANDOM).message_count == 5
     before = draw(find(RANDOM))
     withdraw_delivery(membership=cast.owner, delivery=late, reason="a test")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert draw(find(RANDOM)) == [("[one]", 0), ("m1", 1), ("m2", 2)]
     take_back(membership=cast.owner, delivery=late, reason="a test")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert draw(find(RANDOM)) == before
     assert find(RANDOM).message_count == 5
 
@@ -141,7 +141,7 @@ def test_traces_join_across_channels_by_envelope_or_by_form(
             else clowl(name, "c", trace=native_id)
         )
         deliver(cast, said, channel=channel, name=f"{name}.log")
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     shown = Trace.objects.filter(last_at__isnull=False)
     assert {trace.channel for trace in shown} == ({None} if is_joined else {cast.channel, other})
     assert sum(trace.message_count for trace in shown) == 2

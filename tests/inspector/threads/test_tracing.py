@@ -17,7 +17,7 @@ from inspector.threads.tracing import draw_traces
 from inspector.threads.trees import Tree
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all, take_in
+from ..conftest import Cast, deliver, resolve_all, take_in
 from .plain_trees import draw_trace, list_members, read_lines
 from .test_traces import RANDOM, clowl, find, prose
 
@@ -127,7 +127,7 @@ def test_what_is_late_in_two_channels_or_withdrawn_stands_so_too(cast: Cast, see
             withdraw_delivery(membership=cast.owner, delivery=withdrawn[-1], reason="a test")
         elif withdrawn and chance.random() < 0.2:
             take_back(membership=cast.owner, delivery=withdrawn.pop(), reason="a test")
-        settle_all(is_examined=False)
+        resolve_all(is_examined=False)
         if chance.random() < 0.4:
             agree()
     agree()

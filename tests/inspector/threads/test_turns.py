@@ -13,7 +13,7 @@ from inspector.intake import jobs
 from inspector.intake.models import Delivery, Job
 from inspector.threads.models import Conversation
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +69,7 @@ def test_a_companion_that_is_asked_for_again_meanwhile_is_settled_once_more(
     steps.run_job(job)
     assert Job.objects.get(kind=Job.Kind.RESOLVE, state=Job.State.QUEUED).requests == 5
     monkeypatch.undo()
-    settle_all()
+    resolve_all()
     assert all(conversation.is_settled for conversation in Conversation.objects.all())
 
 

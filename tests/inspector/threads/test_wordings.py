@@ -19,7 +19,7 @@ from inspector.threads.models import Conversation, Message, Wording
 from inspector.threads.resolving import resolver, writing
 from inspector.threads.resolving.writing import MAX_WORDINGS, Change, keep_wordings, list_wordings
 
-from ..conftest import Cast, ask_to_resolve, deliver, settle_all, take_in
+from ..conftest import Cast, ask_to_resolve, deliver, resolve_all, take_in
 
 pytestmark = pytest.mark.django_db
 
@@ -85,7 +85,7 @@ def test_what_was_told_while_a_delivery_was_half_read_is_no_history(
     assert question().place is not None, "it was settled in between"
     assert Conversation.objects.get().stood_at is None
     steps.run_job(job)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert "flash point" in question().english
     assert not Wording.objects.exists()
     assert Conversation.objects.get().stood_at is not None
@@ -135,7 +135,7 @@ def test_who_settles_while_a_message_moves_writes_nothing_of_it(cast: Cast, monk
     steps.run_job(job)
     assert moves
     assert question().place is None, "what was read before it moved is not written over it"
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert question().pk == before
     assert question().place is not None
     assert [earlier.cause for earlier in list_wordings(message=question())] == []
@@ -155,10 +155,10 @@ def test_a_withdrawal_and_its_return_are_named_as_reasons(cast: Cast) -> None:
     with_definition = question().english
     act = {"membership": cast.owner, "delivery": Delivery.objects.get(pk=delivery.pk), "reason": "by mistake"}
     withdraw_delivery(**act)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     without = question().english
     take_back(**act)
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert question().english == with_definition
     found = [(each.english, each.cause) for each in list_wordings(message=question())]
     assert found == [(with_definition, "withdrawal"), (without, "return")]
@@ -198,7 +198,7 @@ def test_another_decoder_leaves_only_those_wordings_that_it_changes(
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
     ask_to_resolve()
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert question().told_in.startswith("9.9 ")
     found = [(each.english, each.cause, each.decoder) for each in list_wordings(message=question())]
     assert found == ([("What the old decoder said.", "decoder", old)] if is_other else [])
@@ -225,7 +225,7 @@ def test_no_message_is_blank_while_another_decoder_reads_all_anew(cast: Cast, mo
     monkeypatch.setattr(resolver, "go_through", look)
     Conversation.objects.update(generation=50)
     ask_to_resolve()
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert seen == [before]
     assert not Message.objects.filter(told_digest=None).exists()
     assert question().told_in.startswith("9.9 ")
@@ -237,7 +237,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
     deliver(
         cast, QUESTION, *OTHERS[:3], QUESTION.replace(b'"lab"', b'"other"').replace(b'"ask"', b'"too"'), door=Door.API
     )
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     for module in (teller, resolver):
         monkeypatch.setattr(module, "DECODER_VERSION", "9.9")
     Conversation.objects.update(generation=50)
@@ -249,7 +249,7 @@ def test_what_is_to_be_read_anew_is_read_by_the_job_of_its_own_conversation(
     assert {pk: each.startswith("9.9 ") for pk, each in told_in.items()} == {
         pk: pk == job.subject for pk in Conversation.objects.values_list("pk", flat=True)
     }
-    settle_all(is_examined=False)
+    resolve_all(is_examined=False)
     assert not Message.objects.exclude(told_in__startswith="9.9 ").exists()
     assert not Message.objects.filter(place=None).exists()
 

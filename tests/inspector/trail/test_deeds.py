@@ -20,7 +20,7 @@ from inspector.search.aids import forget_search, save_search
 from inspector.threads.models import Message
 from inspector.trail.models import DEEDS, Deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 INSPECTOR = Path(__file__).parents[3] / "inspector"
 LOG = b'{"from":"a","to":["b"],"p":"REQ","mid":"m1","cid":"c1","body":{"t":"task"}}'
@@ -94,7 +94,7 @@ def test_signing_in_is_in_the_trail_of_each_workspace_of_the_person(cast: Cast) 
 
 def test_what_an_auditor_does_is_recorded_with_its_objects(cast: Cast) -> None:
     delivery = deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     first = len(list_codes(cast))
     conversation = Message.objects.get().conversation
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="a test")
@@ -134,7 +134,7 @@ def test_exact_bytes_are_recorded_before_they_are_given(
     cast: Cast, sign_in: Callable[[Membership], Client], role: str
 ) -> None:
     deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     record = Record.objects.get()
     answer = sign_in(getattr(cast, role)).get(f"/w/{cast.workspace.slug}/records/{record.pk}/raw/")
     # Not a byte of it was read yet.
@@ -147,7 +147,7 @@ def test_exact_bytes_are_recorded_before_they_are_given(
 
 def test_a_deed_goes_with_the_transaction_that_it_tells_of(cast: Cast) -> None:
     delivery = deliver(cast, LOG)
-    settle_all()
+    resolve_all()
     before = list_codes(cast)
 
     def fail() -> None:

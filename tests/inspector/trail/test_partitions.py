@@ -39,7 +39,7 @@ from tests import migrated
 from tests.throw_away import KEPT_FROM_TESTS
 
 from ..backups.test_backups import empty_database, restore, spell_url
-from ..conftest import Cast, deliver, settle_all, step_out
+from ..conftest import Cast, deliver, resolve_all, step_out
 from .test_roles import application, manage
 
 __all__ = ["application", "empty_database"]
@@ -227,7 +227,7 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
     both = {"acorn": cast, "bramble": others}
     for name, each in both.items():
         deliver(each, write_lines(name, 0, 600, "long"))
-    settle_all()
+    resolve_all()
     written = dict.fromkeys(both, 600)
     fill_again()
     is_over, failures = threading.Event(), list[Exception]()
@@ -275,7 +275,7 @@ def test_it_is_done_while_others_write_and_goes_on_where_it_broke_off(
         is_over.set()
         thread.join()
     assert not failures, failures
-    settle_all()
+    resolve_all()
     enter_new(at_once=True)
     for name, each in both.items():
         assert sorted(Message.objects.filter(workspace=each.workspace).values_list("native_id", flat=True)) == sorted(

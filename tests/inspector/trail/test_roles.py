@@ -25,7 +25,7 @@ from inspector.trail.guard import ask_guard
 from inspector.trail.roles import RolesError, admit_application
 from inspector.trail.row_security import raise_wall
 
-from ..conftest import Cast, deliver, make_user, settle_all
+from ..conftest import Cast, deliver, make_user, resolve_all
 
 PROJECT = Path(__file__).parents[3]
 
@@ -191,7 +191,7 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
             create_workspace(slug="held", name="Held", owner=make_user("holly"))
             Workspace.objects.filter(slug="held").update(name="Renamed")
             deliver(cast, b'{"from":"a","to":["b"],"p":"REQ","mid":"m1","cid":"c1","body":{"t":"task"}}')
-            settle_all()
+            resolve_all()
             assert Message.objects.filter(workspace=cast.workspace).count() == 1
             guard = ask_guard()
             # Bytes go only by the database's own function, which finds a tombstone.
@@ -199,7 +199,7 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
             cursor.execute("SELECT erase_buried(%s)", [[record.pk]])
             assert cursor.fetchone() == (0,)
             ask_to_erase(membership=cast.owner, target=Target(kind="record", subject=record.pk), reason="asked")
-            settle_all()
+            resolve_all()
             record.refresh_from_db()
             assert (bytes(record.source), Message.objects.exists()) == (b"", False)
             assert settle_a_dispute(cast) == "violation"
@@ -212,7 +212,7 @@ def test_the_application_works_with_the_rights_that_it_has(cast: Cast) -> None:
 def settle_a_dispute(cast: Cast) -> str:
     """The verdict of a third person on what two see differently."""
     deliver(cast, b'{"from":"a","to":["b"],"p":"REQ","mid":"m2","cid":"c2","body":{"t":"task"}}')
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get(workspace=cast.workspace, native_id="c2")
     queue = create_queue(membership=cast.owner, name="two", reviewers=2)
     fill_queue(queue=queue, conversations=[conversation.pk], why="", membership=cast.owner)

@@ -51,7 +51,7 @@ from inspector.trail.row_security import (
 )
 from inspector.trail.services import record_deed
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 
 LINE = b'{"from":"a","to":["b"],"p":"REQ","mid":"own","cid":"c1","body":{"t":"task"}}'
 # Tables that belong to no workspace: people, sessions, what Django and its apps keep, and the ledger's own key.
@@ -102,7 +102,7 @@ def two(cast: Cast) -> Cast:
     other = cast.stranger.workspace
     other_cast = Cast(other, cast.stranger, cast.stranger, cast.stranger, cast.owner)
     deliver(other_cast, LINE.replace(b"own", OTHER.encode()))
-    settle_all()
+    resolve_all()
     return cast
 
 

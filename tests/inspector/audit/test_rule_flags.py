@@ -28,7 +28,7 @@ from inspector.threads.terms import FLAGGED, RuleFlag
 from inspector.worker import sweep
 from tests.lanes import begin_with
 
-from ..conftest import Cast, deliver, settle_all
+from ..conftest import Cast, deliver, resolve_all
 from .rule_logs import LOGS
 from .rule_logs.writing import clowl
 from .whole_scenes import CONDITIONS, load_whole_scenes, sum_sights
@@ -95,17 +95,17 @@ def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) 
             )
             deliveries.append(take_stream(delivery=delivery, chunks=[b"".join(lines)]))
         if chance.random() < 0.5:
-            settle_all()
-    settle_all()
+            resolve_all()
+    resolve_all()
     assert prove(cast).keys() >= (ACROSS if seed % 2 == 0 else {"conflicting-duplicate", "sender-not-of-key"})
     withdrawn = chance.sample(deliveries, len(deliveries) // 3)
     for delivery in withdrawn:
         withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
-    settle_all()
+    resolve_all()
     prove(cast)
     for delivery in withdrawn[::2]:
         take_back(membership=cast.auditor, delivery=delivery, reason="ours")
-    settle_all()
+    resolve_all()
     prove(cast)
 
 
@@ -113,13 +113,13 @@ def test_what_is_looked_at_is_enough_whatever_came_first(cast: Cast, seed: int) 
 def test_what_an_earlier_decoder_read_is_decided_when_it_is_read_anew(cast: Cast) -> None:
     """Every rule finds what it looks for, and what is read anew shows what it says then."""
     deliver(cast, *(line for lines in list_logs() for line in lines))
-    settle_all()
+    resolve_all()
     expected = prove(cast)
     assert expected.keys() >= RULES.keys() - NEED_KEYS
     Message.objects.update(told_in="1.1 clowl =", sights=0)
     Examination.objects.update(version="1.1/2")
     sweep()
-    settle_all()
+    resolve_all()
     assert prove(cast) == expected
 
 
@@ -137,7 +137,7 @@ def test_of_two_that_show_one_key_at_one_time_the_same_is_named_whichever_came_f
     one, two = (json.dumps(json.loads(shown) | {"note": note}).encode() + b"\n" for note in ("one", "two"))
     for line in (two, other.encode(), one) if is_turned else (one, other.encode(), two):
         deliver(cast, line)
-        settle_all()
+        resolve_all()
     prove(cast)
     finding = Finding.objects.get(rule="key-changed", holds=True)
     named = min(Record.objects.exclude(pk=finding.record_id), key=lambda record: bytes(record.identity))
@@ -151,18 +151,18 @@ def test_an_answer_is_early_where_what_it_answers_is_moved(cast: Cast) -> None:
     beside = write("Yes.", "c", "09:30", id="m2", parent="m1")
     elsewhere = write("Yes, both of us.", "d", "09:40", id="m3", parent="m1")
     deliver(cast, beside, elsewhere, name="answers.log")
-    settle_all()
+    resolve_all()
     prove(cast)
     skewed = Finding.objects.filter(rule="skewed-time", holds=True).order_by("at")
     assert not skewed.exists()
     withdraw_delivery(membership=cast.auditor, delivery=at_nine, reason="not ours")
-    settle_all()
+    resolve_all()
     prove(cast)
     assert [finding.text for finding in skewed.all()] == [
         f"Its time is {minutes} minutes before that of the message it answers." for minutes in (30, 20)
     ]
     take_back(membership=cast.auditor, delivery=at_nine, reason="ours")
-    settle_all()
+    resolve_all()
     prove(cast)
     assert not skewed.exists()
 
@@ -180,7 +180,7 @@ def plain(count: int, *, first: int = 0) -> bytes:
 def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None:
     """Of three hundred messages and their tasks no row is fetched but the first; of what is odd among them, that is."""
     deliver(cast, plain(150))
-    settle_all()
+    resolve_all()
     conversation = Conversation.objects.get()
     assert (conversation.message_count, conversation.tasks.count()) == (300, 150)
     (scene,) = load_scenes([conversation])
@@ -189,7 +189,7 @@ def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None
     assert not Message.objects.filter(FLAGGED).exists()
     assert not Task.objects.filter(REMARKABLE).exists()
     deliver(cast, clowl("b1", "REQ", "oscar", "radar", minute=9, pid="gone").encode(), name="b.log")
-    settle_all()
+    resolve_all()
     (scene,) = load_scenes([conversation])
     assert (len(scene.odd), len(scene.tasks)) == (1, 1)
 
@@ -197,7 +197,7 @@ def test_a_plain_conversation_is_examined_without_reading_it(cast: Cast) -> None
 def test_what_is_to_be_looked_at_is_found_by_index(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL sees that the indexes of what is remarkable hold all that is asked for."""
     deliver(cast, plain(150))
-    settle_all()
+    resolve_all()
     plans = []
     iterate = QuerySet.iterator
 
