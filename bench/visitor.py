@@ -30,8 +30,9 @@ class Visitor:
         self._cookies: dict[str, str] = {}
         address, _, code = link.partition("#")
         form, *_ = read_forms(self._ask("GET", address)[2])
-        if self.send(form, code=code, confirm="")[0] != 302:
-            raise VisitorError("the link does not sign in any more")
+        status, answer = self.send(form, code=code, confirm="")
+        if status != 302:
+            raise VisitorError(f"the link does not sign in: {status} {answer[-2000:]!r}")
         status, headers, _ = self._ask("GET", "/")
         # The home page leads to the workspace: /w/<slug>/…
         if status != 302 or not headers["Location"].startswith("/w/"):

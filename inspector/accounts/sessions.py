@@ -25,9 +25,10 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.signals import user_logged_in, user_login_failed
-from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.base import SessionBase, UpdateError
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.core.exceptions import ValidationError
+from django.db import OperationalError
 from django.db.models import QuerySet
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
@@ -98,6 +99,15 @@ class SessionStore(DatabaseStore):
         row.started_at, row.last_used_at = _read_time(data, STARTED), _read_time(data, LAST_USED)
         row.address, row.program = data.get(ADDRESS, ""), data.get(PROGRAM, "")
         return row
+
+    def save(self, must_create: bool = False) -> None:
+        """As the framework does, but that a database which is away is no session that has ended: 503, and not 400."""
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            if isinstance(error.__context__, OperationalError):
+                raise error.__context__ from None
+            raise
 
 
 def _read_time(data: Mapping[str, Any], name: str) -> datetime | None:

@@ -81,6 +81,26 @@ def test_what_is_posted_meanwhile_is_told_that_it_was_not_kept(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_session_that_cannot_be_written_down_has_not_ended(
+    cast: Cast, owner: Client, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    """The framework takes every failure of the database there for a session that was deleted, which is 400."""
+    owner.raise_request_exception = False
+    monkeypatch.setattr("inspector.accounts.sessions.WRITE_SECONDS", 0)
+
+    def refuse(execute: Callable[..., object], statement: str, *rest: object) -> object:
+        if statement.startswith('UPDATE "accounts_session"'):
+            raise FAILURES[failure]()
+        return execute(statement, *rest)
+
+    with connection.execute_wrapper(refuse):  # type: ignore[arg-type]
+        response = owner.get("/w/acme/conversations/")
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert owner.get("/w/acme/conversations/").status_code == 200
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), ValueError("another")])
 def test_a_bug_is_still_500(cast: Cast, owner: Client, away: Callable[..., None], error: Exception) -> None:
     owner.raise_request_exception = False
