@@ -4,12 +4,13 @@
     ingest      a delivery, in batches, or small ones at once:  dialects.read, messages inserted, and small
                 conversations that are at rest resolved with them; the others are marked
     weigh       a delivery that was withdrawn or holds what was:  hide or show its records, mark their conversations
-    resolve     a conversation, alone under its lease:  resolved block by block (`threads.resolving`); its traces marked
+    resolve     conversations, a long one alone:  resolved block by block (`threads.resolving`); their traces marked
     open        a conversation with sealed messages, where there are keys:  try these, keep apart what they open
-    trace       a trace, alone under its lease:  the tree of its messages across conversations
+    trace       traces, a long one alone:  the sums of its messages across conversations
     export      a result set or a conversation:  its set fixed, its file written block by block, and hashed
-    examine     a conversation, alone under its lease:  what the rules find in it, kept as findings
+    examine     conversations, a long one alone:  what the rules find in them, kept as findings
     erase       what an owner asked to erase, or what is too old:  piece by piece, with all that was made of it
+    verify      a ledger, as somebody asked:  each entry compared with what it stands for
     alert       a new finding that a webhook is to hear of:  one request, tried again after growing pauses
 
 The job row is the truth; workers are woken (`intake.liveness`) and look for themselves. Each step keeps its checkpoint

@@ -296,8 +296,6 @@ if OIDC_SERVER_URL:
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
-FORMAT_MODULE_PATH = None
 
 STATIC_URL = "static/"
 # No page of another origin needs our files.
@@ -375,9 +373,6 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_DB_REUSE_MAX = sys.maxsize
 # A conversation of any size is resolved in one go, which shows its life by its lease; this ends what hangs.
 WORKER_TIME_LIMIT_SECONDS = CELERY_TASK_TIME_LIMIT = env.int("WORKER_TIME_LIMIT_SECONDS", 3600)
-CELERY_TASK_SERIALIZER = "json"
-CELERY_ACCEPT_CONTENT = ["json"]
-CELERY_TASK_STORE_EAGER_RESULT = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
@@ -426,7 +421,7 @@ LIMITS = {
     "workspaces": env.int("LIMIT_WORKSPACES", 100),
 }
 
-# How many pages a person may ask one web process for.
+# How many pages a person may ask for, of all web processes together.
 PAGES_PER_MINUTE = env.int("LIMIT_PAGES_PER_MINUTE", 1_200)
 
 # How often an open page asks for what is new, where it does not listen to the event stream; whether there is one, as
@@ -442,6 +437,3 @@ ALERT_PRIVATE_ADDRESSES = env.bool("ALERT_PRIVATE_ADDRESSES", False)
 METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 # Who takes the traces of the product's own steps; none are made while it is empty.
 TRACES_ENDPOINT = env.str("TRACES_ENDPOINT", "")
-
-SILENCED_SYSTEM_CHECKS: list[str] = []
-TEST_RUNNER = "django.test.runner.DiscoverRunner"

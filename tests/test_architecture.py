@@ -150,10 +150,6 @@ def test_the_linter_of_imports_would_notice(tmp_path: Path) -> None:
         "dialects/__init__.py": "",
         "dialects/clowl.py": "import dialects.nslip\n",
         "dialects/nslip.py": "import django\n",
-        "dialects/agent_lingua.py": "",
-        "dialects/lambda_lang.py": "",
-        "dialects/prose.py": "",
-        "dialects/slip.py": "",
         **{f"inspector/{name}.py": "" for row in LAYERS for name in row if name not in ("accounts", "threads")},
         "inspector/api.py": "import celery\n",
     }.items():
@@ -162,7 +158,7 @@ def test_the_linter_of_imports_would_notice(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text((PROJECT / "pyproject.toml").read_text())
     told = lint_imports(tmp_path, str(tmp_path))
     assert told.returncode != 0
-    assert "5 broken" in told.stdout, told.stdout
+    assert "4 broken" in told.stdout, told.stdout
 
 
 @for_each(EVERYTHING, name_of=name_of)

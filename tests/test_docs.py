@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -234,6 +235,38 @@ def test_every_path_that_the_pages_name_exists() -> None:
     assert len(named) > 10
     missing = [(page, name) for page, name in sorted(named) if not (ROOT / name).exists()]
     assert not missing
+
+
+def read_names() -> tuple[set[str], dict[str, set[str]]]:
+    """The names of all functions and classes, and those of each module; of a class its methods."""
+    every: set[str] = set()
+    known: dict[str, set[str]] = defaultdict(set)
+    for path in (*(ROOT / "inspector").rglob("*.py"), *(ROOT / "codecs").rglob("*.py")):
+        body = ast.parse(path.read_text()).body
+        names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        known[path.parent.name if path.stem == "__init__" else path.stem] |= names
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                known[node.name] |= {
+                    each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.ClassDef)
+                }
+            elif isinstance(node, ast.ImportFrom) and path.stem == "__init__":
+                known[path.parent.name] |= {each.asname or each.name for each in node.names}
+        every |= names
+    return every, known
+
+
+def test_every_function_that_is_named_with_its_module_is_in_it() -> None:
+    every, known = read_names()
+    texts = PAGES | {str(path.relative_to(ROOT)): path.read_text() for path in (ROOT / "inspector").rglob("*.py")}
+    named = {
+        (page, module, name)
+        for page, text in texts.items()
+        for module, name in re.findall(r"`(?:\w+[./])*(\w+)\.([a-z]+_\w+|[A-Z]\w+)(?:\(\))?`", text)
+        if name in every
+    }
+    assert len(named) > 20
+    assert not [each for each in sorted(named) if each[2] not in known[each[1]] and each[1:] != ("rpc", "Status")]
 
 
 def test_links_between_pages_lead_somewhere() -> None:

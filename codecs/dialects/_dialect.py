@@ -119,6 +119,8 @@ class Dialect(Value):
     `key_names` are the names of a message's content under which its sender shows a key of its own; of a name and a key
     `say_key` says what that is called, and how it is told from others.
     `topics_are_tasks` where the topic of a message names its task, so that an answer has that of its request.
+    `orders_by_turn` where the turn of a message orders it within its conversation, before its time does.
+    `asks_what_waits` where `replies` may ask for the `latest-unanswered-of-other`: what waits is kept for it alone.
     `numbers_agents` where its parties are numbers, which the log around a message may have names for.
     `has_own_words` where the content of a message is in words of the dialect, whose meaning its English alone tells.
     `names_conversations_late` where the answer to a message may be the first to name their conversation: neither can

@@ -514,7 +514,7 @@ def _is_meant(reply: Reply, line: Line, message: Message, dialect: str) -> bool:
         case "latest-of-other":
             return is_others and is_to_me
         case "latest-unanswered-of-other":
-            is_open = is_others and is_to_me and not line.is_answered
+            is_open = is_others and is_to_me and not line.is_answered and get_dialect(dialect).asks_what_waits
             is_text = earlier.performative in (None, "inform")
             return is_open and not is_text and line.dialect == dialect and not _is_answer(line)
     return False

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.sessions.base_session import AbstractBaseSession
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.utils import timezone
 
@@ -94,6 +95,19 @@ class Membership(models.Model):
     def is_auditor(self) -> bool:
         """Whether this member may upload, review and see what is masked."""
         return self.role in (Role.OWNER, Role.AUDITOR)
+
+    def require_auditor(self, workspace_id: uuid.UUID, deed: str) -> None:
+        """Refuse a viewer, and the member of another workspace.
+
+        Args:
+            workspace_id: where it is to be done.
+            deed: what, as the end of "only an auditor of this workspace …".
+
+        Raises:
+            PermissionDenied: for either.
+        """
+        if not self.is_auditor or self.workspace_id != workspace_id:
+            raise PermissionDenied(f"only an auditor of this workspace {deed}")
 
 
 class Invitation(models.Model):

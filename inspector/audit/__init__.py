@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class AuditConfig(AppConfig):
-    """Findings, reviews and the trail of what auditors did."""
+    """Findings, reviews, comments and samples."""
 
     name = "inspector.audit"
 

@@ -54,7 +54,7 @@ def find_word(*, workspace: Workspace, word_id: uuid.UUID) -> AgentWord | None:
 def name_agent(*, membership: Membership, agent: Agent, friendly_name: str, reason: str = "") -> AgentWord:
     """Call an agent by a name that people know it by, in its channel; an earlier name is undone by it. A
     PermissionDenied for anyone but an auditor, a ValidationError says why a name cannot be given."""
-    _require_auditor(membership, agent)
+    membership.require_auditor(agent.workspace_id, "says who an agent is")
     agent = _hold(agent.pk)[agent.pk]
     text = " ".join(make_storable(friendly_name).split())
     _check_name(agent, text)
@@ -83,7 +83,7 @@ def _check_name(agent: Agent, text: str) -> None:
 def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason: str) -> AgentWord:
     """Say that an agent is one with another, by whose name it is known from now on, in any channel of the workspace. It
     raises as `name_agent` does."""
-    _require_auditor(membership, agent)
+    membership.require_auditor(agent.workspace_id, "says who an agent is")
     if same_as.workspace_id != agent.workspace_id:
         raise PermissionDenied("both agents belong to one workspace")
     if not reason.strip():
@@ -107,7 +107,7 @@ def join_agents(*, membership: Membership, agent: Agent, same_as: Agent, reason:
 @transaction.atomic
 def undo_word(*, membership: Membership, word: AgentWord) -> AgentWord:
     """Undo what an auditor said of an agent; it raises as `name_agent` does."""
-    _require_auditor(membership, word.agent)
+    membership.require_auditor(word.agent.workspace_id, "says who an agent is")
     agent = _hold(word.agent_id)[word.agent_id]
     if not AgentWord.objects.filter(pk=word.pk, undone_at__isnull=True).exists():
         raise ValidationError("it was undone already")
@@ -129,11 +129,6 @@ def _hold(*agent_ids: uuid.UUID) -> dict[uuid.UUID, Agent]:
     """Lock agents until the transaction ends, in the order of their ids so that nobody deadlocks."""
     rows = Agent.objects.select_for_update(no_key=True).filter(pk__in=agent_ids).order_by("pk")
     return {agent.pk: agent for agent in rows}
-
-
-def _require_auditor(membership: Membership, agent: Agent) -> None:
-    if not membership.is_auditor or membership.workspace_id != agent.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace says who an agent is")
 
 
 def _keep_word(membership: Membership, agent: Agent, reason: str, **said: Any) -> AgentWord:

@@ -57,7 +57,7 @@ def write_comment(*, membership: Membership, message: Message, start: int, end: 
         PermissionDenied: for a viewer or a stranger.
         ValidationError: for characters that the record has not, for too many of them, or without words.
     """
-    _require_auditor(membership, message.workspace_id)
+    membership.require_auditor(message.workspace_id, "comments")
     wire = message.record.wire_text
     if not 0 <= start < end <= len(wire):
         raise ValidationError(
@@ -189,18 +189,13 @@ def _record(code: str, membership: Membership, comment: Comment) -> None:
 
 
 def _hold(membership: Membership, comment: Comment) -> Comment:
-    _require_auditor(membership, comment.workspace_id)
+    membership.require_auditor(comment.workspace_id, "comments")
     return Comment.objects.select_for_update(no_key=True).get(pk=comment.pk)
 
 
 def _set(comment: Comment, state: str) -> None:
     comment.state = state
     comment.save(update_fields=["state"])
-
-
-def _require_auditor(membership: Membership, workspace_id: uuid.UUID) -> None:
-    if not membership.is_auditor or membership.workspace_id != workspace_id:
-        raise PermissionDenied("only an auditor of this workspace comments")
 
 
 def _check_words(words: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
@@ -111,8 +111,7 @@ def draw_sample(
         PermissionDenied: for a viewer.
         ValidationError: for what cannot be so, or where there is nothing to draw from.
     """
-    if not membership.is_auditor:
-        raise PermissionDenied("only an auditor draws samples")
+    membership.require_auditor(membership.workspace_id, "draws samples")
     seed = seed.strip() or secrets.token_hex(8)
     if not (seed.isascii() and seed.isprintable() and len(seed) <= MAX_SEED_LENGTH):
         raise ValidationError({"seed": f"a seed has up to {MAX_SEED_LENGTH} letters, digits and signs of ASCII"})

@@ -97,7 +97,7 @@ def make_export(
         is_masked: whether secrets are masked; they always are for whoever may not see them.
         membership, api_key: who asks; one of them.
         query, conversation_id, sample_id, filters: what is meant; one of them. The names of `filters` are those of
-            `threads.selectors.filter_conversations`, or of `audit.findings.selectors.find_findings`.
+            `threads.selectors.filter_conversations`, or of `audit.findings.selectors.select_findings`.
         has_findings: whether `filters` are those of a list of findings.
         title: what people call it.
         zone: whose days the days of the query are, a name of the IANA database.

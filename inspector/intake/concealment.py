@@ -53,7 +53,7 @@ class Needles:
     def find_places(self, text: str) -> Iterator[int]:
         """Where a text agrees with the head of a needle, in order."""
         if len(self._heads) <= _FEW:
-            yield from merge(*(_find_every(text, head) for head in self._heads))
+            yield from merge(*(find_every(text, head) for head in self._heads))
             return
         for at in range(len(text) - HEAD + 1):
             if text[at : at + HEAD] in self._heads:
@@ -97,7 +97,8 @@ class Needles:
         return 0 <= place < len(self._sorted)
 
 
-def _find_every(text: str, part: str) -> Iterator[int]:
+def find_every(text: str, part: str) -> Iterator[int]:
+    """Where a part begins in a text, also within itself."""
     at = text.find(part)
     while at >= 0:
         yield at

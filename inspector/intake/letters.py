@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -105,8 +104,7 @@ def retry(*, membership: Membership, ids: Iterable[uuid.UUID] | None = None) -> 
     Raises:
         PermissionDenied: for a viewer.
     """
-    if not membership.is_auditor:
-        raise PermissionDenied("only an auditor of this workspace has work tried again")
+    membership.require_auditor(membership.workspace_id, "has work tried again")
     workspace_id = membership.workspace_id
     letters = DeadLetter.objects.filter(workspace_id=workspace_id, state=DeadLetter.State.DEAD)
     dead = Job.objects.filter(workspace_id=workspace_id, state=Job.State.DEAD)

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils import timezone
@@ -54,7 +54,7 @@ def withdraw_delivery(*, membership: Membership, delivery: Delivery, reason: str
         ValidationError: without a reason, for one that is too long, for a delivery that is still being taken in, or one
             that is withdrawn already.
     """
-    _require_auditor(membership, delivery)
+    membership.require_auditor(delivery.workspace_id, "withdraws deliveries")
     reason = check_reason(reason)
     if not delivery.is_framed:
         raise ValidationError("it is still being taken in: wait until its receipt is final")
@@ -77,7 +77,7 @@ def take_back(*, membership: Membership, delivery: Delivery, reason: str) -> Wit
         PermissionDenied: for a viewer or a stranger.
         ValidationError: without a reason, for one that is too long, or for a delivery that is not withdrawn.
     """
-    _require_auditor(membership, delivery)
+    membership.require_auditor(delivery.workspace_id, "withdraws deliveries")
     reason = check_reason(reason)
     hold_channel(delivery.channel_id, is_shared=False)
     withdrawal = find_withdrawal(delivery=delivery)
@@ -102,11 +102,6 @@ def _record(code: str, membership: Membership, withdrawal: Withdrawal, reason: s
         on=Thing("delivery", delivery.pk, delivery.file_name or f"of {delivery.received_at:%Y-%m-%d %H:%M}"),
         details={"reason": reason},
     )
-
-
-def _require_auditor(membership: Membership, delivery: Delivery) -> None:
-    if not membership.is_auditor or membership.workspace_id != delivery.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace withdraws deliveries")
 
 
 def check_reason(reason: str) -> str:

@@ -117,7 +117,7 @@ SELECT least(clock_timestamp(), (SELECT min(xact_start) FROM pg_stat_activity WH
 
 
 class Watch:
-    """What a process remembers from one pass to the next. When one of those forked from it looked, all know: one does."""
+    """What a process remembers from one pass to the next. Forked ones share when it looked: one does for all."""
 
     def __init__(self) -> None:
         self._shared = memoryview(mmap.mmap(-1, 8)).cast("d")

@@ -57,7 +57,7 @@ from inspector.audit.findings.services import (
 )
 from inspector.audit.models import Finding
 from inspector.audit.reviews.selectors import list_queues_around, list_settled
-from inspector.audit.rules import RULES, Rule
+from inspector.audit.rules import RULES, Rule, name_rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import mark_sentences, say_cautions_of
 from inspector.database import on_replica, or_404
@@ -77,7 +77,6 @@ from .shown.findings import (
     begin_sentence,
     describe_rule,
     make_finding_rows,
-    name_rule,
     name_state,
     offer_acts,
     tell_history,

@@ -21,6 +21,7 @@ from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
 from inspector.database import or_404
+from inspector.intake.concealment import find_every
 from inspector.intake.readings import mask_layers
 from inspector.pages.shown.fields import VIEWS, show_layers
 from inspector.retention.services import find_tombstone
@@ -139,16 +140,9 @@ def narrow(reading: Reading, light: Sequence[Span], chosen: str) -> Sequence[Spa
     # What is chosen may begin or end in the signs between two pieces.
     begins = max(0, start - len(chosen))
     around = texts[layer][begins : end + len(chosen)]
-    places = [begins + place for place in _find_all(around, chosen)]
+    places = [begins + place for place in find_every(around, chosen)]
     places = [place for place in places if place < end and start < place + len(chosen)]
     return [(layer, places[0], places[0] + len(chosen))] if len(places) == 1 else [(layer, start, end)]
-
-
-def _find_all(text: str, piece: str) -> Iterator[int]:
-    place = text.find(piece)
-    while place >= 0:
-        yield place
-        place = text.find(piece, place + 1)
 
 
 def _is_plain(text: str) -> bool:

@@ -16,6 +16,7 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership
 from inspector.accounts.selectors import list_api_keys, list_members
 from inspector.audit.reviews.bindings import list_told_deeds
+from inspector.audit.rules import name_rule
 from inspector.database import make_storable
 from inspector.search.selectors import read_key, write_key
 from inspector.trail.guard import ask_guard
@@ -25,7 +26,6 @@ from inspector.trail.services import Thing, Wanted, record_deed
 from .answers import answer_rows
 from .lists import cut_page
 from .shell import parse_id, render_page, within_workspace, write_query
-from .shown.findings import name_rule
 
 PAGE_ROWS: Final = 50
 MAX_WORDS_LENGTH: Final = 200

@@ -115,7 +115,7 @@ def draw_bar(line: Line, *, axis: Axis, agent: str, is_failing: bool, is_critica
 
 
 def draw_ghost(line: Line, *, axis: Axis, bearers: int | None) -> str:
-    """In place of the bar of a message that is not here: why it is not, as `shown.ghosts` has it."""
+    """In place of the bar of a message that is not here: why it is not."""
     short = {None: "not here", 0: "not received"}
     words = short[bearers] if bearers in short else f"{write_bearers(bearers or 0)} bear this id"
     return f'<svg class="waterfall" role="img" aria-label="{words}">{_write_words(axis.place(line.start), words)}</svg>'

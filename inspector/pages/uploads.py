@@ -67,7 +67,7 @@ def foretell(
     *, records: Iterable[LogRecord], options: Mapping[str, Any], start: datetime | None = None
 ) -> list[Foretold]:
     """The first records of a log in their order, each told in the context of its conversation. `options` are the
-    delivery's (`facts.facts_at`), `start` is when the log begins, for records that carry no time."""
+    delivery's (`readings.facts_at`), `start` is when the log begins, for records that carry no time."""
     contexts: dict[bytes, Context] = defaultdict(Context)
     held = list(records)
     now = timezone.now()

@@ -1,10 +1,10 @@
 """The vector files, read as cases: one table feeds every test of the codecs.
 
-A case has an `id`, `why` it is there, the `wire`, the `messages` and the `english` that come out, and where there are
-any the codes of its `notes`, what is told `also` and the `gloss`. Given with it: an `envelope`, `prior` records of its
-conversation, `keys`; `as` names the dialect where detection does not; `in_context` where detection alone would not give
-it. Written again it gives its wire, or `encodes_to`; `loss` names what is lost, and `loss_reason` says why. A malformed
-one has the code of its `note`, and the note's `offset`.
+A case has an `id`, `why` it is there, the `wire`, the `messages` and the `english` that come out, the codes of its
+`notes` (none: `[]`), and where there are any what is told `also` and the `gloss`. Given with it: an `envelope`, `prior`
+records of its conversation, `keys`; `as` names the dialect where detection does not; `in_context` where detection alone
+would not give it. Written again it gives its wire, or `encodes_to`; `loss` names what is lost, and `loss_reason` says
+why. A malformed one has the code of its `note`, and the note's `offset`.
 """
 
 from __future__ import annotations

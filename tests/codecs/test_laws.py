@@ -101,6 +101,14 @@ def test_what_is_encoded_decodes_to_the_same(case: Case) -> None:
         assert differing <= lost, f"missing from both the result and the losses: {differing - lost}"
 
 
+@for_each(EVERY)
+def test_who_asks_what_waits_says_so(case: Case) -> None:
+    """Threads keep what waits for an answer only of a dialect that says it asks for that."""
+    dialect = dialects.get_dialect(case.dialect)
+    asks = {way.whom for message in case.decode().messages for way in dialect.replies(message)}
+    assert dialect.asks_what_waits or "latest-unanswered-of-other" not in asks
+
+
 @for_each(SLUGS)
 def test_at_most_one_vector_in_ten_states_a_loss(slug: str) -> None:
     own = [case for case in cases("valid") if case.dialect == slug]

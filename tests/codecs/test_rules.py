@@ -23,7 +23,10 @@ SLUGS = [dialect.slug for dialect in dialects.all_dialects() if dialect.slug != 
 
 @cache
 def rules_of(slug: str) -> list[dict[str, Any]]:
-    """The rules of a dialect: id, rule, and vectors, a reason, tests, notes or severities."""
+    """The rules of a dialect: id, rule, and vectors, a reason, tests, notes or severities; none where it has no file,
+    which a test of its own says."""
+    if not (HOME / f"{slug}.json").exists():
+        return []
     return json.loads((HOME / f"{slug}.json").read_text("utf-8"))["rules"]
 
 

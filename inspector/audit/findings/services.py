@@ -45,7 +45,7 @@ def judge(*, membership: Membership, findings: Collection[uuid.UUID], state: str
         PermissionDenied: for a viewer.
         ValidationError: for an unknown state, too many findings, or one that is closed without a reason.
     """
-    _require_auditor(membership)
+    membership.require_auditor(membership.workspace_id, "judges findings")
     reason = _check_reason(reason, is_needed=state != Finding.State.OPEN)
     if state not in Finding.State.values:
         raise ValidationError({"state": f"a finding is one of {', '.join(Finding.State.values)}"})
@@ -67,7 +67,7 @@ def assign(*, membership: Membership, findings: Collection[uuid.UUID], assignee:
         PermissionDenied: for a viewer.
         ValidationError: for somebody who may not judge findings here, or too many findings.
     """
-    _require_auditor(membership)
+    membership.require_auditor(membership.workspace_id, "judges findings")
     if assignee is not None:
         theirs = find_membership(user=assignee, slug=membership.workspace.slug)
         if theirs is None or not theirs.is_auditor:
@@ -89,7 +89,7 @@ def snooze(*, membership: Membership, findings: Collection[uuid.UUID], until: da
         PermissionDenied: for a viewer.
         ValidationError: for a time that is past or too far, too many findings, or a snooze without a reason.
     """
-    _require_auditor(membership)
+    membership.require_auditor(membership.workspace_id, "judges findings")
     now = timezone.now()
     if not now < until <= now + timedelta(days=MAX_SNOOZE_DAYS):
         raise ValidationError({"until": f"a finding is snoozed until a time in the next {MAX_SNOOZE_DAYS} days"})
@@ -217,7 +217,7 @@ def suppress(
         PermissionDenied: for a viewer or a stranger.
         ValidationError: without a reason, for an unknown rule, or for everything of everybody: that is switching off.
     """
-    _require_auditor(membership)
+    membership.require_auditor(membership.workspace_id, "judges findings")
     _check_rule(rule)
     if conversation is None and not sender:
         raise ValidationError("name a sender or a conversation: to have a rule found nowhere, an owner switches it off")
@@ -246,9 +246,7 @@ def lift(*, membership: Membership, suppression: Suppression) -> None:
     Raises:
         PermissionDenied: for a viewer or a stranger.
     """
-    _require_auditor(membership)
-    if suppression.workspace_id != membership.workspace_id:
-        raise PermissionDenied("it is another workspace's")
+    membership.require_auditor(suppression.workspace_id, "judges findings")
     is_lifted = Suppression.objects.filter(pk=suppression.pk, lifted_at=None).update(
         lifted_by=membership.user, lifted_at=timezone.now()
     )
@@ -306,11 +304,6 @@ def list_decisions(*, findings: Collection[Finding]) -> dict[uuid.UUID, FindingA
     """The latest decision on each of these findings that has one, by the finding's id."""
     acts = FindingAct.objects.select_related("by").filter(finding__in=findings, kind=FindingAct.Kind.JUDGED)
     return {act.finding_id: act for act in acts}
-
-
-def _require_auditor(membership: Membership) -> None:
-    if not membership.is_auditor:
-        raise PermissionDenied("only an auditor of this workspace judges findings")
 
 
 def _check_rule(rule: str) -> None:

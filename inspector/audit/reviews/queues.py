@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
 from django.db.models.functions import Greatest
@@ -65,7 +65,7 @@ def create_queue(
         PermissionDenied: for a viewer.
         ValidationError: for what cannot be so, by the name of the argument.
     """
-    _require_auditor(membership)
+    membership.require_auditor(membership.workspace_id, "works on its queues")
     name = make_storable(" ".join(name.split()))
     if not name or len(name) > MAX_NAME_LENGTH:
         raise ValidationError({"name": f"give the queue a name of at most {MAX_NAME_LENGTH} characters"})
@@ -182,9 +182,7 @@ def remove_item(*, membership: Membership, item: ReviewItem) -> None:
         PermissionDenied: for a viewer or a stranger.
         ValidationError: where somebody has spoken, or somebody else holds it.
     """
-    _require_auditor(membership)
-    if item.workspace_id != membership.workspace_id:
-        raise PermissionDenied("it is another workspace's")
+    membership.require_auditor(item.workspace_id, "works on its queues")
     item = ReviewItem.objects.select_for_update(no_key=True).get(pk=item.pk)
     if item.state != ReviewItem.State.WAITING:
         raise ValidationError(NO_REMOVAL)
@@ -230,15 +228,8 @@ def hold_queue(membership: Membership, queue: ReviewQueue) -> ReviewQueue:
     Raises:
         PermissionDenied: for a viewer or a stranger.
     """
-    _require_auditor(membership)
-    if queue.workspace_id != membership.workspace_id:
-        raise PermissionDenied("it is another workspace's")
+    membership.require_auditor(queue.workspace_id, "works on its queues")
     return ReviewQueue.objects.select_for_update(no_key=True).get(pk=queue.pk)
-
-
-def _require_auditor(membership: Membership) -> None:
-    if not membership.is_auditor:
-        raise PermissionDenied("only an auditor of this workspace works on its queues")
 
 
 # A queue is filled with no more at once; who fills it again gets the next ones.
@@ -273,8 +264,8 @@ def fill_queue(
         PermissionDenied: for a viewer or a stranger.
         ValidationError: for a closed queue, the standing one, or too many at once.
     """
-    if membership is not None and (not membership.is_auditor or membership.workspace_id != queue.workspace_id):
-        raise PermissionDenied("only an auditor of this workspace fills its queues")
+    if membership is not None:
+        membership.require_auditor(queue.workspace_id, "fills its queues")
     if len(conversations) > MAX_AT_ONCE:
         raise ValidationError(f"at most {MAX_AT_ONCE:,} conversations are put into a queue at once")
     queue = ReviewQueue.objects.select_for_update(no_key=True).get(pk=queue.pk)

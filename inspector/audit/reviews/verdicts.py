@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
@@ -63,8 +63,7 @@ def claim_next(*, membership: Membership, queue: ReviewQueue) -> ReviewItem | No
     Raises:
         PermissionDenied: for a viewer or a stranger.
     """
-    if not membership.is_auditor or membership.workspace_id != queue.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace reviews")
+    membership.require_auditor(queue.workspace_id, "reviews")
     own = Review.objects.filter(item=OuterRef("pk"), reviewer=membership.user_id, withdrawn_at=None)
     rows = ReviewItem.objects.filter(workspace=queue.workspace_id, queue=queue, state__in=OPEN_STATES)
     rows = rows.filter(Q(holder=None) | Q(holder=membership.user_id) | Q(held_until__lte=timezone.now()))
@@ -110,8 +109,7 @@ def hold_item(membership: Membership, item: ReviewItem) -> ReviewItem:
     Raises:
         PermissionDenied: for a viewer or a stranger.
     """
-    if not membership.is_auditor or membership.workspace_id != item.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace reviews")
+    membership.require_auditor(item.workspace_id, "reviews")
     # First the lock: had it to be waited for, whoever holds the item since would be missing among rows that were joined
     # before.
     ReviewItem.objects.select_for_update(no_key=True).only("pk").get(pk=item.pk)
@@ -185,8 +183,7 @@ def give_verdict(
         ValidationError: for an unknown verdict, too long a comment, a conversation that waits in a queue, or one that
             has changed since it was shown: nobody signs what they have not seen.
     """
-    if not membership.is_auditor or membership.workspace_id != conversation.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace gives verdicts")
+    membership.require_auditor(conversation.workspace_id, "gives verdicts")
     conversation = _hold_conversation(conversation, seen)
     waiting = ReviewItem.objects.filter(conversation=conversation, state__in=OPEN_STATES).select_related("queue")
     for item in waiting[:1]:
@@ -218,8 +215,7 @@ def judge_item(
         ValidationError: where somebody else holds it, this person has spoken, the rubric is not answered, or the
             conversation has changed since it was shown.
     """
-    if not membership.is_auditor or membership.workspace_id != item.workspace_id:
-        raise PermissionDenied("only an auditor of this workspace gives verdicts")
+    membership.require_auditor(item.workspace_id, "gives verdicts")
     conversation = _hold_conversation(item.conversation, seen)
     item = hold_item(membership, item)
     check_turn(membership, item)

@@ -17,7 +17,7 @@ from inspector.audit.findings.examining import list_changes, list_suppressions
 from inspector.audit.findings.selectors import CLOSED, SNOOZED, SUPPRESSED, find_messages
 from inspector.audit.findings.services import list_acts
 from inspector.audit.models import Finding, FindingAct
-from inspector.audit.rules import RULES, Rule
+from inspector.audit.rules import RULES, Rule, name_rule
 from inspector.audit.rules.rule import SEVERITIES
 from inspector.browsing.transcripts import mark_sentences
 from inspector.threads.agents import load_labels
@@ -125,11 +125,6 @@ def offer_acts(membership: Membership, state: str = "") -> dict[str, Any]:
         if state in ("", Finding.State.OPEN, SNOOZED)
         else [],
     }
-
-
-def name_rule(code: str) -> str:
-    """What a rule finds, in words; of one that is no more, its code."""
-    return RULES[code].title if code in RULES else code
 
 
 def name_state(finding: Finding) -> str:

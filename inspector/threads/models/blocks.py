@@ -34,7 +34,8 @@ class Block(models.Model):
     # Whether it begins here because the one before it was full, and not because of its own first message.
     is_forced = models.BooleanField(default=False)
     count = models.IntegerField(default=0)
-    # The generation of the conversation that it was resolved in, and by which decoders and secret (`view.name_form`).
+    # The generation of the conversation that it was resolved in, and by which decoders and secret: see
+    # `dependencies.name_form`.
     generation = models.BigIntegerField(default=0)
     form = models.CharField(max_length=64, blank=True)
     # Something that it read has changed since, by what another block of the same resolving gave.

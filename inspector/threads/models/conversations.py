@@ -60,7 +60,7 @@ class Conversation(models.Model):
     missing_count = models.BigIntegerField(default=0)
     severity = models.SmallIntegerField(default=0)
     # The severity of the gravest finding in it that stands open, 0 for none. Resolving leaves it alone: whoever writes
-    # or judges findings does, see `audit.findings.grading`.
+    # or judges findings does, see `audit.findings.storing`.
     open_severity = models.SmallIntegerField(default=0, db_default=0)
     # What its page says first, counted by resolving, as JSON text: see `summaries`. Empty where it never was.
     tally = models.TextField(blank=True)
