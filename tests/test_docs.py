@@ -247,9 +247,8 @@ def read_names() -> tuple[set[str], dict[str, set[str]]]:
         known[path.parent.name if path.stem == "__init__" else path.stem] |= names
         for node in body:
             if isinstance(node, ast.ClassDef):
-                known[node.name] |= {
-                    each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.ClassDef)
-                }
+                own = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.ClassDef))
+                known[node.name] |= {each.name for each in own}
             elif isinstance(node, ast.ImportFrom) and path.stem == "__init__":
                 known[path.parent.name] |= {each.asname or each.name for each in node.names}
         every |= names

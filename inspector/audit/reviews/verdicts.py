@@ -174,7 +174,7 @@ def give_verdict(
 
     Args:
         membership: who gives it; an owner or an auditor of the conversation's workspace.
-        verdict: one of `Review.Verdict`.
+        verdict: one of `Verdict`.
         comment: why; up to 10,000 characters.
         seen: the settled digest of the conversation as the auditor's page showed it.
 
@@ -205,7 +205,7 @@ def judge_item(
     Args:
         membership: who gives it.
         item: on what; held by them.
-        verdict: one of `Review.Verdict`.
+        verdict: one of `Verdict`.
         comment: why; up to 10,000 characters.
         seen: the settled digest of the conversation as the reviewer's page showed it.
         answers: one of `Review.Answer` for each criterion, in the order of the rubric.
