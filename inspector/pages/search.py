@@ -20,7 +20,7 @@ from inspector.audit.findings.selectors import OpenRule, list_open_about
 from inspector.audit.rules import RULES
 from inspector.browsing.transcripts import load_sentences
 from inspector.database import on_replica
-from inspector.search.aids import SavedSearchError, forget_search, list_saved, save_search, suggest, suggest_paths
+from inspector.search.aids import SavedSearchError, forget_search, list_saved, mend_terms, save_search, suggest
 from inspector.search.language import MAX_CHARACTERS, SEVERITIES, QueryError, Term, list_terms
 from inspector.search.refining import (
     Facet,
@@ -261,7 +261,7 @@ def search(request: HttpRequest, membership: Membership) -> HttpResponse:
             if not found:
                 # The parts without which it finds something.
                 context["droppable"] = [_describe_part(part, query, slug) for part in find_droppable(**asked_by)]
-                mended = suggest_paths(workspace=workspace, query=query, terms_of_query=terms)
+                mended = mend_terms(workspace=workspace, query=query, terms_of_query=terms)
                 context |= {"mended": mended, "mended_url": link_search(slug, mended)}
                 if '"' not in query and all(term.name is None for term in terms):
                     raw = f'raw:"{query}"'

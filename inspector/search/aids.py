@@ -41,6 +41,7 @@ MAX_SUGGESTIONS: Final = 10
 MAX_SAID: Final = 3
 # So many of the newest messages are looked through for values.
 LOOKED_THROUGH: Final = 3000
+MAX_MENDED: Final = 2
 _TYPED: Final = re.compile(r'(?:^|[\s(])(-?)(?:([^\s":()]+):(>=|<=|>|<|=)?)?([^\s"():]*)$')
 _BESIDES: Final = ("glyph=", "~")
 
@@ -154,21 +155,34 @@ def _quote(value: str, about: str = "") -> Suggestion:
     return Suggestion(quote(value) if needs_quotes else value, about)
 
 
-def suggest_paths(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:
-    """The query with names below a name as the newest messages have them, in the place of those that none has.
+def mend_terms(*, workspace: Workspace, query: str, terms_of_query: Iterable[Term]) -> str:
+    """The query with the nearest names below a name, and values, that the newest messages have, where none has its own.
 
-    Empty where there is nothing to mend. A name below a name is listed nowhere, so that it cannot be refused.
+    Empty where there is nothing to mend. Such names and values are listed nowhere, so that they cannot be refused. At
+    most `MAX_MENDED` terms are looked for.
     """
-    mended = query
+    mended, count = query, 0
     for term in sorted(terms_of_query, key=lambda term: -term.start):
-        if term.name is None or not registry.is_path(term.name):
+        exact = registry.find_term(term.name) if term.name else None
+        if term.name is None or exact is None or count == MAX_MENDED:
             continue
-        top = term.name.partition(".")[0] + "."
-        seen = {atom.partition("=")[0] for atom in _find_atoms(workspace, top)}
-        close = get_close_matches(term.name.casefold(), sorted(seen - {term.name}), n=1)
-        if term.name not in seen and close:
-            written = mended[term.start : term.end].replace(f"{term.name}:", f"{close[0]}:", 1)
-            mended = mended[: term.start] + written + mended[term.end :]
+        if registry.is_path(term.name):
+            top = term.name.partition(".")[0] + "."
+            said, seen = term.name, {atom.partition("=")[0] for atom in _find_atoms(workspace, top)}
+        elif exact.values is None and len(term.values) == 1 and not term.is_prefix:
+            beginning = terms.term(exact.atom, "")
+            said, seen = term.text, {atom.removeprefix(beginning) for atom in _find_atoms(workspace, beginning)}
+        else:
+            continue
+        count += 1
+        close = get_close_matches(fold(said), sorted(seen), n=1)
+        if fold(said) in seen or not close:
+            continue
+        if said == term.name:
+            written = mended[term.start : term.end].replace(f"{said}:", f"{close[0]}:", 1)
+        else:
+            written = f"{'-' if term.is_negated else ''}{term.name}:{term.operator}{_quote(close[0]).text}"
+        mended = mended[: term.start] + written + mended[term.end :]
     return mended if mended != query else ""
 
 

@@ -6,7 +6,8 @@ have an order: times, numbers and severities, read with errors that say how to w
 Terms are ANDed, with or without `AND` or `&&` between them; `OR` or `||` gives alternatives and binds less than AND;
 `-` or `NOT ` before a term or a group means not. Operators in small letters are refused: a word that reads like one is
 searched for in quotation marks. A comma gives alternatives of one name. `*` after a word is a prefix. `>` `>=` `<` `<=`
-after a name compare, and `=` takes its value as the wire says it. Within quotation marks `\\"` and `\\\\` are `"` and
+after a name compare, and `=` takes its value as the wire says it. “Typographic” quotation marks are as good, where
+there are no others. Within quotation marks `\\"` and `\\\\` are `"` and
 `\\`.
 """
 
@@ -44,6 +45,7 @@ _PATTERNS: Final = (
 )
 _VALUE: Final = re.compile(rf'"({_QUOTED})"|([^\s",]+)')
 _ESCAPED: Final = re.compile(r'\\(["\\])')
+_TYPOGRAPHIC: Final = str.maketrans("“”„", '"""')
 _TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS))
 
 
@@ -74,6 +76,8 @@ def list_tokens(text: str) -> Iterator[tuple[str, re.Match[str]]]:
         QueryError: for a character that cannot stand where it does.
     """
     at = 0
+    # As English is printed. Beside straight ones they are text.
+    text = text if '"' in text else text.translate(_TYPOGRAPHIC)
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None or found.end() == at:

@@ -10,15 +10,19 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.html import escape
 
 from inspector.audit.models import Finding
 from inspector.audit.rules import RULES
 from inspector.intake.models import Delivery
 from inspector.pages import search as search_page
+from inspector.pages.shown.told import link_search
 from inspector.pages.templatetags.marks import SEVERITIES
 from inspector.search import refining
+from inspector.search.aids import MAX_MENDED
 from inspector.search.models import SavedSearch
 from inspector.search.refining import choose
 from inspector.search.selectors import Found, find_messages
@@ -167,6 +171,27 @@ def test_a_name_below_a_name_that_nobody_has_is_mended(viewer: Client, story: De
     assert '<a href="/w/acme/search/?q=from%3Aradar+content.eta%3A60s">' in page
     page = viewer.get(page_of("search"), {"q": "content.eta:61s"}).content.decode()
     assert "Did you mean" not in page
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"), [("from:radr", "from:radar"), ("performative:request -to:=oscr", ""), ("to:=oscr", "to:=oscar")]
+)
+def test_the_nearest_agent_is_offered_where_nobody_has_the_name(
+    viewer: Client, story: Delivery, query: str, meant: str
+) -> None:
+    page = viewer.get(SEARCH, {"q": query}).content.decode()
+    assert ("Did you mean" in page) == bool(meant)
+    if meant:
+        assert f'<a href="{link_search("acme", meant)}"><code>{meant}</code></a>' in page
+
+
+def test_so_many_terms_are_mended_and_no_more(viewer: Client, story: Delivery) -> None:
+    """Each asks the database once."""
+    query = " ".join(f"from:radr{number}" for number in range(MAX_MENDED + 1))
+    with CaptureQueriesContext(connection) as asked:
+        page = viewer.get(SEARCH, {"q": query}).content.decode()
+    assert "Did you mean" in page
+    assert sum("unnest(newest.atoms)" in each["sql"] for each in asked) == MAX_MENDED
 
 
 @pytest.mark.parametrize("query", ["dialect:nslipp", "performativ:request"])

@@ -347,3 +347,22 @@ def test_every_term_has_its_place(log: Cast) -> None:
         '-"two words"',
         "x*",
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "texts"),
+    [
+        ("“is closed” from:„two words”", ["is closed", "two words"]),
+        ('"he said “is closed” twice"', ["he said “is closed” twice"]),
+        ("“”", None),
+        ("“open", None),
+    ],
+)
+def test_a_phrase_stands_in_quotation_marks_as_they_are_printed_too(typed: str, texts: list[str] | None) -> None:
+    if texts is None:
+        with pytest.raises(QueryError):
+            read_query(typed)
+        return
+    found = list(list_terms(read_query(typed)))
+    assert [term.text for term in found] == texts
+    assert all(term.is_phrase for term in found)
