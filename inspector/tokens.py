@@ -58,22 +58,36 @@ _KEYS: Final = (
     r"|(?:auth|access|refresh|session|bearer|bot|id|api|csrf|deploy|personal)[_-]?token)"
 )
 # Those of a text, after which anything may follow.
-_QUOTE: Final = r"(?>(?:\\?[\"'])?)"
+_QUOTE: Final = r"(?>(?:\\{0,7}[\"'])?)"
 # What is written where a secret would stand: a variable, a placeholder, a word about it, an alias of ours.
 _STAND_IN: Final = (
     r"(?![•*xX.\u2026_-]{3,}|[$%<{\[]|(?:your|my|the|example|changeme|redacted|removed|hidden|masked|placeholder|dummy"
     r"|none|null|nil|true|false|undefined|required|optional|missing|invalid|expired|incorrect|unknown|string|text"
-    r"|rotated|revoked|rotation|changed|policy|manager|management|vault|field|prompt|hash)\b"
+    r"|rotated|revoked|rotation|changed|policy|manager|management|vault|field|prompt|hash)\b(?![A-Za-z_-]{0,64}+[0-9])"
     r"|https?:|/[A-Za-z]{2,12}/|\\u2022)"
 )
 _EXAMPLE: Final = r"(?![A-Z0-9]{9}EXAMPLE)"
 
 # What stands in quotes, up to a quote that no escape is before; where there is none, up to the first. In a text of JSON
-# within another (`deep`) a quote is an escape already, and its escape another one.
+# within another (`deep`) a quote is an escape already, and its escape another one; within one more (`deeper`) it ends
+# at the first that is escaped alike. A text that was cut has no closing quote: then it goes on to the end of the line,
+# or of the text around it. As each quote closes one of its kind that is open, nothing is looked at more than a few
+# times. What is longer than a repeated group may be, which takes memory for each turn, ends at any quote.
 _QUOTED: Final = (
-    r"(?(deep)(?>(?:\\\\(?:\\[^\r\n]|[^\r\n\\])|(?!(?P=quote)|\\\\)[^\r\n]){6,256})(?=(?P=quote))"
-    r"|(?>(?:\\[^\r\n]|(?!(?P=quote))[^\r\n\\]){6,256})(?=(?P=quote)))"
-    r"|(?:(?!(?P=quote))[^\r\n]){6,256}?"
+    r"(?:(?(deeper)(?!)|(?(deep)(?>(?:\\\\(?:\\[^\r\n]|[^\r\n\\])|(?!(?P=quote)|\\\\)[^\r\n]){6,8192})(?=(?P=quote))"
+    r"|(?>(?:\\[^\r\n]|(?!(?P=quote))[^\r\n\\]){6,8192})(?=(?P=quote))))"
+    r"|(?>(?:(?!(?P=quote))[^\r\n]){6,8192})(?=(?P=quote))"
+    r"|(?>(?:(?!(?P=quote))[^\r\n\"]){6,8192})(?=[\r\n\"]|\Z)"
+    r"|[^\r\n\"'\\]{6,}+)"
+)
+
+
+_NAME: Final = r"(?i:" + _KEYS + r"(?>(?:[_-]?(?:access|value|id|key|1|2)){0,2}))"
+# In quotes it may hold anything; without, one word with something in it that words have not.
+_VALUE: Final = (
+    r"(?:(?P<quote>(?:(?P<deeper>\\{2,7})|(?P<deep>\\)?)[\"'])(?i:" + _STAND_IN + r")(?P<quoted>" + _QUOTED + r")"
+    r"|(?i:" + _STAND_IN + r")(?=[A-Za-z_./:-]{0,64}+[0-9!@#$%^*+=~?])"
+    r"(?P<plain>[^\s\"'\\|;,<>{}()\[\]&`“”„’«»]{6,}+))"
 )
 
 
@@ -140,29 +154,39 @@ SHAPES: Final = (
         ),
     ),
     Shape(
+        "a cookie",
+        ("cookie",),
+        _compile(
+            r"\b(?:[Ss]et-)?[Cc]ookie" + _QUOTE + r"\s{0,3}+[:=]\s{0,3}+" + _QUOTE + r"(?=[^\s=;,\"'\\]{1,64}+=)"
+            r"(?P<token>[^\r\n\"'\\]{8,4096}+)"
+        ),
+    ),
+    Shape(
         "a password in an address",
         ("://",),
         _compile(
             r"(?<=://)[^\s/?#:@\"'<>|\\]{0,128}+:"
             + _STAND_IN
-            + r"(?P<token>[^\s/?#@\"'<>|\\{}]{1,256}+)@(?=[A-Za-z0-9\[])"
+            + r"(?P<token>[^\s/?#@\"'<>|\\{}]{1,4096}+)@(?=[A-Za-z0-9\[])"
         ),
     ),
     Shape(
         "a password or key by its name",
         ("pass", "pwd", "secret", "credential", "key", "token"),
         _compile(
-            r"(?i:" + _KEYS + r"(?>(?:[_-]?(?:access|value|id|key|1|2)){0,2}))"
-            r"(?:" + _QUOTE + r"\s{0,3}+(?::=|=>|=|:)\s{0,3}+(?:"
-            # In quotes it may hold anything; without, one word with something in it that words have not.
-            r"(?P<quote>(?P<deep>\\)?[\"'])(?i:" + _STAND_IN + r")(?P<quoted>" + _QUOTED + r")(?=(?P=quote))"
-            r"|(?i:" + _STAND_IN + r")(?=[A-Za-z_./:-]{0,64}+[0-9!@#$%^*+=~?])"
-            r"(?P<plain>[^\s\"'\\|;,<>{}()\[\]&`]{6,256}+)))"
+            _NAME + r"(?:>(?i:" + _STAND_IN + r")(?P<element>[^<>\r\n]{6,4096}+)(?=</[\w:.-]{0,40}(?i:" + _KEYS + r"))"
+            r"|" + _QUOTE + r"\s{0,3}+(?::=|=>|=|:)\s{0,3}+" + _VALUE + r")"
         ),
+    ),
+    # The same as a flag of a command, where its value may stand behind a space.
+    Shape(
+        "a password or key by its name",
+        ("--",),
+        _compile(r"--(?:[A-Za-z]{1,20}-){0,3}" + _NAME + r"[ \t]{1,3}+" + _VALUE),
     ),
 )
 _HINTS: Final = tuple(dict.fromkeys(hint for shape in SHAPES for hint in shape.hints))
-_GROUPS: Final = ("token", "quoted", "plain")
+_GROUPS: Final = ("token", "quoted", "plain", "element")
 
 
 def has_hint(text: str) -> bool:

@@ -25,7 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from dialects import Context, LogRecord, Message, Reading, choose_dialect, identify, tell
+from dialects import Context, Entry, LogRecord, Message, Reading, choose_dialect, identify, tell
 from inspector.accounts.models import Channel, Membership
 from inspector.accounts.selectors import list_channels
 from inspector.accounts.services import check_channel_name, ensure_channel
@@ -36,7 +36,7 @@ from inspector.intake import staging
 from inspector.intake.containers import RefusedArchiveError
 from inspector.intake.identity import find_time, write_envelope
 from inspector.intake.models import Delivery
-from inspector.intake.readings import conceal_reading, conceal_told, facts_at, read_with_facts
+from inspector.intake.readings import conceal_reading, conceal_told, facts_at, hide_entry, read_with_facts
 from inspector.intake.selectors import find_delivery
 from inspector.intake.staging import KEPT_FOR, Choices, look_at, read_choices
 from inspector.pages.deliveries import make_progress
@@ -63,12 +63,22 @@ class Foretold:
     time_basis: str
 
 
+class Foretelling(Context):
+    """What a file establishes, without the tokens of the record that does."""
+
+    reading: Reading | None = None
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Let these hold from here on."""
+        super().add(entries if self.reading is None else [hide_entry(self.reading, entry) for entry in entries])
+
+
 def foretell(
     *, records: Iterable[LogRecord], options: Mapping[str, Any], start: datetime | None = None
 ) -> list[Foretold]:
     """The first records of a log in their order, each told in the context of its conversation. `options` are the
     delivery's (`readings.facts_at`), `start` is when the log begins, for records that carry no time."""
-    contexts: dict[bytes, Context] = defaultdict(Context)
+    contexts: dict[bytes, Foretelling] = defaultdict(Foretelling)
     held = list(records)
     now = timezone.now()
     times = {record.index: _find_time(record) for record in held}
@@ -87,7 +97,7 @@ def _foretell(
     record: LogRecord,
     times: tuple[str | None, str | None],
     options: Mapping[str, Any],
-    contexts: dict[bytes, Context],
+    contexts: dict[bytes, Foretelling],
 ) -> Foretold:
     if record.wire is None or len(record.wire) > MAX_WIRE:
         return Foretold(record=record, reading=None, time=None, time_basis="")
@@ -97,7 +107,7 @@ def _foretell(
     context.record = str(record.index)
     # Its dialect may be settled otherwise than it was read, and is then read from the wire.
     chosen = choose_dialect(reading, context)
-    shown = conceal_reading(chosen)
+    context.reading = shown = conceal_reading(chosen)
     whole = conceal_told(tell(shown, context), shown).whole
     for message in chosen.messages:
         contexts[_find_conversation(message)].position += 1

@@ -90,6 +90,9 @@ CANARIES: dict[str, str] = {
     "prose-bearer": spell("prose-bearer", 40) + "4",
     "prose-basic": spell("prose-basic", 30) + "5==",
     "prose-camel": "ya29." + spell("prose-camel", 40),
+    "prose-cut": spell("prose-cut", 32),
+    "prose-long": spell("prose-long", 32),
+    "prose-cookie": spell("prose-cookie", 32),
     "envelope-from": "xoxp-" + spell("envelope-from", 30),
     "envelope-to": "dop_v1_" + spell("envelope-to", 64, "0123456789abcdef"),
     "envelope-conversation": "LTAI" + spell("envelope-conversation", 20),
@@ -155,6 +158,9 @@ def make_log() -> Iterator[dict[str, Any]]:
             f"curl -H 'Authorization: Bearer {said['prose-bearer']}' https://example.org",
             f"Authorization: Basic {said['prose-basic']}",
             f"It gave me {said['prose-camel']}, keep it.",
+            f'{{"a":1,"password":"{said["prose-cut"]}',
+            f'It says client_secret="{"a1 " * 100}{said["prose-long"]}" and goes on.',
+            f'{{"Cookie": "sessionid={said["prose-cookie"]}; theme=dark"}}',
         )
     ):
         yield {"raw": wire, "from": "ada", "to": "bob", "conversation": f"c{number // 4}", "at": 1795118500 + number}

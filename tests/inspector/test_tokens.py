@@ -28,6 +28,29 @@ FOUND = (
     ("a password or key by its name", '"client_secret" : "two words here"', "two words here"),
     ("a password or key by its name", '{\\"passphrase\\":\\"two words\\"}', "two words"),
     ("a password or key by its name", "?api_key=abc123def&x=1", "abc123def"),
+    # However long.
+    ("a password or key by its name", f'{{"client_secret":"{"a1B2" * 100}"}}', "a1B2" * 100),
+    ("a password or key by its name", f"password='{'a1B2' * 2_000}'", "a1B2" * 2_000),
+    ("a password or key by its name", f'"password": "{"a1B2" * 9_000}", "to": "bob"', "a1B2" * 9_000),
+    ("a password or key by its name", "password=" + "a1B2" * 2_000, "a1B2" * 2_000),
+    # Cut within its quotes.
+    ("a password or key by its name", '{"a":1,"password":"Zq7BsJOrK9z6', "Zq7BsJOrK9z6"),
+    ("a password or key by its name", 'password="Zq7BsJ OrK9z6\nand more', "Zq7BsJ OrK9z6"),
+    ("a password or key by its name", '{"raw":"password=\\"Zq7BsJOrK9z6', "Zq7BsJOrK9z6"),
+    ("a password or key by its name", '{"raw":"password=\\"Zq7BsJOrK9z6","to":"bob"}', "Zq7BsJOrK9z6"),
+    # Within JSON within JSON within JSON.
+    (
+        "a password or key by its name",
+        '\\\\\\"password\\\\\\":\\\\\\"Zq7BsJ OrK9z6\\\\\\",\\\\\\"to',
+        "Zq7BsJ OrK9z6",
+    ),
+    # What begins like a word about it.
+    ("a password or key by its name", "password=my-Zq7BsJOrK9", "my-Zq7BsJOrK9"),
+    ("a password or key by its name", '"secret": "true-Zq7BsJOrK9"', "true-Zq7BsJOrK9"),
+    ("a password or key by its name", "curl --client-secret Zq7BsJOrK9 -o x", "Zq7BsJOrK9"),
+    ("a password or key by its name", "run --password 'two words 7' now", "two words 7"),
+    ("a password or key by its name", "<user>ada</user><password>Zq7BsJOrK9</password>", "Zq7BsJOrK9"),
+    ("a cookie", '"Cookie": "sessionid=Zq7BsJOrK9; theme=dark"', "Zq7BsJOrK9"),
 )
 PASSED = (
     "The password is wrong, ask for another token.",
@@ -43,6 +66,10 @@ PASSED = (
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "task-1234567890-abcdef-risk_assessment",
     "PWD=/home/ada/project secret = compute_secret(a)",
+    '{"password":"short","to":"bob","note":"no more than this"}',
+    "password=my-secret-password and --password required, <password>required</password>",
+    "cookie: two eggs, flour = 200 g",
+    "if secret>threshold then password is wrong </b>",
 )
 
 
@@ -82,6 +109,15 @@ def test_no_hint_is_left_out() -> None:
 _PIECES = (
     *("eyJ", "eyJaaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "-----", "password=", 'password="', "Bearer ", "AKIA"),
     *("://", "://a:", "sk-", "SG.", "ghp_", "Authorization: ", "xoxb-", "Q~", "0Q~", "?sig=", "sig=", "api_key_key"),
+    *(
+        "password='",
+        'password=\\"',
+        '\\\\\\"password\\\\\\":\\\\\\"',
+        "--password ",
+        "<password>",
+        "secret>aaaaaa</x",
+        "cookie: a=",
+    ),
     *("secret_access_", "passwordpassword", "pypi-", "\\", '"', "'", " ", "a1", "aaaa", "=", ":", "\n", "@", "-", "•"),
 )
 
