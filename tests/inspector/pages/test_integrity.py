@@ -208,7 +208,7 @@ def test_a_message_and_a_verdict_name_their_entries(
 
 def test_what_is_not_entered_yet_says_so(story: Delivery, auditor: Client) -> None:
     message = Message.objects.get(native_id="m1")
-    assert "not entered yet" in auditor.get(page_of("message", message.pk)).content.decode()
+    assert "not in the ledger yet" in auditor.get(page_of("message", message.pk)).content.decode()
 
 
 def test_the_code_is_a_drawing_and_nothing_else(signed: Review, auditor: Client) -> None:
