@@ -1,4 +1,4 @@
-"""Another package brings a dialect and a rule by entry points, and the codecs are installed without the inspector."""
+"""Another package brings a dialect, a carrier and a rule by entry points; the codecs are installed without Django."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ WIRES = (
     "~DONE bob>ada 7 left~",
     "~ASK ada>bob depart~",
     "~GO “x”",
+    '{"satchel":1,"by":"ada","for":"bob","letters":["~ASK ada>bob 7 depart~","?Uk/co"]}',
+    '{"satchel":1,"letters":[7]}',
     "?Uk/co",
     "hello",
 )
@@ -69,7 +71,13 @@ def test_a_dialect_of_another_package_is_read_told_and_written(path: list[Path])
         "relay | bob tells ada that errand 7 is done: “left”.",
         "relay | Someone sends what cannot be read as relay: “~ASK ada>bob depart~”.",
     ]
-    assert [line.partition(" | ")[0] for line in told[3:]] == ["relay", "lambda_lang", "prose"]
+    assert [line.partition(" | ")[0] for line in told[3:]] == ["relay", "satchel", "satchel", "lambda_lang", "prose"]
+    # A carrier: what it brings is read in the dialects of its letters, and told as messages of their own.
+    assert told[4].split(" | ")[1:3] == [
+        "ada brings bob letters: in Relay: “ada asks bob to run errand 7: “depart”.”, in Λ Lambda: “ada asks bob: Do you "
+        "know about consciousness?”.",
+        "ada asks bob to run errand 7: “depart”.",
+    ]
 
 
 STATE = """

@@ -12,6 +12,7 @@ raises a `DialectsError`.
 
 from __future__ import annotations
 
+from ._carrier import Carrier, make_dialect
 from ._context import Context, Key, KeyList, Keys, NoKeys
 from ._decoding import INSPECTED, Conversations, choose_dialect, decode, encode, envelope_of, identify, read, tell
 from ._dialect import (
@@ -24,8 +25,11 @@ from ._dialect import (
     digest_installed,
     get_dialect,
     list_installed,
+    never,
+    no_reply,
     title_of,
 )
+from ._draft import Draft
 from ._english import HIDDEN_CLASS, enclose, make_visible, quote, say_cautions, say_instant, say_name
 from ._errors import DialectsError, EncodeError, RegistryError, UnknownDialectError
 from ._exchange import (
@@ -79,6 +83,7 @@ from ._record import (
     Span,
     Target,
     Told,
+    leaf,
 )
 from ._transcript import Answer, Transcript, bears, find_answer, name_message, say_conflict
 from ._transcript import Line as TranscriptLine
@@ -93,11 +98,13 @@ __all__ = [
     "Answer",
     "Block",
     "Candidate",
+    "Carrier",
     "Context",
     "Conversations",
     "Definition",
     "Dialect",
     "DialectsError",
+    "Draft",
     "EncodeError",
     "Encoded",
     "Entry",
@@ -154,10 +161,14 @@ __all__ = [
     "find_meant",
     "get_dialect",
     "identify",
+    "leaf",
     "list_installed",
+    "make_dialect",
     "make_visible",
     "messages_of",
     "name_message",
+    "never",
+    "no_reply",
     "parse_json",
     "quote",
     "read",

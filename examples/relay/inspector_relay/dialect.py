@@ -28,6 +28,8 @@ from dialects import (
     Term,
     Told,
     enclose,
+    leaf,
+    never,
     say_name,
 )
 
@@ -103,11 +105,11 @@ def _grow(wire: str, found: re.Match[str]) -> tuple[Field, ...]:
     fields, at = [], 0
     for name, label in _LABELS.items():
         start, end = found.span(name)
-        fields.append(Field(name="sign", label="sign", raw=wire[at:start], span=(0, at, start)))
+        fields.append(leaf("sign", "sign", wire, at, start))
         if start < end:
-            fields.append(Field(name=name, label=label, raw=wire[start:end], span=(0, start, end), value=found[name]))
+            fields.append(leaf(name, label, wire, start, end, value=found[name]))
         at = end
-    return (*fields, Field(name="sign", label="sign", raw=wire[at:], span=(0, at, len(wire))))
+    return (*fields, leaf("sign", "sign", wire, at, len(wire)))
 
 
 def _tell(reading: Reading, context: Context, keys: Keys) -> Told:
@@ -169,8 +171,8 @@ DIALECT = Dialect(
     tell=_tell,
     encode=_encode,
     replies=_reply,
-    masks=lambda wire: False,
-    packs=lambda wire: False,
+    masks=never,
+    packs=never,
     notes=(UNREAD, OWN_ERRAND),
     glossary=tuple(Term(kind="act", code=word, name=act, meaning=meaning) for word, act, meaning, _ in _WORDS),
 )

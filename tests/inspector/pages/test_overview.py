@@ -210,7 +210,10 @@ def test_tiles_compare_the_latest_day_with_the_day_before(viewer: Client, cast: 
     def look(query: str) -> dict[str, str]:
         page = viewer.get(f"{ADDRESS}{query}").content.decode()
         tiles = re.findall(r"<dt>([^<]+)</dt>(.*?)</dd>", page, re.DOTALL)
-        return {name: " ".join(re.findall(r"\+\d+ in the log’s last 24 h, \+\d+ in the 24 before", rest)) for name, rest in tiles}
+        return {
+            name: " ".join(re.findall(r"\+\d+ in the log’s last 24 h, \+\d+ in the 24 before", rest))
+            for name, rest in tiles
+        }
 
     # The newest message came in hour 70: a day before it is hour 46, two days are hour 22.
     tiles = look("")
