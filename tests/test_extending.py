@@ -74,8 +74,8 @@ def test_a_dialect_of_another_package_is_read_told_and_written(path: list[Path])
     assert [line.partition(" | ")[0] for line in told[3:]] == ["relay", "satchel", "satchel", "lambda_lang", "prose"]
     # A carrier: what it brings is read in the dialects of its letters, and told as messages of their own.
     assert told[4].split(" | ")[1:3] == [
-        "ada brings bob letters: in Relay: “ada asks bob to run errand 7: “depart”.”, in Λ Lambda: “ada asks bob: Do you "
-        "know about consciousness?”.",
+        "ada brings bob letters: in Relay: “ada asks bob to run errand 7: “depart”.”, in Λ Lambda: “ada asks bob: Do "
+        "you know about consciousness?”.",
         "ada asks bob to run errand 7: “depart”.",
     ]
 
