@@ -142,6 +142,12 @@ def _list_called(*, workspace: Workspace, labels: Labels, beginning: str, is_sen
     return sorted(found, key=lambda called: (fold(called.text), called.dialect, called.name))[:MAX_MEANINGS]
 
 
+def _is_called(workspace: Workspace, atom: str, text: str) -> bool:
+    labels = load_labels(workspace_id=workspace.pk)
+    called = _list_called(workspace=workspace, labels=labels, beginning=text, is_sender=atom == "sender")
+    return any(fold(each.text) == fold(text) for each in called)
+
+
 def _say_called(agents: Sequence[Called], *, is_also: bool = False) -> str:
     if not agents:
         return ""
@@ -166,7 +172,7 @@ def mend_terms(*, workspace: Workspace, query: str, terms_of_query: Iterable[Ter
         exact = registry.find_term(term.name) if term.name else None
         if term.name is None or exact is None or count == MAX_MENDED:
             continue
-        if registry.is_path(term.name):
+        if is_path := registry.is_path(term.name):
             top = term.name.partition(".")[0] + "."
             said, seen = term.name, {atom.partition("=")[0] for atom in _find_atoms(workspace, top)}
         elif exact.values is None and len(term.values) == 1 and not term.is_prefix:
@@ -176,9 +182,9 @@ def mend_terms(*, workspace: Workspace, query: str, terms_of_query: Iterable[Ter
             continue
         count += 1
         close = get_close_matches(fold(said), sorted(seen), n=1)
-        if fold(said) in seen or not close:
+        if fold(said) in seen or not close or (exact.is_agent and _is_called(workspace, exact.atom, said)):
             continue
-        if said == term.name:
+        if is_path:
             written = mended[term.start : term.end].replace(f"{said}:", f"{close[0]}:", 1)
         else:
             written = f"{'-' if term.is_negated else ''}{term.name}:{term.operator}{_quote(close[0]).text}"

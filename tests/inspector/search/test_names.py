@@ -11,7 +11,7 @@ from django.utils.html import escape
 from inspector.accounts.models import Channel
 from inspector.accounts.services import ensure_channel
 from inspector.audit.agents import join_agents, name_agent
-from inspector.search.aids import suggest
+from inspector.search.aids import mend_terms, suggest
 from inspector.search.language import QueryError, list_terms
 from inspector.search.refining import (
     Facet,
@@ -178,3 +178,9 @@ def test_the_page_shows_parts_choices_and_for_what_a_hit_is_found(log: Cast, cli
     assert "?q=from%3Aplanner%2Cada" in part
     # Without scripts the same counts are a page of their own.
     assert "<html" in client.get("/w/acme/search/facets/", {"q": "from:planner"}).content.decode()
+
+
+@pytest.mark.parametrize(("query", "meant"), [('from:"night shift" zzzz', ""), ("from:planer", "from:planner")])
+def test_who_is_called_so_is_no_typing_error(log: Cast, query: str, meant: str) -> None:
+    terms = list_terms(read_query(query))
+    assert mend_terms(workspace=log.workspace, query=query, terms_of_query=terms) == meant
