@@ -21,6 +21,9 @@ raw_env = [f"DATABASE_STATEMENT_SECONDS={os.environ.get('DATABASE_STATEMENT_SECO
 accesslog = "-"
 # What was taken in is answered; whoever stops us kills us after ten.
 graceful_timeout = 8
+# What stands before (the front, a proxy) bounds a head, and adds some headers of its own to the hundred that it takes.
+limit_request_fields = 120
+limit_request_field_size = 64 * 1024
 # The path without its query, which may hold what somebody searched for, who asked, and of an API key its prefix.
 access_log_format = (
     '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'
