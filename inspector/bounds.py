@@ -1,6 +1,7 @@
 """The bounds of what comes and goes: a request's body, before anything is parsed, so that nobody fills a disk by a
 form; an answer, and what is told of a message in it: two mebibytes, whatever a record holds; the bytes of a download,
-all, one range, or none where they are known already, as RFC 9110 (sections 13 and 14) has it; and the processor time of an answer.
+all, one range, or none where they are known already, as RFC 9110 (sections 13 and 14) has it; and the processor time of
+an answer.
 
 An address that takes more says so itself (`takes_large_bodies`): it asks who sends before it reads, and has limits of
 its own. Everywhere else a body has one length, declared, of at most a mebibyte.
@@ -409,11 +410,11 @@ def answer_bytes(
     """
     tag = f'"{digest}-{size}"'
     headers = {"ETag": tag, "Cache-Control": "no-store, private"}
-    plain = HttpResponse(headers=headers)
-    known = get_conditional_response(request, etag=tag, response=plain)
-    if known is not plain:
-        known["ETag"] = tag
-        return known
+    instead = get_conditional_response(request, etag=tag)
+    if instead is not None:
+        for header, value in headers.items():
+            instead[header] = value
+        return instead
     asked = _find_range(request, tag, size)
     start, end = asked or (0, size)
     status = 206 if asked else 200

@@ -268,7 +268,9 @@ async def _relay(
     writer: asyncio.StreamWriter,
     begun: asyncio.Event,
 ) -> None:
-    """Send the request on, and its answer back, from when it has `begun`; what answers is done with its work as soon as the buffer holds it."""
+    """Send the request on, and its answer back, which sets `begun`; what answers is done with its work as soon as the
+    buffer holds it.
+    """
     said = {"body": "slow"} if isinstance(failure, SlowError) else {}
     with contextlib.suppress(ConnectionError):  # It may have answered without reading all of the body.
         await _send(line, head.write(address, **said))
