@@ -294,7 +294,7 @@ class Deliveries(Endpoint):
         {
             (200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download"),
             (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
-            304: OpenApiResponse(description="the bytes are those that `If-None-Match` names"),
+            304: OpenApiResponse(description="`If-None-Match` names these bytes"),
         },
         parameters=(
             take_choice(

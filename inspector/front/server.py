@@ -304,7 +304,7 @@ async def _wait_until_gone(
     One that closed its side may still listen, as `nc -N` does, and nothing tells it from one that has gone but
     writing to it. So it is sent "100 Continue" where its answer does not come at once. A client of HTTP/1.1 throws that
     away (RFC 9110, section 15.2); the system of one that has gone resets the line. HTTP/1.0 has no such word:
-    whoever closes there and is not answered at once counts as gone.
+    a client that closes there and is not answered at once counts as gone.
     """
     if has_ended:
         await asyncio.Event().wait()

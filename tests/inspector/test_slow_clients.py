@@ -206,9 +206,10 @@ HEAD = "GET /api/v1/{} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 def test_every_head_is_answered_as_the_api_answers(site: Site) -> None:
     key = f"Authorization: Bearer {site.token}\r\n"
-    limits, half = HEAD.format("limits"), quote("d é" * 599)
+    limits, words = HEAD.format("limits"), quote("🍵 é" * 660)
     heads: dict[str, tuple[str, int]] = {
-        "a long query": (HEAD.format(f"messages?q={half}") + key, 200),
+        # They are too many to be searched for, says the API itself.
+        "a long query": (HEAD.format(f"messages?q={words}") + key, 400),
         "the server in the address": (limits.replace("/api", "http://127.0.0.1/api") + key, 200),
         "a hundred headers": (limits + key + "X-A: a\r\n" * 98, 200),
         "a long header": (limits + key + f"X-A: {'a' * 20_000}\r\n", 200),
@@ -227,7 +228,7 @@ def test_every_head_is_answered_as_the_api_answers(site: Site) -> None:
         assert said.startswith(b"HTTP/1.1 %d " % status), (name, said)
         kind = b"application/json" if status == 200 else b"application/problem+json"
         assert b"Content-Type: " + kind in said, (name, said)
-        assert status == 200 or json.loads(body)["status"] == status, name
+        assert status == 200 or b'"status":%d' % status in body.replace(b" ", b""), (name, body)
 
 
 def can_connect(port: int) -> bool:
