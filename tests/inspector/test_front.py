@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import socket
 import tempfile
 import threading
@@ -15,7 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gunicorn.config import Config
+from gunicorn.http.message import Request
+from gunicorn.http.unreader import IterUnreader
 
+from inspector import server
 from inspector.front.requests import HEAD_BYTES, LINE_BYTES, MAX_HEADERS, Pace, Room
 from inspector.front.server import Front
 from tests.each import for_each
@@ -79,9 +84,9 @@ def serve(**bounds: Any) -> Iterator[Behind]:
         front = Front(pages=path, posting=path, room=Room(10**8), body_bytes=BODY_BYTES, **bounds)
         async with (
             await asyncio.start_unix_server(behind.answer, path),
-            await asyncio.start_server(front.serve, "127.0.0.1", 0, limit=HEAD_BYTES) as server,
+            await asyncio.start_server(front.serve, "127.0.0.1", 0, limit=HEAD_BYTES) as line,
         ):
-            behind.port = server.sockets[0].getsockname()[1]
+            behind.port = line.sockets[0].getsockname()[1]
             ready.set()
             await stopped.wait()
             # Each connection is closed by its client, so that none is left to cancel.
@@ -139,9 +144,11 @@ def test_a_bad_head_is_refused_at_once_with_a_problem(name: str, behind: Behind)
     assert not behind.heads
 
 
-def test_a_person_is_told_in_plain_text(behind: Behind) -> None:
+def test_a_person_is_told_in_plain_text_and_the_log_by_whom(behind: Behind, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "inspector.front")
     said = behind.send(b"GET /w/ HTTP/1.1\r\nHost: a\r\nHost: b\r\nAccept: text/html\r\n\r\n")
     assert b"Content-Type: text/plain" in said
+    assert caplog.messages == ["a request of 127.0.0.1 was refused: the header Host is given twice: give it once"]
 
 
 def test_a_slow_head_of_a_program_is_a_problem(behind: Behind) -> None:
@@ -168,6 +175,12 @@ GOOD_HEADS = {
 @for_each(GOOD_HEADS, of=("name",))
 def test_a_good_head_is_handed_on(name: str, behind: Behind) -> None:
     assert behind.send(GOOD_HEADS[name]).startswith(b"HTTP/1.1 200 ")
+    # What the front takes, the server behind takes with the settings of the product.
+    settings = Config()
+    settings.set("limit_request_line", 0)
+    settings.set("limit_request_fields", server.limit_request_fields)
+    settings.set("limit_request_field_size", server.limit_request_field_size)
+    assert Request(settings, IterUnreader(iter([behind.heads[-1]])), "").headers
 
 
 def test_the_server_named_in_the_request_line_counts_and_not_the_header(behind: Behind) -> None:
