@@ -132,10 +132,11 @@ def test_a_request_has_the_id_of_its_proxy_or_a_new_one(client: Client, given: s
 
 @pytest.mark.django_db
 def test_a_delivery_is_found_by_its_id_in_web_and_worker(
-    cast: Cast, client: Client, token: str, caplog: pytest.LogCaptureFixture
+    cast: Cast, client: Client, token: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    caplog.handler.emit = lambda record: lines.append(JsonFormatter().format(record))  # type: ignore[method-assign]
+    # The handler is one for all tests of a process, and is given back.
+    monkeypatch.setattr(caplog.handler, "emit", lambda record: lines.append(JsonFormatter().format(record)))
     with caplog.at_level(logging.INFO, "inspector.steps"):
         answer = client.post(
             "/api/v1/messages", b"hello\n", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}
