@@ -1,6 +1,7 @@
 """The bounds of what comes and goes: a request's body, before anything is parsed, so that nobody fills a disk by a
-form; an answer, and what is told of a message in it: two mebibytes, whatever a record holds; one range of the bytes of
-a download, as RFC 9110 (sections 13.1.5 and 14) has it; and the processor time of an answer.
+form; an answer, and what is told of a message in it: two mebibytes, whatever a record holds; the bytes of a download,
+all, one range, or none where they are known already, as RFC 9110 (sections 13 and 14) has it; and the processor time of
+an answer.
 
 An address that takes more says so itself (`takes_large_bodies`): it asks who sends before it reads, and has limits of
 its own. Everywhere else a body has one length, declared, of at most a mebibyte.
@@ -36,6 +37,7 @@ from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
+from django.utils.cache import get_conditional_response
 
 from dialects import to_shallow_json
 
@@ -380,7 +382,7 @@ def fit_answer(data: Any, most: int = MAX_ANSWER_BYTES) -> Any:
 
 BYTES: Final = "application/octet-stream"
 # Several ranges at once are not offered: the whole is sent, as the standard allows.
-_RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.ASCII | re.IGNORECASE)
+_RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,1000})-([0-9]{1,1000})?|-([0-9]{1,1000}))", re.ASCII | re.IGNORECASE)
 
 
 class RangeError(Exception):
@@ -393,8 +395,10 @@ class RangeError(Exception):
 
 def answer_bytes(
     request: HttpRequest, pieces: Iterable[bytes], *, name: str, size: int, digest: str
-) -> StreamingHttpResponse:
+) -> HttpResponseBase:
     """Bytes as an attachment of no type, so that nothing in them runs: all of them, or the range that is asked for.
+
+    304 where `If-None-Match` names them, 412 where `If-Match` does not.
 
     Args:
         pieces: the bytes, one after the other.
@@ -405,17 +409,22 @@ def answer_bytes(
         RangeError: where the range begins behind the end.
     """
     tag = f'"{digest}-{size}"'
+    headers = {"ETag": tag, "Cache-Control": "no-store, private"}
+    instead = get_conditional_response(request, etag=tag)
+    if instead is not None:
+        for header, value in headers.items():
+            instead[header] = value
+        return instead
     asked = _find_range(request, tag, size)
     start, end = asked or (0, size)
-    response = StreamingHttpResponse(_cut(pieces, start, end), content_type=BYTES, status=206 if asked else 200)
+    status = 206 if asked else 200
+    response = StreamingHttpResponse(_cut(pieces, start, end), content_type=BYTES, status=status, headers=headers)
     if asked:
         response["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     response["Content-Length"] = str(end - start)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Accept-Ranges"] = "bytes"
-    response["ETag"] = tag
-    response["Cache-Control"] = "no-store, private"
     return response
 
 

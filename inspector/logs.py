@@ -170,6 +170,24 @@ class JsonFormatter(logging.Formatter):
         return json.dumps({name: hide_links(hide_tokens(text)) for name, text in said.items()})
 
 
+class RefusalFilter(logging.Filter):
+    """Of a request that the framework refuses: one line, no longer than it says something, and no traceback.
+
+    Whoever knows the address of the server can send such requests, and none is an error of the product.
+    """
+
+    MAX_CHARACTERS: Final = 500
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """True: the record is written, shortened where it is a refusal."""
+        is_suspect = record.name.startswith("django.security.")
+        if is_suspect or (record.name == "django.request" and record.levelno < logging.ERROR):
+            record.msg, record.args, record.exc_info = record.getMessage()[: self.MAX_CHARACTERS], (), None
+        if is_suspect:
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
+
+
 class AwayFilter(logging.Filter):
     """Of a beat whose broker is away: one line a minute that says so, and not a traceback every two seconds."""
 

@@ -21,10 +21,17 @@ raw_env = [f"DATABASE_STATEMENT_SECONDS={os.environ.get('DATABASE_STATEMENT_SECO
 accesslog = "-"
 # What was taken in is answered; whoever stops us kills us after ten.
 graceful_timeout = 8
+# What stands before (the front, a proxy) bounds a head, and adds some headers of its own to the hundred that it takes.
+limit_request_line = 8190
+limit_request_fields = 120
+limit_request_field_size = 64 * 1024
 # The path without its query, which may hold what somebody searched for, who asked, and of an API key its prefix.
 access_log_format = (
     '%(h)s "%(m)s %(U)s" %(s)s %(b)s %(M)s ms, by %({inspector.actor}e)s, key %({inspector.key}e)s, "%(a)s"'
 )
+
+# Of a path, and of what a client calls itself, in a line of the log.
+MAX_CHARACTERS = 2000
 
 
 class AccessLogger(Logger):  # type: ignore[misc]  # its base has no types
@@ -33,7 +40,8 @@ class AccessLogger(Logger):  # type: ignore[misc]  # its base has no types
     def atoms(self, resp: Any, req: Any, environ: Any, request_time: Any) -> dict[str, Any]:
         """What a line of the access log is made of."""
         atoms: dict[str, Any] = super().atoms(resp, req, environ, request_time)
-        atoms["U"] = hide_links(atoms["U"] or "")
+        atoms["U"] = hide_links(atoms["U"] or "")[:MAX_CHARACTERS]
+        atoms["a"] = (atoms["a"] or "")[:MAX_CHARACTERS]
         return atoms
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:

@@ -391,8 +391,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": f"inspector.logs.{'Json' if LOG_FORMAT == 'json' else 'Line'}Formatter"}},
-    "filters": {"away": {"()": "inspector.logs.AwayFilter"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"away": {"()": "inspector.logs.AwayFilter"}, "refusals": {"()": "inspector.logs.RefusalFilter"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     "root": {"handlers": ["console"], "level": env.log_level("LOG_LEVEL", "INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},

@@ -22,4 +22,6 @@ if settings.OPERATOR_ADMIN:
 
     urlpatterns.insert(0, path("operators/", site.urls))
 
+handler400 = "inspector.pages.answers.answer_bad_request"
+handler404 = "inspector.pages.answers.answer_missing"
 handler500 = "inspector.pages.answers.answer_failure"

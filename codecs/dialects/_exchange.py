@@ -23,14 +23,14 @@ class EnvelopeError(DialectsError):
     """What was given as an envelope is none."""
 
 
-def parse_json(source: bytes) -> Any:
-    """The value that the bytes are in JSON.
+def parse_json(source: bytes, **options: Any) -> Any:
+    """The value that the bytes are in JSON; `options` are those of `json.loads`.
 
     Raises:
         EnvelopeError: where they are no JSON, or nested too deeply.
     """
     try:
-        return json.loads(source)
+        return json.loads(source, **options)
     except (ValueError, RecursionError) as error:
         raise EnvelopeError(f"not JSON: {error}") from error
 

@@ -75,14 +75,25 @@ def read_json(request: HttpRequest, *, wanted: str) -> Any:
 
     Raises:
         ProblemError: 400 or 408 for a body that is no JSON or breaks off, 413 for one that is too long, 415 for
-            another type.
+            another type, 422 for an object in it that has a member twice.
     """
     if (request.headers.get("Content-Type") or "").partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, wanted)
     try:
-        return dialects.parse_json(b"".join(read_body(request, max_bytes=settings.LIMITS["decode_bytes"])))
+        body = b"".join(read_body(request, max_bytes=settings.LIMITS["decode_bytes"]))
+        return dialects.parse_json(body, object_pairs_hook=_refuse_twins)
     except dialects.EnvelopeError as error:
         raise ProblemError(400, f"the body is {error}: {wanted}") from error
+
+
+def _refuse_twins(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members, each of which stands in it once: the last of several would hold without a word."""
+    known = dict(members)
+    if len(known) < len(members):
+        names = [name for name, _ in members]
+        name = next(name for name in names if names.count(name) > 1)[:100]
+        raise ProblemError(422, f"{name!r} is given more than once: give it once", member=name, allowed="one")
+    return known
 
 
 def find_length(request: HttpRequest) -> int | None:

@@ -22,7 +22,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.db.models import F, Func, IntegerField, Sum
-from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -294,6 +294,7 @@ class Deliveries(Endpoint):
         {
             (200, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the bytes, as a download"),
             (206, BYTES): OpenApiResponse(OpenApiTypes.BINARY, description="the range of them that is asked for"),
+            304: OpenApiResponse(description="`If-None-Match` names these bytes"),
         },
         parameters=(
             take_choice(
@@ -303,20 +304,26 @@ class Deliveries(Endpoint):
                 default="source",
             ),
         ),
-        refusals=(409, 410, 416),
+        refusals=(409, 410, 412, 416),
         reads="exact bytes",
         media_type=BYTES,
         headers=[
             OpenApiParameter("Range", {"type": "string"}, "header", description="one range of bytes, as bytes=0-1023"),
+            OpenApiParameter(
+                "If-None-Match", {"type": "string"}, "header", description="304 where the ETag is one of these"
+            ),
+            OpenApiParameter(
+                "If-Match", {"type": "string"}, "header", description="412 where the ETag is none of these"
+            ),
             OpenApiParameter("Content-Range", {"type": "string"}, "header", response=[206]),
             OpenApiParameter("Accept-Ranges", {"type": "string"}, "header", response=[200, 206]),
-            OpenApiParameter("ETag", {"type": "string"}, "header", response=[200, 206]),
+            OpenApiParameter("ETag", {"type": "string"}, "header", response=[200, 206, 304]),
             OpenApiParameter(
                 "X-Source-SHA256", {"type": "string"}, "header", response=[200, 206], description="of the exact source"
             ),
         ],
     )
-    def get_raw(self, request: Request, record_id: uuid.UUID) -> StreamingHttpResponse:
+    def get_raw(self, request: Request, record_id: uuid.UUID) -> HttpResponseBase:
         """The bytes, as a download that no browser will interpret: all of them, or the range that is asked for.
 
         Of a record that holds a secret, a key without the scope `secrets` gets a refusal, with the masked text and the
@@ -349,6 +356,8 @@ class Deliveries(Endpoint):
             response = answer_bytes(request, pieces, name=f"{record.pk}.bin", size=size, digest=digest)
         except RangeError as error:
             raise ProblemError(416, str(error), headers={"Content-Range": f"bytes */{error.size}"}) from error
+        if response.status_code == 412:
+            raise ProblemError(412, f"If-Match names other bytes: these have the ETag {response['ETag']}")
         response["X-Source-SHA256"] = digest
         return response
 
@@ -432,7 +441,7 @@ MAX_MESSAGES: Final = 200
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 0.5
 
 _seats = threading.BoundedSemaphore(MAX_WAITERS)
-_WAIT = re.compile(r'wait\s*=\s*"?(\d{1,6})"?\s*(?:;.*)?', re.IGNORECASE)
+_WAIT = re.compile(r'wait\s*=\s*"?0*([0-9]{1,6})([0-9]*)"?\s*(?:;.*)?', re.IGNORECASE)
 
 
 def read_wish(request: Request) -> int:
@@ -440,7 +449,7 @@ def read_wish(request: Request) -> int:
     for preference in request.headers.get("Prefer", "").split(","):
         found = _WAIT.fullmatch(preference.strip())
         if found:
-            return min(int(found[1]), MAX_SECONDS)
+            return MAX_SECONDS if found[2] else min(int(found[1]), MAX_SECONDS)
     return 0
 
 

@@ -224,7 +224,10 @@ class Ledger(Endpoint):
     )
     def prove_consistency(self, request: Request) -> dict[str, Any]:
         """The consistency proof between two sizes, of which the later one has a checkpoint."""
-        checkpoint, old = self._find_checkpoint(self.given["to"]), self.given["from"]
+        old, new = self.given["from"], self.given["to"]
+        if new is not None and old > new:
+            raise ProblemError(400, f"the earlier size is at most the later one, {new}", parameter="from")
+        checkpoint = self._find_checkpoint(new, name="to")
         if old > checkpoint.size:
             raise ProblemError(400, f"the ledger has {checkpoint.size} entries at that checkpoint", parameter="from")
         try:
@@ -244,8 +247,22 @@ class Ledger(Endpoint):
             raise ProblemError(422, str(error)) from None
         return _show_checkpoint(checkpoint)
 
-    def _find_checkpoint(self, size: int | None) -> LedgerCheckpoint:
-        return or_404(get_checkpoint(self.key.workspace_id, size or None))
+    def _find_checkpoint(self, size: int | None, *, name: str = "size") -> LedgerCheckpoint:
+        """The checkpoint of a size, the latest without one.
+
+        Raises:
+            ProblemError: 400 for a size beyond the latest, which the parameter `name` asks for; 404 where there is none
+                of that size.
+        """
+        workspace_id = self.key.workspace_id
+        found = get_checkpoint(workspace_id, size)
+        if found is None and size is not None:
+            latest = or_404(get_checkpoint(workspace_id, None))
+            if size > latest.size:
+                allowed = f"a size from 1 to {latest.size}, that of the latest checkpoint"
+                raise ProblemError(400, f"{name} is {allowed}, and not {size}", parameter=name, allowed=allowed)
+            raise ProblemError(404, f"no checkpoint is of {size} entries; the latest is of {latest.size}")
+        return or_404(found)
 
 
 def _show_checkpoint(checkpoint: LedgerCheckpoint) -> dict[str, Any]:

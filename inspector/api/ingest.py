@@ -109,9 +109,9 @@ class PostedMessages(Messages):
         form = choose_form(request._request)
         channel = choose_channel(request, key, self.given["channel"])
         token = read_idempotency_key(request)
+        body = read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])
         if is_asked_first(request._request):
             return Response(status=204)
-        body = read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])
         with closing(body):
             delivery = take_body(request, key, channel, form, token, look_at_beginning(body, form))
         note_about(delivery=delivery.pk)
@@ -326,32 +326,22 @@ class Exporters(Endpoint):
         if kind not in (JSON, PROTOBUF):
             raise ProblemError(415, f"Content-Type {kind[:100]!r} is not understood: send {PROTOBUF} or {JSON}")
         channel, token = choose_channel(request, key, None), read_idempotency_key(request)
+        most = settings.LIMITS["delivery_bytes"] if kind == JSON else MAX_PROTOBUF_BYTES
+        pieces = read_body(request._request, max_bytes=most)
         if is_asked_first(request._request):
             return Response(status=204)
-        with closing(read_body(request._request, max_bytes=settings.LIMITS["delivery_bytes"])) as body:
+        with closing(pieces) as body:
             if kind == JSON:
                 delivery = take_body(request, key, channel, None, token, look_at_beginning(body, None))
             else:
                 arrival = Arrival(body)
-                lines = write_items(parse_export(b"".join(bound_body(arrival)), signal), signal)
+                lines = write_items(parse_export(b"".join(arrival), signal), signal)
                 first = next(lines, None)
                 if first is None:
                     return answer_export(None, kind, signal)
                 whole = itertools.chain([first], lines)
                 delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=arrival)
         return answer_export(delivery, kind, signal)
-
-
-def bound_body(arrival: Arrival) -> Iterator[bytes]:
-    """The pieces of a body that is read whole.
-
-    Raises:
-        ProblemError: 400, 408 or 413 for one that breaks off or is too long; nothing of it is stored.
-    """
-    for piece in arrival:
-        if arrival.size_bytes > MAX_PROTOBUF_BYTES:
-            raise ProblemError(413, f"a body of Protobuf has at most {MAX_PROTOBUF_BYTES} bytes: send it in parts")
-        yield piece
 
 
 def parse_export(body: bytes, signal: Signal) -> Any:

@@ -35,6 +35,7 @@ TITLES: Final = {
     408: "The body came too slowly",
     409: "This conflicts with an earlier request",
     410: "This is no longer here",
+    412: "The bytes are others",
     413: "The body is too large",
     415: "This content type is not understood",
     416: "The range holds no byte",
@@ -95,7 +96,7 @@ _SENTENCES: Final[dict[type[Exception], str]] = {
     exceptions.MethodNotAllowed: "{request.method} is not taken here: send {methods}",
     exceptions.NotAcceptable: "the answer is {view.media_type}: send that or */* under Accept, or no Accept at all",
 }
-_AWAY: Final = {
+AWAY: Final = {
     True: "this took too long: send it again, narrower if you can",
     False: "the database cannot be reached: send this again later",
 }
@@ -110,10 +111,10 @@ _REFUSALS: Final[tuple[tuple[Any, Callable[[Any], exceptions.APIException]], ...
     (CursorError, lambda error: ProblemError(400, str(error), parameter="cursor")),
     (BrokenBodyError, lambda error: ProblemError(error.status, str(error))),
     ((GoneError, SpentError, SlowQueryError, StoreError), lambda error: ProblemError(503, str(error), retry_after=5)),
-    ((OperationalError, InterfaceError), lambda error: ProblemError(503, _AWAY[is_cut_off(error)], retry_after=5)),
+    ((OperationalError, InterfaceError), lambda error: ProblemError(503, AWAY[is_cut_off(error)], retry_after=5)),
     (exceptions.APIException, lambda error: error),
 )
-_FAILED: Final = "this should not have happened; it is logged, and your request may be sent again"
+FAILED: Final = "this should not have happened; it is logged, and your request may be sent again"
 
 
 def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
@@ -127,7 +128,7 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     if refuse is None:
         logger.error("%s %s failed", request.method, request.path, exc_info=error)
         got_request_exception.send(sender=None, request=request._request)
-    refusal = refuse(error) if refuse else ProblemError(500, _FAILED)
+    refusal = refuse(error) if refuse else ProblemError(500, FAILED)
     detail, kind = str(refusal.detail), type(refusal)
     if kind in _SENTENCES and (kind is exceptions.MethodNotAllowed or detail == str(refusal.default_detail)):
         detail = _SENTENCES[kind].format(request=request, view=view, methods=", ".join(view.allowed_methods))

@@ -347,6 +347,7 @@ def make_web(
         *("--worker-class=gthread", "--workers=2", "--threads=4", "--timeout=120"),
         f"--worker-tmp-dir={memory if memory.is_dir() else state.temporary}",
         "--no-control-socket",  # Otherwise every server of this user shares one in the home folder.
+        "--limit-request-line=0",  # The front has a limit, and answers in the form that is asked for.
         "--config=python:inspector.server",
     )
     pools = [
@@ -362,7 +363,9 @@ def make_web(
         )
         for name in (WEB, POSTING)
     ]
-    handing = (f"--pages={sockets / WEB}", f"--posting={sockets / POSTING}")
+    handing = [f"--pages={sockets / WEB}", f"--posting={sockets / POSTING}"]
+    if limit := environment.get("LIMIT_DELIVERY_BYTES"):
+        handing.append(f"--body-bytes={limit}")
     front = _make(FRONT, 2, state, environment, "inspector.front", bind, *handing, inherited=(listener.fileno(),))
     return *pools, front
 

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from .requests import Pace, Room
-from .server import HEAD_BYTES, Front
+from .requests import HEAD_BYTES, Pace, Room
+from .server import Front
 
 # Beyond it a visitor's line is dropped, and tried again by the system a second later.
 BACKLOG = 1024
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pages=options.pages,
         posting=options.posting,
         room=Room(options.room_bytes),
+        body_bytes=options.body_bytes,
         pace=Pace(silence_s=options.silence, grace_s=options.grace, bytes_per_s=options.rate),
         head_s=options.head,
         most=options.connections,
@@ -45,6 +46,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--grace", type=float, default=30.0, help="seconds before a body has to keep the least rate")
     parser.add_argument("--rate", type=float, default=5.0, help="the least bytes a second of a body")
     parser.add_argument("--room-bytes", type=int, default=4 * 1024**3, help="bytes of all bodies that are coming in")
+    parser.add_argument("--body-bytes", type=int, default=2 * 1024**3, help="bytes of one delivery")
     parser.add_argument("--connections", type=int, default=2000, help="connections at a time")
     parser.add_argument("--connections-each", type=int, default=600, help="of one address; 0 behind a proxy: no limit")
     return parser.parse_args(arguments)

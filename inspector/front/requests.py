@@ -10,10 +10,26 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Final, TypeVar
 
 MAX_BYTES: Final = 1024 * 1024
-_LINE: Final = re.compile(rb"([A-Z]{1,20}) (/[^ ]*|\*) HTTP/1\.[01]\Z")
+HEAD_BYTES: Final = 64 * 1024
+# A `q` of 2,000 characters of four bytes each, percent-encoded, is 24,000.
+LINE_BYTES: Final = 32 * 1024
+MAX_HEADERS: Final = 100
+# The address of the server may stand before the path (RFC 9112, section 3.2.2).
+_LINE: Final = re.compile(
+    rb"([A-Z]{3,20}) (?:(?i:https?)://([^/?#@\x00-\x20\x7f-\xff]+))?([/?][!-~]*|\*)? HTTP/1\.([01])\Z"
+)
+_UNSAFE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+# A second one would leave open which of them counts; and of these all have to say the same (gunicorn's table).
+_SINGLE: Final = frozenset((b"host", b"content-type"))
+_HTTPS: Final = {b"x-forwarded-protocol": b"ssl", b"x-forwarded-proto": b"https", b"x-forwarded-ssl": b"on"}
+# A supervisor of HTTP/1.0 may name no host.
+_PROBES: Final = frozenset((b"/healthz", b"/readyz", b"/metrics"))
+_PROGRAM: Final = re.compile(rb"[^ \r\n]* (?:(?i:https?)://[^/?# \r\n]*)?/(?:api|v1)/")
+_WANTS_JSON: Final = re.compile(rb"\naccept:[^\n]*[/+]json\b", re.IGNORECASE)
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _EXPORTS: Final = (b"/v1/traces", b"/v1/logs")
 _DOORS: Final = frozenset((b"/api/v1/messages", *_EXPORTS, *(b"/api/v1/otlp" + path for path in _EXPORTS)))
@@ -23,7 +39,11 @@ _DROPPED: Final = {b"connection", b"keep-alive", b"proxy-connection", b"upgrade"
 
 
 class BadHeadError(Exception):
-    """The head is not one that is understood."""
+    """The head is not one that is understood; `status` is what to answer."""
+
+    def __init__(self, sentence: str, *, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(sentence)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +56,7 @@ class Head:
         length: the declared length; None where nothing is declared, or the body is chunked.
         is_chunked: whether the body comes in chunks.
         awaits_word: whether the sender waits for "100 Continue" before it sends the body.
+        knows_word: whether the sender understands that word: by HTTP/1.1, not by 1.0.
         lines: the request line and the headers that are handed on.
     """
 
@@ -44,6 +65,7 @@ class Head:
     length: int | None
     is_chunked: bool
     awaits_word: bool
+    knows_word: bool
     lines: tuple[bytes, ...]
 
     @property
@@ -62,42 +84,106 @@ class Head:
         return b"\r\n".join([*self.lines, b"Connection: close", *own, b"", b""])
 
 
+async def read_lines(reader: asyncio.StreamReader, seen: bytearray) -> None:
+    """Read the lines of a head into `seen`, to and with the empty line; one empty line before them is passed over.
+
+    What came of a line that is too long is in `seen` too, for whoever answers.
+
+    Raises:
+        BadHeadError: as soon as a line or all of them are too long, or a line does not end as it has to.
+        IncompleteReadError: where the head has no end.
+    """
+    while not seen.endswith(b"\r\n\r\n"):
+        try:
+            line = await reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError:
+            line = await reader.read(HEAD_BYTES)
+        is_first = not seen
+        if is_first and line == b"\r\n":
+            line = await reader.readuntil(b"\n")
+        seen += line
+        if is_first and len(line) > LINE_BYTES:
+            raise BadHeadError("the address is too long", status=HTTPStatus.REQUEST_URI_TOO_LONG)
+        if len(seen) > HEAD_BYTES or not line.endswith(b"\n"):
+            raise BadHeadError("the head is too long", status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        if not line.endswith(b"\r\n"):
+            raise BadHeadError("a line of the head ends with LF alone: end each with CR LF")
+
+
+def wants_problem(seen: bytes) -> bool:
+    """Whether a program asks, and not a person, as far as the head was read: by its path, or because it takes JSON."""
+    return bool(_PROGRAM.match(seen) or _WANTS_JSON.search(seen))
+
+
 def read_head(data: bytes) -> Head:
     """The head in these bytes, up to and with the empty line.
+
+    What the processes behind would refuse is refused here, for their server answers in HTML and knows no address.
 
     Raises:
         BadHeadError: for what is no request, or whose body has no certain end.
     """
     first, *rest = data[:-4].split(b"\r\n")
-    matched = _LINE.match(first)
-    if matched is None:
-        raise BadHeadError("the request line is not understood")
-    kept, lengths, codings, awaits_word = [first], [], [], False
+    method, host, target, is_old = _read_line(first)
+    if len(rest) > MAX_HEADERS:
+        sentence = f"the head has more than {MAX_HEADERS} headers"
+        raise BadHeadError(sentence, status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+    kept, lengths, codings, awaits_word = [], [], [], False
+    seen, schemes = set(), set()
     for line in rest:
         name, colon, value = line.partition(b":")
-        if not colon or not _NAME.match(name):
+        if not colon or not _NAME.match(name) or _UNSAFE.search(value):
             raise BadHeadError("a header is not understood")
         lower, value = name.lower(), value.strip(b" \t")
+        if lower in seen and lower in _SINGLE:
+            raise BadHeadError(f"the header {lower.decode().title()} is given twice: give it once")
+        seen.add(lower)
         if lower == b"content-length":
             lengths.append(value)
         elif lower == b"transfer-encoding":
             codings.append(value.lower())
         elif lower == b"expect":
-            awaits_word = value.lower() == b"100-continue"
-        if lower not in _DROPPED and b"_" not in lower and not lower.startswith(b"x-front-"):
+            awaits_word = value.lower() == b"100-continue" and not is_old
+        elif lower in _HTTPS:
+            schemes.add(value == _HTTPS[lower])
+        is_ours = lower in _DROPPED or b"_" in lower or lower.startswith(b"x-front-")
+        if not is_ours and not (host and lower == b"host"):
             kept.append(line)
-    if len(lengths) + len(codings) > 1 or (codings and codings != [b"chunked"]):
+    path = target.partition(b"?")[0]
+    if b"host" not in seen and not (is_old and (host or path in _PROBES)):
+        raise BadHeadError("there is no Host: send it as a header")
+    if len(lengths) + len(codings) > 1 or (codings and (codings != [b"chunked"] or is_old)):
         raise BadHeadError("the length of the body is not certain")
-    if lengths and not (lengths[0].isdigit() and len(lengths[0]) < 20):
+    if len(schemes) > 1:
+        raise BadHeadError("the headers of proxies contradict each other")
+    if lengths and not lengths[0].isdigit():
         raise BadHeadError("the Content-Length is no number")
     return Head(
-        method=matched[1],
-        path=matched[2].partition(b"?")[0],
-        length=int(lengths[0]) if lengths else None,
+        method=method,
+        path=path,
+        # One of so many digits is beyond every limit.
+        length=int(lengths[0] if len(lengths[0]) < 20 else 10**20) if lengths else None,
         is_chunked=bool(codings),
         awaits_word=awaits_word,
-        lines=tuple(kept),
+        knows_word=not is_old,
+        lines=(b"%b %b HTTP/1.%d" % (method, target, not is_old), *((b"Host: " + host,) if host else ()), *kept),
     )
+
+
+def _read_line(line: bytes) -> tuple[bytes, bytes | None, bytes, bool]:
+    """The method, the host where it is named, what is asked for, and whether this is HTTP/1.0.
+
+    Raises:
+        BadHeadError: for what is no request line.
+    """
+    matched = _LINE.match(line)
+    if matched is not None:
+        method, host, target, version = matched.groups()
+        if host:
+            target = target if target and target.startswith(b"/") else b"/" + (target or b"")
+        if target and (target.startswith(b"/") or (target == b"*" and method == b"OPTIONS")):
+            return method, host, target, version == b"0"
+    raise BadHeadError("the request line is not understood")
 
 
 Got = TypeVar("Got")

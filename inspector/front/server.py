@@ -26,17 +26,23 @@ from .requests import (
     Room,
     SlowError,
     read_head,
+    read_lines,
     read_pieces,
+    wants_problem,
 )
 
 logger = logging.getLogger(__name__)
 
-HEAD_BYTES: Final = 64 * 1024
 # So much of a long body is taken before its key or session is asked for.
 TRUSTED_BYTES: Final = 64 * 1024
 ANSWER_BUFFER_BYTES: Final = 1024 * 1024
 READER_SECONDS: Final = 60.0
 LINGER_SECONDS: Final = 2.0
+# What a connection too many asks for, and not longer: its answer has a form by that.
+CROWD_SECONDS: Final = 1.0
+# After so long it is looked whether who closed one side of the line still listens on the other.
+SIGN_SECONDS: Final = 0.5
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 RESTART_SECONDS: Final = 60.0
 # Whoever stops us kills us after ten.
 ENDING_SECONDS: Final = 8.0
@@ -68,6 +74,7 @@ class Front:
         pages: the socket of the processes that answer all but posting.
         posting: the socket of those that take bodies in.
         room: how many bytes of bodies may be kept at a time.
+        body_bytes: how long a delivery may be; an upload has its form around it.
         pace: how slow a body may be.
         head_s: how long a head may take.
         most: connections at a time.
@@ -77,6 +84,7 @@ class Front:
     pages: Path
     posting: Path
     room: Room
+    body_bytes: int = 2 * 1024**3
     pace: Pace = field(default_factory=Pace)
     head_s: float = 10.0
     most: int = 2000
@@ -88,13 +96,13 @@ class Front:
         """Answer one connection."""
         address = str((writer.get_extra_info("peername") or [""])[0])
         self._open[address] += 1
-        head: Head | None = None
+        seen = bytearray()
         try:
-            self._check_crowd(address)
-            head = await self._read_head(reader)
+            await self._check_crowd(address, reader, seen)
+            head = await self._read_head(address, reader, seen)
             await self._answer(head, address, reader, writer)
         except RefusedError as refusal:
-            await _say(writer, _write_refusal(refusal, is_api=head is not None and head.path.startswith(b"/api/")))
+            await _say(writer, _write_refusal(refusal, is_problem=wants_problem(bytes(seen))))
         except AnsweredError as refusal:
             await _say(writer, refusal.answer)
         except (*GONE, TimeoutError):
@@ -110,22 +118,24 @@ class Front:
         if self._handed_on:
             await asyncio.wait(self._handed_on, timeout=ENDING_SECONDS)
 
-    def _check_crowd(self, address: str) -> None:
-        if self._open.total() > self.most or self._open[address] > self.max_each:
-            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
+    async def _check_crowd(self, address: str, reader: asyncio.StreamReader, seen: bytearray) -> None:
+        if self._open.total() <= self.most and self._open[address] <= self.max_each:
+            return
+        with contextlib.suppress(TimeoutError, BadHeadError):
+            async with asyncio.timeout(CROWD_SECONDS):
+                await read_lines(reader, seen)
+        raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many connections are open", retry_after=5)
 
-    async def _read_head(self, reader: asyncio.StreamReader) -> Head:
+    async def _read_head(self, address: str, reader: asyncio.StreamReader, seen: bytearray) -> Head:
         try:
             async with asyncio.timeout(self.head_s):
-                return read_head(await reader.readuntil(b"\r\n\r\n"))
+                await read_lines(reader, seen)
+            return read_head(bytes(seen))
         except TimeoutError:
             raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, "the head of the request came too slowly") from None
-        except asyncio.LimitOverrunError as error:
-            raise RefusedError(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the head of the request is too long"
-            ) from error
         except BadHeadError as error:
-            raise RefusedError(HTTPStatus.BAD_REQUEST, str(error)) from error
+            logger.info("a request of %s was refused: %s", address, error)
+            raise RefusedError(error.status, str(error)) from error
 
     async def _answer(
         self, head: Head, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -133,12 +143,11 @@ class Front:
         if head.path == b"/healthz" and head.method in (b"GET", b"HEAD"):
             writer.write(_write_answer(HTTPStatus.OK, {"status": "ok"}, has_body=head.method == b"GET"))
             return
-        if not head.is_long and (head.length or 0) > MAX_BYTES:
-            raise _too_long()
+        self._check_length(head, head.length or 0)
         if head.awaits_word and (head.is_chunked or head.length):
             if head.is_long:
                 await self._ask(head, address)
-            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            writer.write(CONTINUE)
         body = Kept(self.room)
         try:
             failure = await self._take_body(head, address, reader, body)
@@ -155,6 +164,12 @@ class Front:
         finally:
             body.close()
 
+    def _check_length(self, head: Head, size: int) -> None:
+        if size > (self.body_bytes + MAX_BYTES if head.is_long else MAX_BYTES):
+            most = self.body_bytes if head.is_long else MAX_BYTES
+            sentence = f"a body has at most {most} bytes here: send it in pieces"
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+
     async def _take_body(
         self, head: Head, address: str, reader: asyncio.StreamReader, body: Kept
     ) -> BrokenError | None:
@@ -162,8 +177,7 @@ class Front:
         is_known = False
         try:
             async for piece in read_pieces(head, reader, self.pace):
-                if not head.is_long and body.size + len(piece) > MAX_BYTES:
-                    raise _too_long()
+                self._check_length(head, body.size + len(piece))
                 if head.is_long and not is_known and body.size + len(piece) > TRUSTED_BYTES:
                     await self._ask(head, address)
                     is_known = True
@@ -198,8 +212,9 @@ class Front:
         writer: asyncio.StreamWriter,
     ) -> None:
         line = await self._connect(self.posting if head.is_for_posting else self.pages)
-        gone = asyncio.create_task(_wait_until_gone(reader, has_ended=failure is not None))
-        relay = asyncio.create_task(_relay(head, address, body, failure, line, writer))
+        begun = asyncio.Event()
+        gone = asyncio.create_task(_wait_until_gone(head, reader, writer, begun, has_ended=failure is not None))
+        relay = asyncio.create_task(_relay(head, address, body, failure, line, writer, begun))
         try:
             await asyncio.wait({gone, relay}, return_when=asyncio.FIRST_COMPLETED)
             if relay.done():
@@ -251,8 +266,11 @@ async def _relay(
     failure: BrokenError | None,
     line: socket.socket,
     writer: asyncio.StreamWriter,
+    begun: asyncio.Event,
 ) -> None:
-    """Send the request on, and its answer back; what answers is done with its work as soon as the buffer holds it."""
+    """Send the request on, and its answer back, which sets `begun`; what answers is done with its work as soon as the
+    buffer holds it.
+    """
     said = {"body": "slow"} if isinstance(failure, SlowError) else {}
     with contextlib.suppress(ConnectionError):  # It may have answered without reading all of the body.
         await _send(line, head.write(address, **said))
@@ -264,33 +282,58 @@ async def _relay(
             line.shutdown(socket.SHUT_WR)
     body.close()
     writer.transport.set_write_buffer_limits(high=ANSWER_BUFFER_BYTES)
-    has_answered = False
     async for piece in _receive(line):
-        has_answered = True
+        begun.set()
         writer.write(piece)
         async with asyncio.timeout(READER_SECONDS):
             await writer.drain()
-    if not has_answered:
+    if not begun.is_set():
         raise RefusedError(HTTPStatus.BAD_GATEWAY, "the server broke off: send this again")
 
 
-async def _wait_until_gone(reader: asyncio.StreamReader, *, has_ended: bool) -> None:
-    """Return when the client closes its side; one that had ended its body early is waited for without end."""
+async def _wait_until_gone(
+    head: Head,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    begun: asyncio.Event,
+    *,
+    has_ended: bool,
+) -> None:
+    """Return when the client has gone; one that had ended its body early is waited for without end.
+
+    One that closed its side may still listen, as `nc -N` does, and nothing tells it from one that has gone but
+    writing to it. So it is sent "100 Continue" where its answer does not come at once. A client of HTTP/1.1 throws that
+    away (RFC 9110, section 15.2); the system of one that has gone resets the line. HTTP/1.0 has no such word:
+    a client that closes there and is not answered at once counts as gone.
+    """
     if has_ended:
         await asyncio.Event().wait()
-    with contextlib.suppress(ConnectionError):
+    try:
         while await reader.read(PIECE_BYTES):
             pass  # One request a connection: what is sent behind it counts for nothing.
+    except ConnectionError:
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SIGN_SECONDS):
+            await begun.wait()
+    if not begun.is_set():
+        if not head.knows_word:
+            return
+        writer.write(CONTINUE)
+    while not _is_reset(writer):
+        await asyncio.sleep(SIGN_SECONDS)
 
 
-def _too_long() -> RefusedError:
-    sentence = f"a body has at most {MAX_BYTES} bytes here: send it in pieces"
-    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
+def _is_reset(writer: asyncio.StreamWriter) -> bool:
+    try:
+        return bool(writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    except OSError:  # A write failed, and the line is closed.
+        return True
 
 
-def _write_refusal(refusal: RefusedError, *, is_api: bool) -> bytes:
+def _write_refusal(refusal: RefusedError, *, is_problem: bool) -> bytes:
     problem = {"type": "about:blank", "title": refusal.status.phrase, "status": refusal.status, "detail": str(refusal)}
-    return _write_answer(refusal.status, problem if is_api else str(refusal), retry_after=refusal.retry_after)
+    return _write_answer(refusal.status, problem if is_problem else str(refusal), retry_after=refusal.retry_after)
 
 
 def _write_answer(

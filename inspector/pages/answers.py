@@ -2,7 +2,7 @@
 value as it is; the content security policy on every answer, from the setting SECURE_CSP; and what is said when
 something failed: 503 while the database is away or too slow, else 500, and where bytes that are sealed or in the object
 store cannot be had, that they were destroyed (410), or changed (409), or that the key is missing or the store is away
-(503).
+(503). Where programs ask, what no view answered is a problem document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.views.defaults import bad_request, page_not_found
 
+from inspector.api.problems import AWAY, CONTENT_TYPE, FAILED, make_problem
 from inspector.bounds import SpentError
 from inspector.exports.forms import make_safe, write_cells
 from inspector.intake.failures import is_cut_off, is_passing
@@ -36,11 +38,41 @@ def answer_failure(request: HttpRequest) -> HttpResponse:
     """
     error = sys.exception()
     is_too_long = error is not None and (is_cut_off(error) or isinstance(error, SpentError))
-    if error is None or not (is_passing(error) or is_too_long):
+    is_bug = error is None or not (is_passing(error) or is_too_long)
+    if _is_for_programs(request):
+        response = _inert(_answer_problem(500, FAILED) if is_bug else _answer_problem(503, AWAY[is_too_long]))
+        if not is_bug:
+            response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+        return response
+    if is_bug:
         return _inert(HttpResponse(render_to_string("500.html"), status=500))
     response = _inert(HttpResponse(render_to_string("503.html", {"is_too_long": is_too_long}), status=503))
     response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return response
+
+
+def answer_bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The answer to what Django refuses before any view does, such as a foreign host."""
+    if _is_for_programs(request):
+        return _answer_problem(
+            400, "the request cannot be taken: its Host, its headers or its form are not allowed here"
+        )
+    return bad_request(request, exception)
+
+
+def answer_missing(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The answer at an address that is none."""
+    if _is_for_programs(request):
+        return _answer_problem(404, "there is no such address; GET /api/schema/ lists all addresses")
+    return page_not_found(request, exception)
+
+
+def _is_for_programs(request: HttpRequest) -> bool:
+    return request.path_info.startswith(("/api/", "/v1/"))
+
+
+def _answer_problem(status: int, detail: str) -> HttpResponse:
+    return HttpResponse(json.dumps(make_problem(status, detail)), status=status, content_type=CONTENT_TYPE)
 
 
 def _inert(response: HttpResponse) -> HttpResponse:

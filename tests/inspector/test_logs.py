@@ -14,7 +14,15 @@ from django.test import Client, RequestFactory
 from inspector.accounts.models import Membership
 from inspector.api.probes import show_health
 from inspector.intake.models import Delivery
-from inspector.logs import ABOUT, AwayFilter, JsonFormatter, LineFormatter, RequestIdMiddleware, about, note_about
+from inspector.logs import (
+    ABOUT,
+    AwayFilter,
+    JsonFormatter,
+    LineFormatter,
+    RequestIdMiddleware,
+    about,
+    note_about,
+)
 
 from .conftest import Cast, resolve_all
 
@@ -67,11 +75,26 @@ def test_an_unforeseen_error_is_logged_with_its_cause(
     assert "the inside of it" in LineFormatter().format(record)
 
 
+@pytest.mark.django_db
+def test_what_the_framework_refuses_is_one_short_line(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    name = b"n" * 3000
+    form = b'--B\r\nContent-Disposition: form-data; name="f"; filename="' + name + b'"\r\n\r\nabc\r\n--B--\r\n'
+    assert client.get("/api/v1/limits", headers={"Host": f"{'a' * 3000}.example"}).status_code == 400
+    assert client.post("/sign-in/", form, content_type="multipart/form-data; boundary=B").status_code == 400
+    # The handler of the settings has seen each before ours did.
+    lines = [LineFormatter().format(each) for each in caplog.records]
+    assert len(lines) == 2
+    for line in lines:
+        assert " WARNING django." in line
+        assert "Traceback" not in line
+        assert len(line) < 700
+
+
 def test_every_process_logs_to_its_own_output_alone() -> None:
     from inspector.settings import LOGGING
 
     handlers = json.loads(json.dumps(LOGGING["handlers"]))
-    assert handlers == {"console": {"class": "logging.StreamHandler", "formatter": "line"}}
+    assert handlers == {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}}
     assert logging.StreamHandler().stream is sys.stderr
 
 
@@ -109,10 +132,11 @@ def test_a_request_has_the_id_of_its_proxy_or_a_new_one(client: Client, given: s
 
 @pytest.mark.django_db
 def test_a_delivery_is_found_by_its_id_in_web_and_worker(
-    cast: Cast, client: Client, token: str, caplog: pytest.LogCaptureFixture
+    cast: Cast, client: Client, token: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    caplog.handler.emit = lambda record: lines.append(JsonFormatter().format(record))  # type: ignore[method-assign]
+    # The handler is one for all tests of a process, and is given back.
+    monkeypatch.setattr(caplog.handler, "emit", lambda record: lines.append(JsonFormatter().format(record)))
     with caplog.at_level(logging.INFO, "inspector.steps"):
         answer = client.post(
             "/api/v1/messages", b"hello\n", content_type="text/plain", headers={"Authorization": f"Bearer {token}"}

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -78,6 +79,7 @@ def serve(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     with tempfile.TemporaryDirectory(prefix="inspector-") as sockets, contextlib.ExitStack() as stack:
         web, posting = f"{sockets}/web", f"{sockets}/posting"
         pool = ["gunicorn", "inspector.wsgi:behind_front", "--worker-class=gthread", "--workers=1", "--threads=4"]
+        pool += ["--config=python:inspector.server", "--limit-request-line=0"]
         pace = [f"--head={SLOW_S}", f"--silence={SLOW_S}", "--grace=6"]
         front = [f"--bind=127.0.0.1:{port}", f"--pages={web}", f"--posting={posting}", *pace]
         commands = {
@@ -197,6 +199,36 @@ def test_what_a_client_says_in_the_front_s_name_counts_for_nothing(site: Site) -
     )  # fmt: skip
     assert said.startswith(b"HTTP/1.1 202"), said
     assert Delivery.objects.get().remote_address == "127.0.0.1"
+
+
+HEAD = "GET /api/v1/{} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+def test_every_head_is_answered_as_the_api_answers(site: Site) -> None:
+    key = f"Authorization: Bearer {site.token}\r\n"
+    limits, words = HEAD.format("limits"), quote("🍵 é" * 660)
+    heads: dict[str, tuple[str, int]] = {
+        # They are too many to be searched for, says the API itself.
+        "a long query": (HEAD.format(f"messages?q={words}") + key, 400),
+        "the server in the address": (limits.replace("/api", "http://127.0.0.1/api") + key, 200),
+        "a hundred headers": (limits + key + "X-A: a\r\n" * 98, 200),
+        "a long header": (limits + key + f"X-A: {'a' * 20_000}\r\n", 200),
+        "two keys": (limits + key + key, 401),
+        "a key that is no text": (limits + "Authorization: Bearer \xff\xfe\r\n", 401),
+        "another host": (limits.replace("Host: ", "Host: x"), 400),
+        "a host that is none": (limits.replace("Host: ", "Host: \xff"), 400),
+        "no address": ("GET /v1/metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n", 404),
+        "two hosts": (limits + "Host: a\r\n", 400),
+    }
+    for name, (head, status) in heads.items():
+        with socket.create_connection(("127.0.0.1", site.port), timeout=60) as line:
+            line.sendall(f"{head}\r\n".encode("latin-1"))
+            line.shutdown(socket.SHUT_WR)
+            said, _, body = line.makefile("rb").read().partition(b"\r\n\r\n")
+        assert said.startswith(b"HTTP/1.1 %d " % status), (name, said)
+        kind = b"application/json" if status == 200 else b"application/problem+json"
+        assert b"Content-Type: " + kind in said, (name, said)
+        assert status == 200 or b'"status":%d' % status in body.replace(b" ", b""), (name, body)
 
 
 def can_connect(port: int) -> bool:

@@ -267,6 +267,8 @@ def test_masked_spans_keep_their_length(spans: list[tuple[int, int, int]], maske
         ("BYTES=-7", slice(-7, None)),
         ("bytes=-999999", slice(0, None)),
         ("bytes=3-999999", slice(3, None)),
+        ("bytes=0-" + "9" * 23, slice(0, None)),
+        ("bytes=-" + "9" * 23, slice(0, None)),
     ],
 )
 def test_a_range_is_given(cast: Cast, token: str, asked: str, part: slice) -> None:
@@ -286,7 +288,7 @@ def test_a_range_is_given(cast: Cast, token: str, asked: str, part: slice) -> No
 
 
 @pytest.mark.parametrize(
-    "asked", ["bytes=0-1,5-6", "lines=0-1", "bytes=9-2", "bytes=a-b", "bytes=-", "bytes=" + "9" * 40 + "-"]
+    "asked", ["bytes=0-1,5-6", "lines=0-1", "bytes=9-2", "bytes=a-b", "bytes=-", "bytes=" + "9" * 4000 + "-"]
 )
 def test_what_is_no_single_range_gives_all(cast: Cast, token: str, asked: str) -> None:
     record = take_in(cast, PLAIN)
@@ -294,12 +296,38 @@ def test_what_is_no_single_range_gives_all(cast: Cast, token: str, asked: str) -
     assert (answer.status_code, read_all(answer)) == (200, PLAIN)
 
 
-@pytest.mark.parametrize("asked", ["bytes=500-", "bytes=-0", "bytes=99999999-99999999"])
+@pytest.mark.parametrize("asked", ["bytes=500-", "bytes=-0", "bytes=99999999-99999999", "bytes=" + "9" * 40 + "-"])
 def test_a_range_behind_the_end_is_refused(cast: Cast, token: str, asked: str) -> None:
     record = take_in(cast, PLAIN)
     answer = ask_range(token, f"/api/v1/records/{record.pk}/raw", Range=asked)
     assert (answer.status_code, answer["Content-Range"]) == (416, f"bytes */{len(PLAIN)}")
     assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_bytes_that_are_known_are_not_sent_again(cast: Cast, token: str, sign_in: Any) -> None:
+    record = take_in(cast, PLAIN)
+    address, page = f"/api/v1/records/{record.pk}/raw", reverse("pages:raw", args=["acme", record.pk])
+    auditor = sign_in(cast.auditor)
+    tag = ask(token, address)["ETag"]
+    for known in (tag, f'"another", {tag}', f"W/{tag}", "*"):
+        # Also where the range would be behind the end: it is looked at last.
+        for said in ({}, {"Range": "bytes=500-"}):
+            answer = ask_range(token, address, If_None_Match=known, **said)
+            assert (answer.status_code, answer["ETag"], answer.content) == (304, tag, b""), known
+            assert auditor.get(page, headers={"If-None-Match": known}).status_code == 304
+    assert read_all(ask_range(token, address, If_None_Match='"another"')) == PLAIN
+    assert read_all(ask_range(token, address, If_Match=tag, Range="bytes=0-1")) == PLAIN[:2]
+    refused = ask_range(token, address, If_Match='"another"')
+    assert (refused.status_code, refused.json()["status"]) == (412, 412)
+    assert tag in refused.json()["detail"]
+    assert auditor.get(page, headers={"If-Match": '"another"'}).status_code == 412
+
+
+def test_no_tag_tells_of_what_is_withheld(cast: Cast, token: str) -> None:
+    record = take_in(cast, HOLDING)
+    tag = f'"{hashlib.sha256(HOLDING).hexdigest()}-{len(HOLDING)}"'
+    for header in ("If_None_Match", "If_Match"):
+        assert ask_range(token, f"/api/v1/records/{record.pk}/raw", **{header: tag}).status_code == 403
 
 
 def test_no_range_shows_what_is_withheld(cast: Cast, token: str) -> None:

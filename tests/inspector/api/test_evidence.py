@@ -192,7 +192,17 @@ def test_what_is_not_there_is_404_and_another_workspace_sees_nothing(filled: Cas
     query = {"kind": "record", "id": "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55"}
     assert client.get(f"{ROOT}/proofs/inclusion", query, **key).status_code == 404
     assert client.get(f"{ROOT}/checkpoint", {"size": 1}, **key).status_code == 404
-    assert client.get(f"{ROOT}/proofs/consistency", {"from": 10**9}, **key).status_code == 400
+    for address, sizes, parameter, said in (
+        ("proofs/consistency", {"from": 10**9}, "from", "entries"),
+        ("proofs/consistency", {"from": 5, "to": 2}, "from", "at most the later one, 2"),
+        ("proofs/consistency", {"from": 0, "to": 10**9}, "to", "the latest checkpoint"),
+        ("proofs/inclusion", query | {"size": 10**9}, "size", "the latest checkpoint"),
+        ("checkpoint", {"size": 99999999999}, "size", "the latest checkpoint"),
+    ):
+        refused = client.get(f"{ROOT}/{address}", sizes, **key)
+        assert (refused.status_code, refused.json()["parameter"]) == (400, parameter), refused.content
+        assert said in refused.json()["detail"]
+    assert "no checkpoint is of 1 entries" in client.get(f"{ROOT}/checkpoint", {"size": 1}, **key).json()["detail"]
     _, token = create_api_key(
         workspace=filled.stranger.workspace, name="other", scopes=["read"], created_by=filled.stranger.user
     )

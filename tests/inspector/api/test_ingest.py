@@ -342,7 +342,15 @@ def test_without_a_wish_nothing_is_waited_for(token: str, wish: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "seconds"), [("wait=7", 7), ('Wait = "7"', 7), ("respond-async, wait=7;x=1", 7), ("wait=99999", 30)]
+    ("wish", "seconds"),
+    [
+        ("wait=7", 7),
+        ('Wait = "7"', 7),
+        ("respond-async, wait=7;x=1", 7),
+        ("wait=99999", 30),
+        ("wait=999999999999", 30),
+        ("wait=0000000007", 7),
+    ],
 )
 def test_a_wish_is_read_as_it_may_be_written(token: str, work_meanwhile: list[int], wish: str, seconds: int) -> None:
     assert post(token, b"hello\n", "text/plain", Prefer=wish)["Preference-Applied"] == f"wait={seconds}"

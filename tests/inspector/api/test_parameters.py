@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.db import OperationalError, connection
@@ -23,6 +24,7 @@ from inspector.intake.models import Delivery, Record
 from inspector.threads.models import Message
 
 from ..conftest import Cast, deliver, resolve_all
+from .clients import enter
 from .test_ingest import URL, counts, post
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +68,44 @@ def test_a_wrong_parameter_is_named_with_what_is_allowed(
     assert said["parameter"] == parameter
     assert parameter in said["detail"]
     assert allowed is None or allowed in str(said["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/api/v1/limits", {"Host": "elsewhere.example"}, 400),
+        ("/api/v1/limits", {"Host": "a b"}, 400),
+        ("/v1/traces", {"Host": "elsewhere.example"}, 400),
+        ("/v1/metrics", {}, 404),
+        ("/v1/traces/", {}, 404),
+    ],
+)
+def test_what_no_endpoint_refuses_is_a_problem_too(path: str, headers: dict[str, str], status: int) -> None:
+    client = Client(raise_request_exception=False)
+    response = client.get(path, headers=headers)
+    assert (response.status_code, response["Content-Type"]) == (status, "application/problem+json")
+    assert (response.json()["status"], response.json()["title"]) == (status, TITLES[status])
+    assert client.get("/nothing/there", headers=headers)["Content-Type"].startswith("text/html")
+
+
+def test_a_failure_before_any_endpoint_is_a_problem_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for failure, status in ((RuntimeError("inside"), 500), (OperationalError("inside"), 503)):
+        failing = Mock(side_effect=failure)
+        monkeypatch.setattr("inspector.api.probes.HostMiddleware.process_request", failing)
+        response = Client(raise_request_exception=False).get("/api/v1/limits")
+        assert (response.status_code, response.json()["status"]) == (status, status)
+        assert "inside" not in response.json()["detail"]
+
+
+def test_a_member_given_twice_is_refused(cast: Cast) -> None:
+    client = enter(cast, cast.auditor.user, "export")
+    for body, member in (
+        (b'{"form":"jsonl","form":"csv"}', "form"),
+        (b'{"form":"jsonl","nothing":{"a":1,"b":2,"a":1}}', "a"),
+    ):
+        response = client.post("/api/v1/exports", body, content_type="application/json")
+        assert (response.status_code, response.json()["member"]) == (422, member)
+        assert "more than once" in response.json()["detail"]
 
 
 def test_conversations_are_filtered(cast: Cast, token: str) -> None:

@@ -33,6 +33,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from inspector.accounts.models import Channel, Workspace
 from inspector.accounts.services import create_api_key
+from inspector.api.bodies import ASKED, BODY
 from inspector.api.problems import ProblemError
 from inspector.intake.models import Delivery
 from inspector.threads.models import Message, Trace
@@ -66,6 +67,24 @@ def make_export(count: int = 2, **resource: str) -> ExportTraceServiceRequest:
 
 def post(body: bytes, token: str, address: str = "/v1/traces", kind: str = PROTOBUF, **headers: str) -> Any:
     return Client().post(address, data=body, content_type=kind, headers={"Authorization": f"Bearer {token}"} | headers)
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "length"),
+    [
+        ("/v1/traces", PROTOBUF, 322_000_000),
+        ("/v1/logs", PROTOBUF, 16 * 1024 * 1024 + 1),
+        ("/v1/traces", "application/json", 3221225472),
+        ("/api/v1/messages", "text/plain", 3221225472),
+    ],
+)
+def test_a_length_over_the_limit_is_refused_before_the_body_is_sent(
+    token: str, address: str, kind: str, length: int
+) -> None:
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    for declared, status in ((length, 413), (16_000_000, 204)):
+        said: dict[str, Any] = {"CONTENT_LENGTH": str(declared), BODY: ASKED}
+        assert client.post(address, b"x", content_type=kind, **said).status_code == status
 
 
 @pytest.mark.parametrize("address", ["/v1/traces", "/api/v1/otlp/v1/traces"])

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -17,11 +18,13 @@ from inspector.embedded.processes import (
     ProcessFailedError,
     Program,
     Supervisor,
+    make_web,
     open_log,
     read_last_lines,
     trim_log,
 )
-from inspector.embedded.state import is_alive
+from inspector.embedded.state import StateFolder, is_alive
+from inspector.front.__main__ import read_options
 from tests.inspector.embedded.conftest import find_processes
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -85,6 +88,14 @@ def await_end(pids: list[int], seconds: float = 20.0) -> list[int]:
     while (living := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.02)
     return living
+
+
+@pytest.mark.parametrize(("set_to", "bytes_"), [("1000000", 1_000_000), ("", 2 * 1024**3), (None, 2 * 1024**3)])
+def test_the_front_is_told_how_long_a_delivery_may_be(tmp_path: Path, set_to: str | None, bytes_: int) -> None:
+    environment = {} if set_to is None else {"LIMIT_DELIVERY_BYTES": set_to}
+    with socket.socket() as listener:
+        *_, front = make_web(StateFolder(tmp_path, 0), environment, listener, tmp_path)
+    assert read_options(front.command[3:]).body_bytes == bytes_
 
 
 def test_children_stop_in_the_order_of_their_ranks_with_all_their_processes(
