@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from hashlib import sha256
 from types import MappingProxyType
@@ -29,9 +29,9 @@ from inspector.database import make_storable
 from inspector.upkeep import give_back
 
 from . import jobs
-from .containers import Arrival
+from .containers import Arrival, BeyondLimitsError
 from .failures import is_busy
-from .identity import draft_record
+from .identity import add_ending, draft_record
 from .liveness import Sign, find_alive
 from .models import Delivery, Door
 from .store import AbandonedError, TwinError, store_batch
@@ -140,6 +140,8 @@ PIECE_BYTES = 128 * 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 1024 * 1024
 MAX_TRIES = 5
+# By which limit a delivery has a number of records. An operator who imports may have any.
+RECORDS: Final = {Door.API: "post_records", Door.UPLOAD: "delivery_records"}
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
 
@@ -192,6 +194,28 @@ class Framer:
         # How many bytes of the stream have been fed.
         self.position: int = state["offset"] if state else 0
 
+    def bound(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """The stream in pieces, to be fed one by one, as far as a delivery may have records.
+
+        A record has one byte at least, so that a piece never completes more than one beyond the limit.
+
+        Raises:
+            BeyondLimitsError: at the place where there is one record too many.
+        """
+        name = RECORDS.get(Door(self._delivery.door))
+        if name is None:
+            yield from stream
+            return
+        most = settings.LIMITS[name]
+        for data in stream:
+            at = 0
+            while at < len(data):
+                left = most + 1 - self._delivery.received - len(self._records)
+                if left <= 0:
+                    raise BeyondLimitsError(f"there are more than {most:,} records: send the rest by itself")
+                yield data[at : at + min(left, PIECE_BYTES)]
+                at += min(left, PIECE_BYTES)
+
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
         for start in range(0, len(data), PIECE_BYTES):
@@ -206,6 +230,10 @@ class Framer:
     def close(self, **ended: Any) -> None:
         """The stream has ended: store the rest, and with it what the delivery is from now on."""
         self._take(self._reader.close())
+        state, ending = self._reader.state(), self._reader.ending
+        if ending is not None:
+            given = (state["index"], state["line"], ending)
+            self._delivery.warnings = add_ending(self._delivery.warnings, *given)
         self._store(ended)
 
     def break_off(self, reason: str, *, file_digest: bytes | None = None, **ended: Any) -> None:
@@ -292,9 +320,9 @@ class EmptyError(Exception):
 
 
 def _frame(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None, sign: Sign) -> Delivery:
-    stream = Arrival(chunks)
-    arrived = arrival or stream
     framer = Framer(delivery, appear=sign.show, measure=lambda: arrived.size_bytes)
+    stream = Arrival(framer.bound(chunks))
+    arrived = arrival or stream
 
     def end(state: str, failure: str) -> dict[str, Any]:
         return {

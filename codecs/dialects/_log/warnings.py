@@ -19,7 +19,7 @@ from .._time import assumption_of
 from .._value import Value
 from .blocks import Brackets
 from .envelopes import COLUMNS, DECODER, Repeating
-from .tape import LogRecord
+from .tape import LogRecord, Problem
 
 # A longer text is not looked into for what may be wrong with it.
 _MAX_CHARACTERS = 64 * 1024
@@ -65,6 +65,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "send lines of text as text/plain; application/x-ndjson has one JSON object a line",
     ),
     "cut": ("the message is cut off before its end", "send each message whole, one JSON object a line"),
+    "passed-over": ("{name}: it is kept with the delivery, and not read", "send exports as OTLP writes them in JSON"),
     "time-not-read": (
         "`at` is not understood as a time",
         "write it as 2026-11-21T09:00:00Z, or as seconds since 1970",
@@ -127,6 +128,14 @@ def _find_meant(name: str) -> str | None:
     like = [alias for alias in _LONG if alias[0] == plain[:1] and abs(len(alias) - len(plain)) <= 2]
     close = get_close_matches(plain, like, n=1, cutoff=0.75) if like and len(plain) > 3 else ()
     return _MEANT[close[0]] if close else None
+
+
+def warning_of_end(ending: Problem) -> LogWarning:
+    """What the sender should be told of a stream as a whole, as `LogReader.ending` gives it."""
+    if ending.code == "cut":
+        reason = f"{ending.reason}: what comes after its last whole record is missing"
+        return LogWarning(code="cut", reason=reason, hint="send the list whole, up to the bracket that closes it")
+    return _warn(ending.code, ending.reason)
 
 
 def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> tuple[LogWarning, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import threading
 import time
@@ -172,6 +173,60 @@ def test_an_idempotency_key_gives_the_same_answer_once(token: str) -> None:
     assert other.status_code == 409
 
 
+@pytest.mark.parametrize(
+    ("kind", "headers"),
+    [("text/plain", {"X-Channel": "other"}), ("application/x-ndjson", {})],
+    ids=["channel", "type"],
+)
+def test_an_idempotency_key_is_of_one_channel_and_type(token: str, kind: str, headers: dict[str, str]) -> None:
+    assert post(token, b"one\n", "text/plain", **{"Idempotency-Key": "k"}).status_code == 202
+    refused = post(token, b"one\n", kind, **{"Idempotency-Key": "k"} | headers)
+    assert refused.status_code == 409
+    assert "channel or Content-Type" in refused.json()["detail"]
+    again = post(token, b"one\n", "text/plain; charset=utf-8", **{"Idempotency-Key": "k", "X-Channel": "main"})
+    assert again.status_code == 202
+    assert Delivery.objects.count() == 1
+
+
+@pytest.mark.parametrize("written", ["utf-8", "latin-1"])
+def test_a_channel_is_named_in_utf_8(token: str, written: str) -> None:
+    # As a server hands it on: each byte is a character.
+    assert (
+        post(token, b"one\n", "text/plain", **{"X-Channel": "café".encode(written).decode("latin-1")}).status_code
+        == 202
+    )
+    assert Delivery.objects.get().channel.name == "café"
+
+
+@pytest.mark.parametrize("name", ["identity", "gzip"])
+def test_a_post_has_a_number_of_records(token: str, settings: Any, name: str) -> None:
+    settings.LIMITS = settings.LIMITS | {"post_records": 3000}
+    packing = {"Content-Encoding": name}
+    fold = gzip.compress if name == "gzip" else bytes
+    assert counts(post(token, fold(b"a\n" * 3000 + b"\n\n"), "text/plain", **packing))[0] == 3000
+    response = post(token, fold(b"a\n" * 200_000), "text/plain", **packing)
+    said = response.json()
+    assert response.status_code == 413
+    assert "3,000 records" in said["detail"]
+    # How far it came is exact, and the delivery is of the bytes that were taken.
+    delivery = Delivery.objects.get(pk=said["delivery"])
+    assert (said["received"], said["stored"], said["state"]) == (3001, 3001, "broken")
+    assert (delivery.size_bytes, bytes(delivery.sha256 or b"")) == (6002, hashlib.sha256(b"a\n" * 3001).digest())
+    longer = post(token, fold(b"a\n" * 2999 + b"b" * 9000 + b"\nc\nd\n"), "text/plain", **packing).json()
+    assert (longer["received"], longer["quarantined"]) == (3001, 0)
+
+
+def test_what_is_read_in_slices_is_in_the_backlog(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(deliveries, "MIN_PACE", 1.0)
+    assert post(token, b"a\n" * 700, "text/plain").status_code == 202
+    Delivery.objects.update(read=1)
+    assert deliveries.estimate_told() == deliveries.QUIET_SECONDS
+    assert post(token, b"a\n", "text/plain").status_code == 503
+    Delivery.objects.update(read=200)
+    assert post(token, b"a\n", "text/plain").status_code == 202
+
+
 def test_no_answer_is_kept_by_a_browser_or_proxy(token: str) -> None:
     for answer in (post(token, b"one\n", "text/plain"), post("aci_no_key", b"one\n"), post(token, b"{", "no/type")):
         assert "no-store" in answer["Cache-Control"]
@@ -323,6 +378,11 @@ def test_the_messages_are_added_once_they_are_told(token: str, work_meanwhile: l
     assert all(message["english"] for message in said["messages"])
     assert said["has_more_messages"] is False
     assert work_meanwhile == [3]
+
+
+def test_an_answer_that_waited_says_when_it_is_told_from_then_on(token: str, work_meanwhile: list[int]) -> None:
+    said = post(token, b"one\n", "text/plain", Prefer="wait=20").json()
+    assert (said["is_settled"], said["told_in_seconds"]) == (True, 0)
 
 
 def test_what_is_not_told_in_time_is_answered_without(token: str) -> None:

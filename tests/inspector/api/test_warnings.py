@@ -245,3 +245,28 @@ def test_a_receipt_says_what_to_change(token: str, case: tuple[str, str, int, li
     assert (said["received"], said["stored"]) == (count, count)
     assert [warning["code"] for warning in said["warnings"]] == codes
     assert words in said["warnings"][0]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("body", "received"),
+    [
+        ('[{"raw":"a"},', 1),
+        ('[{"raw":"a"}', 1),
+        ('[{"raw":"a"},{"raw":"b"} // so', 2),
+        ('{"messages":[', 0),
+        ('{"messages":[{"raw":"a"}]', 1),
+        ('{"messages":[{"raw":"a"}], "x": {', 1),
+        ('{"resourceSpans":[{"resource":{},"scopeSpans":[', 0),
+    ],
+)
+def test_a_list_that_is_not_closed_is_said_to_be_cut(token: str, body: str, received: int) -> None:
+    said = post(token, body, "application/json")
+    (warning,) = said["warnings"]
+    assert (said["received"], said["warnings_by_code"]) == (received, {"cut": 1})
+    assert (warning["index"], warning["line"]) == (received, 1)
+    assert "missing" in warning["reason"]
+
+
+def test_what_an_export_holds_that_is_no_span_is_told(token: str) -> None:
+    said = post(token, '{"resourceSpans":[1,2]}', "application/json")
+    assert (said["received"], said["warnings_by_code"]) == (0, {"passed-over": 1})

@@ -291,6 +291,20 @@ def test_an_archive_that_unfolds_too_far_leaves_nothing(cast: Cast, settings: ob
     assert not Delivery.objects.exists()
 
 
+def test_an_upload_is_read_up_to_a_number_of_records(cast: Cast, settings: object) -> None:
+    settings.LIMITS = {**settings.LIMITS, "delivery_records": 5000}  # type: ignore[attr-defined]
+    (delivery,) = upload(cast, gzip.compress(b"a\n" * 9000))
+    assert (counts(delivery), delivery.state) == ((5002, 5001, 0, 1), "broken")
+    assert "5,000 records" in delivery.failure
+    # The rest is in the file, which is kept.
+    assert delivery.chunks.exists()
+
+
+def test_an_upload_of_a_list_that_is_not_closed_says_so(cast: Cast) -> None:
+    (delivery,) = upload(cast, b'[{"raw": "a"},')
+    assert (counts(delivery), delivery.warnings["counts"]) == ((1, 1, 0, 0), {"cut": 1})
+
+
 def test_a_browser_gets_400_for_a_refused_archive(cast: Cast, sign_in: Callable[[Membership], Client]) -> None:
     data = bytearray(make_zip(("a.log", b"x")))
     struct.pack_into("<HH", data, data.index(b"PK\x05\x06") + 8, 60_000, 60_000)
