@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.http import HttpRequest
+from gunicorn.http.errors import NoMoreData
 
 import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
@@ -114,6 +115,8 @@ def _read_raw(request: HttpRequest, left: int | None) -> Pieces:
                 refuse_slow(request)
                 is_silent = isinstance(error.__cause__ or error, TimeoutError)
                 reason = f"nothing came for {SILENCE_SECONDS} seconds" if is_silent else f"{error}"
+                if isinstance(error.__cause__ or error, NoMoreData):
+                    reason = "its sender ended it in the middle"
                 raise BrokenBodyError(f"the body broke off: {reason}", status=408 if is_silent else 400) from error
             if not piece and left is None:
                 return

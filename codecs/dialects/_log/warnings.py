@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from .._dialect import get_dialect
+from .._dialect import all_dialects, get_dialect
 from .._json import is_json
 from .._record import Envelope
 from .._time import assumption_of
@@ -66,6 +66,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "cut": ("the message is cut off before its end", "send each message whole, one JSON object a line"),
     "passed-over": ("{name}: it is kept with the delivery, and not read", "send exports as OTLP writes them in JSON"),
+    "dialect": ("`dialect` names no dialect that there is: the text decides", "write the slug of one, or leave it out"),
     "time-not-read": (
         "`at` is not understood as a time",
         "write it as 2026-11-21T09:00:00Z, or as seconds since 1970",
@@ -150,7 +151,8 @@ def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> 
     if wire is None:
         return ()
     envelope = record.envelope
-    around = _of_envelope(envelope) if envelope is not None and (envelope.extra or envelope.at_raw) else ()
+    is_telling = envelope is not None and (envelope.extra or envelope.at_raw or envelope.dialect)
+    around = _of_envelope(envelope) if envelope is not None and is_telling else ()
     source = record.source or b""
     if form == "ndjson" and source[:1] not in b'{"':
         return (*around, _warn("not-an-object"))
@@ -162,6 +164,8 @@ def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> 
 
 def _of_envelope(envelope: Envelope) -> list[LogWarning]:
     found = _of_names(envelope.extra, envelope) if envelope.extra else []
+    if envelope.dialect and all(envelope.dialect != each.slug for each in all_dialects()):
+        found.append(_warn("dialect"))
     raw = envelope.at_raw
     # What ends with Z says its zone.
     if raw and (envelope.at is None or raw[-1] != "Z"):
@@ -225,6 +229,9 @@ def _of_json(wire: str) -> Iterator[LogWarning]:
     text = wire.strip(" \t\r\n\ufeff")
     if _SINGLE_QUOTES.match(text):
         yield _warn("single-quotes")
+        return
+    if text in ("{", "["):
+        yield _warn("cut")
         return
     if not is_json(text) and text[-1:] not in "}]":
         return

@@ -49,6 +49,8 @@ WARNED: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "a name that stands twice": ('{"raw": "a", "raw": "b"}', [("repeated-name", "once")]),
     "single quotes": ("{'raw': 'hi', 'from': 'a'}", [("single-quotes", "json.dumps")]),
     "an object that is cut": ('{"raw": "hi", "from": ', [("cut", "whole")]),
+    "a brace and no more": ("{", [("cut", "whole")]),
+    "a dialect that is none": ('{"raw": "hi", "dialect": "nope"}', [("dialect", "slug")]),
     "a CLowl object that is cut": (CLOWL[:-3], [("cut", "whole")]),
     "a tag that is cut": (json.dumps({"raw": TAG[:-1]}), [("cut", "whole")]),
     "a block that is cut": (json.dumps({"raw": "!st{ta:kiln"}), [("cut", "whole")]),
