@@ -137,6 +137,7 @@ def close_abandoned(rows: QuerySet[Delivery]) -> list[Delivery]:
 
 
 PIECE_BYTES = 128 * 1024
+LAST_BYTES = 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 1024 * 1024
 MAX_TRIES = 5
@@ -197,10 +198,11 @@ class Framer:
     def bound(self, stream: Iterable[bytes]) -> Iterator[bytes]:
         """The stream in pieces, to be fed one by one, as far as a delivery may have records.
 
-        A record has one byte at least, so that a piece never completes more than one beyond the limit.
+        A record has one byte at least, so that a piece of so many bytes as records are left completes no more; but
+        pieces do not become smaller than `LAST_BYTES`, and so many records may be beyond the limit.
 
         Raises:
-            BeyondLimitsError: at the place where there is one record too many.
+            BeyondLimitsError: where there are too many, and more bytes come.
         """
         name = RECORDS.get(Door(self._delivery.door))
         if name is None:
@@ -213,8 +215,9 @@ class Framer:
                 left = most + 1 - self._delivery.received - len(self._records)
                 if left <= 0:
                     raise BeyondLimitsError(f"there are more than {most:,} records: send the rest by itself")
-                yield data[at : at + min(left, PIECE_BYTES)]
-                at += min(left, PIECE_BYTES)
+                size = min(max(left, LAST_BYTES), PIECE_BYTES)
+                yield data[at : at + size]
+                at += size
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""

@@ -20,6 +20,7 @@ from django.utils import timezone
 from inspector import pipeline
 from inspector.accounts.services import create_api_key, ensure_channel, revoke_api_key
 from inspector.api import deliveries
+from inspector.intake.framing import LAST_BYTES
 from inspector.intake.models import Delivery, Job, Record
 from inspector.threads.models import Announcement
 from inspector.trail.row_security import across
@@ -210,10 +211,14 @@ def test_a_post_has_a_number_of_records(token: str, settings: Any, name: str) ->
     assert "3,000 records" in said["detail"]
     # How far it came is exact, and the delivery is of the bytes that were taken.
     delivery = Delivery.objects.get(pk=said["delivery"])
-    assert (said["received"], said["stored"], said["state"]) == (3001, 3001, "broken")
-    assert (delivery.size_bytes, bytes(delivery.sha256 or b"")) == (6002, hashlib.sha256(b"a\n" * 3001).digest())
-    longer = post(token, fold(b"a\n" * 2999 + b"b" * 9000 + b"\nc\nd\n"), "text/plain", **packing).json()
-    assert (longer["received"], longer["quarantined"]) == (3001, 0)
+    taken = (b"a\n" * 200_000)[: delivery.size_bytes]
+    assert 3000 < said["received"] <= 3000 + LAST_BYTES
+    assert (said["received"], said["state"]) == (-(-len(taken) // 2), "broken")
+    assert (said["stored"], said["quarantined"]) == (len(taken) // 2, len(taken) % 2)
+    assert bytes(delivery.sha256 or b"") == hashlib.sha256(taken).digest()
+    # A long record before the last ones is taken as quickly as any.
+    long = post(token, fold(b"a\n" * 2999 + b"b" * 4_000_000 + b"\n" + b"c\n" * 4000), "text/plain", **packing)
+    assert 3000 < long.json()["received"] <= 3000 + LAST_BYTES
 
 
 def test_what_is_read_in_slices_is_in_the_backlog(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
