@@ -163,7 +163,7 @@ def _find_channel(workspace_id: uuid.UUID, target: Target) -> uuid.UUID | None:
     found = models[target.kind].objects.filter(pk=target.subject, workspace_id=workspace_id)
     channel: uuid.UUID | None = found.values_list("channel", flat=True).first()
     if channel is None:
-        raise ValidationError(f"there is no such {target.kind} in this workspace")
+        raise ValidationError(f"there is no such {target.kind} in this workspace", code="missing")
     return channel
 
 

@@ -411,6 +411,7 @@ EXPORT_DAYS = env.int("EXPORT_DAYS", 7)
 LIMITS = {
     "record_bytes": env.int("LIMIT_RECORD_BYTES", 16 * 1024 * 1024),
     "delivery_bytes": env.int("LIMIT_DELIVERY_BYTES", 2 * 1024 * 1024 * 1024),
+    "delivery_records": env.int("LIMIT_DELIVERY_RECORDS", 10_000_000),
     "export_bytes": env.int("LIMIT_EXPORT_BYTES", 2 * 1024 * 1024 * 1024),
     "waiting_bytes": env.int("LIMIT_WAITING_BYTES", 8 * 1024 * 1024 * 1024),
     "backlog_seconds": env.int("LIMIT_BACKLOG_SECONDS", 600),

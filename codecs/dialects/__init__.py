@@ -52,6 +52,7 @@ from ._log import (
     Problem,
     Scaffold,
     read_log,
+    warning_of_end,
     warnings_of,
 )
 from ._meant import find_meant, write_content
@@ -185,6 +186,7 @@ __all__ = [
     "title_of",
     "to_json_type",
     "to_shallow_json",
+    "warning_of_end",
     "warnings_of",
     "write_content",
     "write_json",

@@ -31,7 +31,9 @@ def parse_json(source: bytes, **options: Any) -> Any:
     """
     try:
         return json.loads(source, **options)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise EnvelopeError("not JSON that can be read: it is nested too deeply") from error
+    except ValueError as error:
         raise EnvelopeError(f"not JSON: {error}") from error
 
 

@@ -149,7 +149,7 @@ def act_for(request: Request) -> Iterator[Membership]:
 
     Raises:
         ProblemError: 403 where that is nobody or that person may not, 422 for what cannot be so (with the `members` at
-            fault), 409 where it cannot be done as things stand.
+            fault), 404 for what is not there, 409 where it cannot be done as things stand.
     """
     key = caller_of(request)
     person = find_membership(user=key.created_by, slug=key.workspace.slug) if key.created_by else None
@@ -163,7 +163,7 @@ def act_for(request: Request) -> Iterator[Membership]:
         detail = "; ".join(error.messages)
         if hasattr(error, "error_dict"):
             raise ProblemError(422, detail, members=sorted(error.error_dict)) from error
-        raise ProblemError(409, detail) from error
+        raise ProblemError(404 if getattr(error, "code", None) == "missing" else 409, detail) from error
 
 
 class KeyThrottle(BaseThrottle):

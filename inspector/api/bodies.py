@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.http import HttpRequest
+from gunicorn.http.errors import NoMoreData
 
 import dialects
 from inspector.intake.containers import READ_BYTES, BeyondLimitsError, ContainerError, unfold
@@ -32,6 +33,8 @@ EMPTY: Final = "the body is empty: send at least one record"
 SILENCE_SECONDS: Final = 30
 # What the front says of a body stands under this name (`inspector.wsgi`), where no client can write.
 BODY: Final = "inspector.body"
+# How many bytes of it have been read.
+ARRIVED: Final = "inspector.arrived"
 SLOW, ASKED = "slow", "asked"
 _BLANK: Final = b" \t\r\n\f\v\xef\xbb\xbf"
 # Blank lines are passed over, and no more of them is held than this.
@@ -125,14 +128,22 @@ def _read_raw(request: HttpRequest, left: int | None) -> Pieces:
                 refuse_slow(request)
                 is_silent = isinstance(error.__cause__ or error, TimeoutError)
                 reason = f"nothing came for {SILENCE_SECONDS} seconds" if is_silent else f"{error}"
+                if isinstance(error.__cause__ or error, NoMoreData):
+                    reason = "its sender ended it in the middle"
                 raise BrokenBodyError(f"the body broke off: {reason}", status=408 if is_silent else 400) from error
             if not piece and left is None:
                 return
             if not piece:
                 refuse_slow(request)
                 raise BrokenBodyError(f"the body broke off {left} bytes before its declared length")
+            request.META[ARRIVED] = count_arrived(request) + len(piece)
             yield piece
             left = None if left is None else left - len(piece)
+
+
+def count_arrived(request: HttpRequest) -> int:
+    """How many bytes of the body have been read, as they were sent."""
+    return int(request.META.get(ARRIVED, 0))
 
 
 def refuse_slow(request: HttpRequest) -> None:

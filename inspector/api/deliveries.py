@@ -393,17 +393,29 @@ PACE_SECONDS, MIN_PACE = 60, 300
 # How often a process looks.
 LOOK_SECONDS: Final = 1.0
 
-_looked: tuple[float, int] = (float("-inf"), QUIET_SECONDS)
+_looked: tuple[float, int, int] = (float("-inf"), QUIET_SECONDS, QUIET_SECONDS)
 
 
 def estimate_told() -> int:
     """In how many seconds what is posted now is told, as of the last look."""
+    return _look()[1]
+
+
+def estimate_done() -> int:
+    """In how many seconds all that was posted is told, as of the last look: also what is read in slices."""
+    return _look()[2]
+
+
+def _look() -> tuple[float, int, int]:
     global _looked
     now = time.monotonic()
     if now - _looked[0] >= LOOK_SECONDS:
         with across():
-            _looked = (now, QUIET_SECONDS + int(max(selectors.find_lag(), selectors.count_posted() / measure_pace())))
-    return _looked[1]
+            lag, pace = selectors.find_lag(), measure_pace()
+            counts = (selectors.count_posted(), selectors.count_backlog(door=Door.API))
+        told, done = (QUIET_SECONDS + int(max(lag, count / pace)) for count in counts)
+        _looked = (now, told, done)
+    return _looked
 
 
 def measure_pace() -> float:
@@ -421,16 +433,16 @@ def tell_wait(delivery: Delivery) -> int:
 
 
 def refuse_backlog(max_seconds: int) -> None:
-    """Take nothing more while what is posted would wait for longer than this.
+    """Take nothing more while what is posted would wait for longer than this, or what was posted is not done sooner.
 
     Raises:
         ProblemError: 503 with the seconds until it is worth another try.
     """
-    seconds = estimate_told()
+    seconds = max(estimate_told(), estimate_done())
     if seconds > max_seconds:
         raise ProblemError(
             503,
-            f"what is posted now would be processed in {seconds:,} seconds: send this again later",
+            f"what was posted is processed in {seconds:,} seconds: send this again later",
             retry_after=min(max(seconds - max_seconds, 30), 300),
         )
 
@@ -466,6 +478,8 @@ def grant_wish(request: Request, delivery: Delivery, response: Response) -> Resp
     finally:
         _seats.release()
     response.data |= {
+        # The receipt was made before the waiting.
+        "told_in_seconds": tell_wait(delivery),
         "is_settled": is_settled,
         "messages": list(show_messages(found[:MAX_MESSAGES]).values()),
         "has_more_messages": len(found) > MAX_MESSAGES,

@@ -39,7 +39,7 @@ from inspector.trail.models import DEEDS, Deed
 from inspector.trail.services import Wanted
 
 from .authentication import act_for
-from .endpoints import Endpoint, operation
+from .endpoints import BODY_REFUSALS, Endpoint, operation
 from .parameters import Document, take_choice, take_id, take_moment, take_number, take_text
 from .problems import ProblemError
 from .shapes import CURSOR, LIMIT, cut_page, listing, page_of, read_row_key, show, walk_by_id
@@ -342,7 +342,12 @@ class Erasures(Endpoint):
         page, cursor = walk_by_id(self, found, "erasures", is_newest_first=True)
         return {"results": [_show_erasure(each) for each in page], "next": cursor}
 
-    @operation({200: ErasureSerializer, 201: ErasureSerializer}, body=_ERASURE, scope="erase")
+    @operation(
+        {200: ErasureSerializer, 201: ErasureSerializer},
+        body=_ERASURE,
+        scope="erase",
+        refusals=(404, *BODY_REFUSALS),
+    )
     def erase(self, request: Request) -> Response:
         """Count what would be erased (200), or have it erased for good by a worker (201), in the name of an owner."""
         said, workspace = _ERASURE.read(request), self.workspace

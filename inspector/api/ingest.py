@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 from django.conf import settings
@@ -28,6 +30,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,9 +39,10 @@ from rest_framework.response import Response
 from inspector.accounts import selectors as accounts
 from inspector.accounts import services as account_services
 from inspector.accounts.models import ApiKey, Channel
-from inspector.intake import services
-from inspector.intake.containers import Arrival
+from inspector.intake import framing, services
+from inspector.intake.containers import Arrival, BeyondLimitsError
 from inspector.intake.framing import EmptyError, series_of, take_stream
+from inspector.intake.identity import list_warnings
 from inspector.intake.models import Delivery, Door
 from inspector.intake.staging import count_waiting_bytes
 from inspector.intake.store import TwinError
@@ -46,12 +51,23 @@ from inspector.tokens import hide_tokens
 from inspector.trail.acting import find_address
 
 from .authentication import ExporterAuthentication
-from .bodies import EMPTY, FORMS, Form, choose_form, find_length, is_asked_first, look_at_beginning, read_body
+from .bodies import (
+    EMPTY,
+    FORMS,
+    Form,
+    choose_form,
+    count_arrived,
+    find_length,
+    is_asked_first,
+    look_at_beginning,
+    read_body,
+)
 from .deliveries import ReceiptSerializer, grant_wish, make_receipt, refuse_backlog
 from .endpoints import BODY_REFUSALS, Endpoint, operation
 from .messages import Messages, MessageSerializer
 from .parameters import take_text
 from .problems import BrokenBodyError, ProblemError
+from .wire import Scope, TooManyError, WireError, cut_scopes, parse
 
 REPLAY_WINDOW: Final = timedelta(hours=24)
 # What is longer, or of unknown length, has to fit into what may wait.
@@ -149,11 +165,11 @@ def take_body(
         arrival: the body as it arrived, where something else is made of it; the delivery has its size and digest.
 
     Raises:
-        ProblemError: 400, 408 or 413 for a body that breaks off, 409 for an Idempotency-Key of another body.
+        ProblemError: 400, 408 or 413 for a body that breaks off, 409 for an Idempotency-Key of another request.
     """
     earlier = find_twin(key, token) if token else None
     if earlier and not is_unfinished(earlier):
-        check_twin(arrival or Arrival(body), earlier)
+        check_twin(arrival or Arrival(body), earlier, channel, form)
         return earlier
     options: dict[str, Any] = {"form": form}
     if earlier:  # What was kept of that one is not new.
@@ -170,9 +186,12 @@ def take_body(
         has_row=False,
     )
     try:
-        return take_stream(delivery=delivery, chunks=body, arrival=arrival)
+        count_packed = partial(count_arrived, request._request)
+        return take_stream(delivery=delivery, chunks=body, arrival=arrival, count_packed=count_packed)
     except BrokenBodyError as error:
         raise ProblemError(error.status, f"{error}; its complete records are kept", **make_receipt(delivery)) from error
+    except BeyondLimitsError as error:
+        raise ProblemError(413, f"{error}; what came before is kept", **make_receipt(delivery)) from error
     except EmptyError:
         raise ProblemError(400, EMPTY) from None
     except TwinError as error:
@@ -186,7 +205,7 @@ def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
         ProblemError: 403 where the key is bound to another channel, 422 for a name that cannot be one, and for a new
             one where there are as many as a key may make.
     """
-    name = request.headers.get("X-Channel") or asked
+    name = _read_utf_8(request.headers.get("X-Channel")) or asked
     if key.channel is not None:
         if name and name != key.channel.name:
             raise ProblemError(403, f"the key is bound to the channel {key.channel.name!r}")
@@ -201,6 +220,14 @@ def choose_channel(request: Request, key: ApiKey, asked: str | None) -> Channel:
         return account_services.ensure_channel(workspace=key.workspace, name=name or Channel.DEFAULT)
     except ValidationError as error:
         raise ProblemError(422, "; ".join(error.messages)) from error
+
+
+def _read_utf_8(header: str | None) -> str | None:
+    """A header in the encoding of its sender: servers read it as Latin-1, byte by byte."""
+    try:
+        return header and header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
 
 
 def read_idempotency_key(request: Request) -> str | None:
@@ -234,14 +261,19 @@ def is_unfinished(delivery: Delivery) -> bool:
     return delivery.state == Delivery.State.BROKEN or (delivery.state == Delivery.State.RECEIVING and is_given_up)
 
 
-def check_twin(body: Arrival, earlier: Delivery) -> None:
+def check_twin(body: Arrival, earlier: Delivery, channel: Channel, form: Form) -> None:
     """Let a request pass whose Idempotency-Key was used before, if it is the same request.
 
     Raises:
-        ProblemError: 409 for another body, or while the first is still running; 400 or 408 for a body that breaks off.
+        ProblemError: 409 for another body, channel or form, or while the first is still running; 400 or 408 for a body
+            that breaks off.
     """
     if not earlier.is_framed:
         raise ProblemError(409, _RUNNING, retry_after=2)
+    if (earlier.channel_id, earlier.options.get("form")) != (channel.pk, form):
+        raise ProblemError(
+            409, "this Idempotency-Key was used with another channel or Content-Type: choose another key for it"
+        )
     body.drain()
     if body.sha256 != bytes(earlier.sha256 or b""):
         raise ProblemError(409, "this Idempotency-Key was used with another body: choose another key for it")
@@ -253,29 +285,41 @@ PROTOBUF: Final = "application/x-protobuf"
 MAX_PROTOBUF_BYTES: Final = 16 * 1024 * 1024
 # What stands around spans is written with each of them, so that little could become much.
 MAX_AROUND_BYTES: Final = 64 * 1024 * 1024
+# How an export of JSON begins: with the first of its lists, or with its end.
+_FIRST_KEY: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:\}|"(\w{1,64})"\s*:\s*\[)')
+_HEAD_BYTES: Final = 4096
 _IDS: Final = {"trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId"}
 
 
 class Signal(NamedTuple):
-    """What is exported: the messages of the protocol, and how its lists and the count of what is refused are called."""
+    """What is exported: the messages of the protocol, how JSON names the list of resources, and how the count of what
+    is refused is called."""
 
     request: Any
     response: Any
-    resources: str
-    scopes: str
-    items: str
+    resource: Any
+    scope: Any
+    item: Any
+    names: tuple[str, str]
     rejected: str
 
 
 SPANS: Final = Signal(
-    ExportTraceServiceRequest, ExportTraceServiceResponse, "resource_spans", "scope_spans", "spans", "rejected_spans"
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+    ResourceSpans,
+    ScopeSpans,
+    Span,
+    ("resourceSpans", "resource_spans"),
+    "rejected_spans",
 )
 LOGS: Final = Signal(
     ExportLogsServiceRequest,
     ExportLogsServiceResponse,
-    "resource_logs",
-    "scope_logs",
-    "log_records",
+    ResourceLogs,
+    ScopeLogs,
+    LogRecord,
+    ("resourceLogs", "resource_logs"),
     "rejected_log_records",
 )
 
@@ -327,54 +371,72 @@ class Exporters(Endpoint):
             raise ProblemError(415, f"Content-Type {kind[:100]!r} is not understood: send {PROTOBUF} or {JSON}")
         channel, token = choose_channel(request, key, None), read_idempotency_key(request)
         most = settings.LIMITS["delivery_bytes"] if kind == JSON else MAX_PROTOBUF_BYTES
+        if kind == PROTOBUF and find_length(request._request) == 0:
+            return answer_export(signal.response(), kind)  # That is how an export of nothing is written.
         pieces = read_body(request._request, max_bytes=most)
         if is_asked_first(request._request):
             return Response(status=204)
         with closing(pieces) as body:
             if kind == JSON:
-                delivery = take_body(request, key, channel, None, token, look_at_beginning(body, None))
-            else:
-                arrival = Arrival(body)
-                lines = write_items(parse_export(b"".join(arrival), signal), signal)
-                first = next(lines, None)
-                if first is None:
-                    return answer_export(None, kind, signal)
-                whole = itertools.chain([first], lines)
-                delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=arrival)
-        return answer_export(delivery, kind, signal)
+                head = bytearray()
+                whole = keep_head(look_at_beginning(body, None), head)
+                delivery = take_body(request, key, channel, None, token, whole)
+                return answer_json(delivery, signal, is_export=begins_export(bytes(head), signal))
+            arrival = Arrival(body)
+            lines = write_items(parse_export(b"".join(arrival), signal), signal)
+            first = next(lines, None)
+            if first is None:
+                return answer_export(signal.response(), kind)
+            whole = itertools.chain([first], lines)
+            delivery = take_body(request, key, channel, "ndjson", token, whole, arrival=arrival)
+        return answer_export(count_refused(delivery, signal), kind)
 
 
-def parse_export(body: bytes, signal: Signal) -> Any:
-    """The export that a body of Protobuf is.
+def keep_head(body: Iterable[bytes], head: bytearray) -> Iterator[bytes]:
+    """The same body, the beginning of which is left in `head` as it passes."""
+    for piece in body:
+        head += piece[: max(0, _HEAD_BYTES - len(head))]
+        yield piece
+
+
+def begins_export(head: bytes, signal: Signal) -> bool:
+    """Whether a body of JSON begins as an export of this signal, or is one of nothing."""
+    found = _FIRST_KEY.match(head)
+    return found is not None and (found[1] is None or found[1].decode() in signal.names)
+
+
+def parse_export(body: bytes, signal: Signal) -> list[Scope]:
+    """The scopes of the export that a body of Protobuf is, each message of which was parsed once.
 
     Raises:
-        ProblemError: 400 for bytes that are none, 413 where the resources, written with each span, are too long.
+        ProblemError: 400 for bytes that are none, 413 for more than a POST may bring, and where the resources, written
+            with each span, are too long.
     """
     try:
-        exported = signal.request.FromString(body)
-    except DecodeError as error:
+        scopes = cut_scopes(body, most=framing.FREE_RECORDS)
+        for each in scopes:
+            parse(signal.resource, each.resource)
+            parse(signal.scope, each.scope)
+            for item in each.items:
+                parse(signal.item, item)
+    except (DecodeError, WireError) as error:
         raise ProblemError(400, f"the body is no {signal.request.__name__}: {error}") from error
-    around = sum(
-        len(getattr(scope, signal.items)) * (each.resource.ByteSize() + scope.scope.ByteSize())
-        for each, scope in _list_scopes(exported, signal)
-    )
+    except TooManyError as error:
+        detail = f"resources, scopes, what they hold, or the fields of one: {error}; send fewer at once"
+        raise ProblemError(413, detail) from error
+    around = sum(len(each.items) * (len(each.resource) + len(each.scope)) for each in scopes)
     if around > MAX_AROUND_BYTES:
         raise ProblemError(413, f"resources have at most {MAX_AROUND_BYTES} bytes for all of it: send fewer at once")
-    return exported
+    return scopes
 
 
-def _list_scopes(exported: Any, signal: Signal) -> Iterator[tuple[Any, Any]]:
-    for each in getattr(exported, signal.resources):
-        for scope in getattr(each, signal.scopes):
-            yield each, scope
-
-
-def write_items(exported: Any, signal: Signal) -> Iterator[bytes]:
+def write_items(scopes: Iterable[Scope], signal: Signal) -> Iterator[bytes]:
     """What an export holds as JSON by OTLP, one a line, each with its resource and its scope."""
-    for each, scope in _list_scopes(exported, signal):
-        around = {"resource": _write(each.resource), "scope": _write(scope.scope)}
-        for item in getattr(scope, signal.items):
-            said = _write_item(item) | {name: value for name, value in around.items() if value}
+    for each in scopes:
+        resource, scope = parse(signal.resource, each.resource).resource, parse(signal.scope, each.scope).scope
+        around = {"resource": _write(resource), "scope": _write(scope)}
+        for item in each.items:
+            said = _write_item(parse(signal.item, item)) | {name: value for name, value in around.items() if value}
             yield json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
@@ -408,14 +470,37 @@ def answer_refusal(refusal: Response, kind: str) -> HttpResponse:
     return answer
 
 
-def answer_export(delivery: Delivery | None, kind: str, signal: Signal) -> HttpResponse:
-    """What the protocol answers with, in the type of the request: how much could not become text, and why.
+def answer_json(delivery: Delivery, signal: Signal, *, is_export: bool) -> HttpResponse:
+    """The answer to a body of JSON, all of which is kept whatever it is; it says so of what is no export, or a cut one.
 
-    An export of nothing is taken, and leaves no delivery.
+    Raises:
+        ProblemError: 400 where nothing at all was read from such a body.
     """
+    answer = count_refused(delivery, signal)
+    ends = [row.reason for row in list_warnings(delivery.warnings).first if row.index >= delivery.received]
+    if not is_export:
+        ends.insert(0, f"the body is no {signal.request.__name__}")
+    if ends and not delivery.received:
+        raise ProblemError(400, f"{'; '.join(ends)}; its bytes are kept: {_say_where(delivery)}")
+    if ends and not delivery.quarantined:
+        answer.partial_success.error_message = f"{'; '.join(ends)}; what was read is stored: {_say_where(delivery)}"
+    return answer_export(answer, JSON)
+
+
+def count_refused(delivery: Delivery, signal: Signal) -> Any:
+    """What the protocol answers with: how much could not become text, and why."""
     answer = signal.response()
-    if delivery and delivery.quarantined:
+    if delivery.quarantined:
         setattr(answer.partial_success, signal.rejected, delivery.quarantined)
-        answer.partial_success.error_message = f"kept and not read: see /api/v1/deliveries/{delivery.pk}"
+        answer.partial_success.error_message = f"kept and not read: {_say_where(delivery)}"
+    return answer
+
+
+def _say_where(delivery: Delivery) -> str:
+    return f"see /api/v1/deliveries/{delivery.pk}"
+
+
+def answer_export(answer: Any, kind: str) -> HttpResponse:
+    """An answer of the protocol in the type of the request. An export of nothing is taken, and leaves no delivery."""
     written = answer.SerializeToString() if kind == PROTOBUF else json.dumps(_write(answer)).encode()
     return HttpResponse(written, content_type=kind)

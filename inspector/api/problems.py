@@ -11,6 +11,7 @@ from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions, serializers
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from inspector.bounds import GoneError, SpentError
@@ -94,7 +95,7 @@ _SENTENCES: Final[dict[type[Exception], str]] = {
     exceptions.NotAuthenticated: "send a key as: Authorization: Bearer <key>",
     exceptions.PermissionDenied: "the key may not do this",
     exceptions.MethodNotAllowed: "{request.method} is not taken here: send {methods}",
-    exceptions.NotAcceptable: "the answer is {view.media_type}: send that or */* under Accept, or no Accept at all",
+    exceptions.NotAcceptable: "the answer is {types}: send that or */* under Accept, or no Accept at all",
 }
 AWAY: Final = {
     True: "this took too long: send it again, narrower if you can",
@@ -131,7 +132,10 @@ def answer_exception(error: Exception, context: dict[str, Any]) -> Response:
     refusal = refuse(error) if refuse else ProblemError(500, FAILED)
     detail, kind = str(refusal.detail), type(refusal)
     if kind in _SENTENCES and (kind is exceptions.MethodNotAllowed or detail == str(refusal.default_detail)):
-        detail = _SENTENCES[kind].format(request=request, view=view, methods=", ".join(view.allowed_methods))
+        types = getattr(view, "media_type", " or ".join(each.media_type for each in view.renderer_classes))
+        detail = _SENTENCES[kind].format(request=request, types=types, methods=", ".join(view.allowed_methods))
+    if not hasattr(view, "media_type"):  # The description of the API may be YAML, and a problem never.
+        request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
     response = Response(
         make_problem(refusal.status_code, detail, **getattr(refusal, "extra", {})),
         status=refusal.status_code,

@@ -191,13 +191,18 @@ def offer_order(moving: str, *, about: str, fixed: str) -> Parameter:
     )
 
 
+def _bind(view: Endpoint, of: str = "") -> str:
+    """What a cursor holds for: the list, by its address where it has no other name, and the query."""
+    return f"{of or view.request.path_info} {view.given.get('q') or ''}".rstrip()
+
+
 def read_place(view: Endpoint) -> Place | None:
     """The time and id of the row that the page comes after; None for the first page.
 
     Raises:
-        CursorError: for a cursor that is none of this workspace's.
+        CursorError: for a cursor that is none of this list of this workspace, or of another query.
     """
-    return read_cursor(view.given["cursor"], view.workspace.pk)
+    return read_cursor(view.given["cursor"], view.workspace.pk, of=_bind(view))
 
 
 def read_row_key(view: Endpoint, of: str) -> list[Any] | None:
@@ -206,7 +211,7 @@ def read_row_key(view: Endpoint, of: str) -> list[Any] | None:
     Raises:
         CursorError: for a cursor that is none of this list of this workspace.
     """
-    return read_key(view.given["cursor"], view.workspace.pk, of=of)
+    return read_key(view.given["cursor"], view.workspace.pk, of=_bind(view, of))
 
 
 def read_row_id(view: Endpoint, of: str) -> uuid.UUID | None:
@@ -238,8 +243,8 @@ def cut_page(
     page = found[: view.given["limit"]]
     if len(found) == len(page):
         return page, None
-    key, workspace_id = key_of(page[-1]), view.workspace.pk
-    return page, write_key(key, workspace_id, of=of) if of else write_cursor(key, workspace_id)
+    key, workspace_id, bound = key_of(page[-1]), view.workspace.pk, _bind(view, of)
+    return page, write_key(key, workspace_id, of=bound) if of else write_cursor(key, workspace_id, of=bound)
 
 
 def cut_by_id(
@@ -292,7 +297,7 @@ def find_either(
     page, place = found.rows[: view.given["limit"]], found.searched_back_to
     last = page[-1].pk if len(found.rows) > len(page) else place[1] if place else None
     return page, {
-        "next": write_key([str(last)], view.workspace.pk, of=of) if last else None,
+        "next": write_key([str(last)], view.workspace.pk, of=_bind(view, of)) if last else None,
         # As an id says, a UUIDv7.
         "searched_back_to": datetime.fromtimestamp((place[1].int >> 80) / 1000, tz=UTC) if place else None,
     }
@@ -305,7 +310,7 @@ def cut_found(view: Endpoint, found: Found[Any], at: str) -> tuple[Sequence[Any]
     """
     page, back = found.rows[: view.given["limit"]], found.searched_back_to
     place = (getattr(page[-1], at), page[-1].pk) if len(found.rows) > len(page) else back
-    cursor = write_cursor(place, view.workspace.pk) if place else None
+    cursor = write_cursor(place, view.workspace.pk, of=_bind(view)) if place else None
     return page, {"next": cursor, "searched_back_to": back[0] if back else None}
 
 

@@ -170,6 +170,9 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
     record_bytes = serializers.IntegerField(help_text="a longer record is quarantined")
     delivery_bytes = serializers.IntegerField(help_text="a longer body of POST messages is answered with 413")
+    delivery_records = serializers.IntegerField(
+        help_text="a body of more is read so far, and answered with 413; past 100,000 each needs 4 bytes, packed"
+    )
     export_bytes = serializers.IntegerField(help_text="an export whose file would be longer is refused")
     decode_bytes = serializers.IntegerField(help_text="a longer body of POST decode or encode is answered with 413")
     decode_records = serializers.IntegerField(help_text="more records in a body of POST decode are answered with 413")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from hashlib import sha256
 from types import MappingProxyType
@@ -29,9 +29,9 @@ from inspector.database import make_storable
 from inspector.upkeep import give_back
 
 from . import jobs
-from .containers import Arrival
+from .containers import Arrival, BeyondLimitsError
 from .failures import is_busy
-from .identity import draft_record
+from .identity import add_ending, draft_record
 from .liveness import Sign, find_alive
 from .models import Delivery, Door
 from .store import AbandonedError, TwinError, store_batch
@@ -137,9 +137,14 @@ def close_abandoned(rows: QuerySet[Delivery]) -> list[Delivery]:
 
 
 PIECE_BYTES = 128 * 1024
+LAST_BYTES = 1024
 BATCH_RECORDS = 1000
 BATCH_BYTES = 1024 * 1024
 MAX_TRIES = 5
+# Of a delivery so many records are taken, and beyond that one for each so many bytes of it as it arrived, packed: of
+# little no millions become. An operator who imports may have any number.
+FREE_RECORDS: Final = 100_000
+BYTES_EACH: Final = 4
 # The name only helps where the bytes leave the form open, and then it is the name of what the container holds.
 _CONTAINER_ENDING = re.compile(r"\.(gz|zst|zstd)\Z", re.IGNORECASE)
 
@@ -168,7 +173,7 @@ class Framer:
     from `state` (null: from the start). A batch is what one piece of the stream completes, so that the reader's
     state and the stored records always agree. `appear` is called before the row of a delivery is first written that
     is not whole by then. `measure` tells how much of what arrived has been taken, where that is not what was fed: the
-    bytes of a container.
+    bytes of a container. `count_packed` tells how much arrived, where that is another number.
     """
 
     def __init__(
@@ -179,6 +184,7 @@ class Framer:
         keep: Callable[[dict[str, Any]], None] | None = None,
         appear: Callable[[], None] | None = None,
         measure: Callable[[], int] | None = None,
+        count_packed: Callable[[], int] | None = None,
     ) -> None:
         self._delivery = delivery
         self._keep = keep
@@ -189,8 +195,36 @@ class Framer:
         self._held_bytes = 0
         self._reader = LogReader.from_state(state) if state else LogReader(options_of(delivery))
         self._measure = measure
+        self._count_packed = count_packed or measure
         # How many bytes of the stream have been fed.
         self.position: int = state["offset"] if state else 0
+
+    def bound(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """The stream in pieces, to be fed one by one, as far as a delivery may have records.
+
+        A record has one byte at least, so that a piece of so many bytes as records are left completes no more; but
+        pieces do not become smaller than `LAST_BYTES`, and so many records may be beyond the limit.
+
+        Raises:
+            BeyondLimitsError: where there are too many, and more bytes come.
+        """
+        if self._delivery.door == Door.IMPORT:
+            yield from stream
+            return
+        for data in stream:
+            at = 0
+            while at < len(data):
+                most = self._count_allowed()
+                left = most + 1 - self._delivery.received - len(self._records)
+                if left <= 0:
+                    raise BeyondLimitsError(f"there are more than {most:,} records: send the rest by itself")
+                size = min(max(left, LAST_BYTES), PIECE_BYTES)
+                yield data[at : at + size]
+                at += size
+
+    def _count_allowed(self) -> int:
+        arrived = self._count_packed() if self._count_packed else self.position
+        return min(int(settings.LIMITS["delivery_records"]), max(FREE_RECORDS, arrived // BYTES_EACH))
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream."""
@@ -206,6 +240,10 @@ class Framer:
     def close(self, **ended: Any) -> None:
         """The stream has ended: store the rest, and with it what the delivery is from now on."""
         self._take(self._reader.close())
+        state, ending = self._reader.state(), self._reader.ending
+        if ending is not None:
+            given = (state["index"], state["line"], ending)
+            self._delivery.warnings = add_ending(self._delivery.warnings, *given)
         self._store(ended)
 
     def break_off(self, reason: str, *, file_digest: bytes | None = None, **ended: Any) -> None:
@@ -261,7 +299,13 @@ class Framer:
         self._records, self._scaffold, self._held_bytes = [], [], 0
 
 
-def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None = None) -> Delivery:
+def take_stream(
+    *,
+    delivery: Delivery,
+    chunks: Iterable[bytes],
+    arrival: Arrival | None = None,
+    count_packed: Callable[[], int] | None = None,
+) -> Delivery:
     """Frame a stream of (decompressed) bytes now and finish the receipt: what the API and the import command do.
 
     The bytes that did arrive are kept whatever happens to the stream; a stream that breaks off leaves the delivery
@@ -274,6 +318,7 @@ def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival
         delivery: just opened.
         chunks: the stream.
         arrival: of a file, what the stream is unfolded from; the delivery's size and digest are of it.
+        count_packed: how much of it has arrived, where it is unfolded on the way.
 
     Raises:
         EmptyError: for one without a row and of no bytes, of which nothing is stored.
@@ -284,17 +329,23 @@ def take_stream(*, delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival
     with Sign(delivery.pk) as sign:
         if not delivery._state.adding:
             sign.show()
-        return _frame(delivery, chunks, arrival, sign)
+        return _frame(delivery, chunks, arrival, sign, count_packed)
 
 
 class EmptyError(Exception):
     """The stream ended before it had begun."""
 
 
-def _frame(delivery: Delivery, chunks: Iterable[bytes], arrival: Arrival | None, sign: Sign) -> Delivery:
-    stream = Arrival(chunks)
+def _frame(
+    delivery: Delivery,
+    chunks: Iterable[bytes],
+    arrival: Arrival | None,
+    sign: Sign,
+    count_packed: Callable[[], int] | None,
+) -> Delivery:
+    framer = Framer(delivery, appear=sign.show, measure=lambda: arrived.size_bytes, count_packed=count_packed)
+    stream = Arrival(framer.bound(chunks))
     arrived = arrival or stream
-    framer = Framer(delivery, appear=sign.show, measure=lambda: arrived.size_bytes)
 
     def end(state: str, failure: str) -> dict[str, Any]:
         return {

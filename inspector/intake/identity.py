@@ -10,12 +10,12 @@ import json
 import struct
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from dialects import Envelope, LogRecord, LogWarning, detect, identify, warnings_of
+from dialects import Envelope, LogRecord, LogWarning, Problem, detect, identify, warning_of_end, warnings_of
 
 BY_ID, BY_TIME, BY_FILE, BY_RECEIPT = 1, 2, 3, 4
 
@@ -195,6 +195,16 @@ def add_warnings(held: dict[str, Any], drafts: Iterable[Draft]) -> dict[str, Any
         for draft in drafts
         for warning in draft.warnings
     ]
+    return _add(held, rows)
+
+
+def add_ending(held: dict[str, Any], index: int, line: int, ending: Problem) -> dict[str, Any]:
+    """The same with what is wrong with the stream as a whole, told at its end: behind its last record."""
+    warning = warning_of_end(ending)
+    return _add(held, [WarningRow(index, line, warning.code, warning.reason, warning.hint)])
+
+
+def _add(held: dict[str, Any], rows: Sequence[WarningRow]) -> dict[str, Any]:
     if not rows:
         return held
     first = list(held.get("first", ()))

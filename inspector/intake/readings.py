@@ -137,7 +137,9 @@ def _note_clear(reading: Reading, secrets: Secrets) -> Iterator[Note]:
         if seen or (not places and name in secrets.texts.values()):
             at = min(seen) if seen else None
             of = last.get(at[0]) if at else None
-            yield IN_CLEAR.note(f"looks like an exposed {name}{', in pieces' if of else ''}", of or at)
+            yield IN_CLEAR.note(
+                f"looks like an exposed {name.removeprefix('a ')}{', in pieces' if of else ''}", of or at
+            )
 
 
 def conceal_told(told: Told, reading: Reading) -> Told:
@@ -173,7 +175,7 @@ def _note_pieces(told: Told, secrets: Secrets) -> Iterator[Note]:
             found |= {"secret": layer.of} if _ALIAS.search(layer.text) else {}
     for name, span in found.items():
         if name not in secrets.texts.values():
-            yield IN_CLEAR.note(f"looks like an exposed {name}, in pieces", span)
+            yield IN_CLEAR.note(f"looks like an exposed {name.removeprefix('a ')}, in pieces", span)
 
 
 def conceal_around(reading: Reading, around: str) -> str:

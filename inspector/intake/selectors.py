@@ -282,11 +282,11 @@ def count_posted() -> int:
     return rows.aggregate(total=Sum("stored"))["total"] or 0
 
 
-def count_backlog() -> int:
-    """How many stored records wait to be read, over all workspaces."""
+def count_backlog(**which: Any) -> int:
+    """How many stored records wait to be read, over all workspaces; of such deliveries as `which` says."""
     waiting = Job.objects.filter(kind=Job.Kind.INGEST, state__in=[Job.State.QUEUED, Job.State.RUNNING])
-    rows = Delivery.objects.filter(pk__in=waiting.values("subject")).values_list("stored", "read", "set_aside")
-    return sum(stored - read - set_aside for stored, read, set_aside in rows)
+    deliveries = Delivery.objects.filter(pk__in=waiting.values("subject"), **which)
+    return deliveries.aggregate(total=Sum(F("stored") - F("read") - F("set_aside")))["total"] or 0
 
 
 def list_measures() -> Iterator[Metric]:

@@ -220,7 +220,7 @@ def frame_upload(job: Job) -> bool:
     until = None
     failure: str | None = delivery.options.get("broken")
     try:
-        for piece in upload.pieces:
+        for piece in framer.bound(upload.pieces):
             until = until or time.monotonic() + SLICE_SECONDS
             framer.feed(piece)
             if time.monotonic() > until:

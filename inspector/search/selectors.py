@@ -46,29 +46,24 @@ class CursorError(Exception):
     """A cursor that was tampered with, or belongs to another workspace."""
 
 
-def write_cursor(place: Place, workspace_id: uuid.UUID) -> str:
-    """The cursor after a row, which is named by its time and id."""
-    return signing.dumps([place[0].isoformat(), str(place[1])], salt=f"cursor {workspace_id}", compress=False)
+def write_cursor(place: Place, workspace_id: uuid.UUID, *, of: str = "") -> str:
+    """The cursor after a row, which is named by its time and id; `of` names its list, where no other may take it."""
+    return write_key([place[0].isoformat(), str(place[1])], workspace_id, of=of)
 
 
-def read_cursor(text: str | None, workspace_id: uuid.UUID) -> Place | None:
+def read_cursor(text: str | None, workspace_id: uuid.UUID, *, of: str = "") -> Place | None:
     """The place that a cursor names; None for no cursor.
 
     Raises:
-        CursorError: for one that `write_cursor` did not write for this workspace.
+        CursorError: for one that `write_cursor` did not write for this list of this workspace.
     """
-    if not text:
-        return None
-    try:
-        time, row_id = signing.loads(text, salt=f"cursor {workspace_id}")
-    except signing.BadSignature as error:
-        raise CursorError("the cursor is damaged or from elsewhere: start again without it") from error
-    return datetime.fromisoformat(time), uuid.UUID(row_id)
+    key = read_key(text, workspace_id, of=of)
+    return (datetime.fromisoformat(key[0]), uuid.UUID(key[1])) if key else None
 
 
 def write_key(key: Sequence[str | int | bool], workspace_id: uuid.UUID, *, of: str) -> str:
     """The cursor after a row of a list that is in another order than that of time; `of` names the list."""
-    return signing.dumps(list(key), salt=f"cursor {of} {workspace_id}", compress=False)
+    return signing.dumps(list(key), salt=_name_salt(workspace_id, of), compress=False)
 
 
 def read_key(text: str | None, workspace_id: uuid.UUID, *, of: str) -> list[Any] | None:
@@ -80,10 +75,14 @@ def read_key(text: str | None, workspace_id: uuid.UUID, *, of: str) -> list[Any]
     if not text:
         return None
     try:
-        key: list[Any] = signing.loads(text, salt=f"cursor {of} {workspace_id}")
+        key: list[Any] = signing.loads(text, salt=_name_salt(workspace_id, of))
     except signing.BadSignature as error:
         raise CursorError("the cursor is damaged or from elsewhere: start again without it") from error
     return key
+
+
+def _name_salt(workspace_id: uuid.UUID, of: str) -> str:
+    return f"cursor {of} {workspace_id}" if of else f"cursor {workspace_id}"
 
 
 def write_sample(workspace_id: uuid.UUID) -> list[str]:

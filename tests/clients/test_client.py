@@ -62,8 +62,14 @@ def test_one_message_needs_no_list_and_none_needs_no_request(inspector: Inspecto
 
 @pytest.mark.parametrize("wrong", [b"bytes", 1, None, ["a"]])
 def test_what_is_no_message_is_refused_at_home(inspector: Inspector, wrong: Any) -> None:
-    with pytest.raises(TypeError, match="a text or a mapping"):
+    with pytest.raises(TypeError, match=f"a text or a mapping, and not {type(wrong).__name__}"):
         make_client(inspector).send(["fine", wrong])
+
+
+@pytest.mark.parametrize("wrong", [b"bytes", bytearray(b"bytes"), 42, None])
+def test_one_that_is_no_message_is_refused_as_what_it_is(inspector: Inspector, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=f"a text or a mapping, and not {type(wrong).__name__}"):
+        make_client(inspector).send(wrong)
 
 
 def test_many_messages_go_in_batches_with_a_key_each(inspector: Inspector) -> None:

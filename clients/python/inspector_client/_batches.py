@@ -28,6 +28,12 @@ class Batch:
     key: str
 
 
+def list_messages(messages: Iterable[Message] | Message) -> Iterable[Message]:
+    """The messages of a call that takes several or one. What is none is one, of which encoding says so."""
+    is_several = isinstance(messages, Iterable) and not isinstance(messages, (str, bytes, bytearray, Mapping))
+    return messages if is_several else [messages]  # type: ignore[list-item]  # as was just asked
+
+
 def encode_message(message: Message) -> bytes:
     """The message as one line of JSON, in ASCII: line ends, NULs and lone surrogates are escaped.
 

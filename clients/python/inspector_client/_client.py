@@ -9,10 +9,10 @@ import random
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ._batches import Batch, Message, make_batches
+from ._batches import Batch, Message, list_messages, make_batches
 from ._errors import ClientError, GaveUpError, RefusedError
 from ._receipts import Receipt, read_receipt
 
@@ -87,7 +87,7 @@ class Client:
             GaveUpError: where it was tried for too long. In both, `receipt` counts the batches taken before.
             TypeError: for a message that is neither text nor a mapping.
         """
-        several = [messages] if isinstance(messages, (str, Mapping)) else messages
+        several = list_messages(messages)
         receipt = Receipt()
         for batch in make_batches(several, records=self.batch_records, size_bytes=self.batch_bytes):
             try:

@@ -16,11 +16,11 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from ._batches import Batch, Message, encode_message
+from ._batches import Batch, Message, encode_message, list_messages
 from ._client import Client
 from ._errors import GaveUpError, RefusedError, SpoolFullError
 from ._handler import describe_record
@@ -95,7 +95,7 @@ class Spool:
             TypeError: for a message that is neither text nor a mapping.
             ValueError: after `close`.
         """
-        several = [messages] if isinstance(messages, (str, Mapping)) else messages
+        several = list_messages(messages)
         lines = [encode_message(message) for message in several]
         with self._changed:
             if self._is_closed:

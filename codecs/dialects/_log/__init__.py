@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .reader import LogReader, read_log
 from .tape import Item, LogOptions, LogRecord, Piece, Problem, Scaffold
-from .warnings import LogWarning, warnings_of
+from .warnings import LogWarning, warning_of_end, warnings_of
 
 __all__ = [
     "Item",
@@ -16,5 +16,6 @@ __all__ = [
     "Problem",
     "Scaffold",
     "read_log",
+    "warning_of_end",
     "warnings_of",
 ]

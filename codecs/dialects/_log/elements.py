@@ -237,7 +237,7 @@ class SpansForm(ArrayForm):
             # Of the resource before nothing holds for this one.
             self._service = None if self._depth == 3 else self._service
             return True
-        return self._pass_value(tape, tape.at)
+        return self._pass_over(tape)
 
     def _read_member(self, tape: Tape, is_last: bool) -> bool:
         """A key with the beginning of its value."""
@@ -245,7 +245,7 @@ class SpansForm(ArrayForm):
         if found is None:
             if not is_last and tape.unread < MAX_KEY_BYTES:
                 return False
-            return self._pass_value(tape, tape.at)
+            return self._pass_over(tape)
         key, start = found[1], found.end()
         if key in _LISTS[self._depth] and tape.buffer[start] == _OPEN_LIST:
             tape.skip_to(start + 1)
@@ -260,6 +260,12 @@ class SpansForm(ArrayForm):
             if not is_last and len(tape.buffer) - start < MAX_RESOURCE_BYTES:
                 return False
         return self._pass_value(tape, start)
+
+    def _pass_over(self, tape: Tape) -> bool:
+        """Pass over what stands where an export has nothing of its kind: no record tells of it."""
+        reason = "the export holds something that is no resource, no scope and no span or record of a log"
+        tape.ending = tape.ending or Problem(code="passed-over", reason=reason, offset=tape.position)
+        return self._pass_value(tape, tape.at)
 
     def _pass_value(self, tape: Tape, start: int) -> bool:
         """Pass over the value that begins at an index, or at least over a character that is none."""

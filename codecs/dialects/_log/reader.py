@@ -208,8 +208,8 @@ class LogReader:
         items = [*reader.feed(b"..."), *reader.close()]
 
     Attributes:
-        ending: after `close`, what is wrong with the end of the stream though its records are whole: the array was
-            never closed. None otherwise.
+        ending: after `close`, what is wrong with the stream though its records are whole: the array was never closed,
+            or something in an export was passed over. None otherwise.
     """
 
     def __init__(self, options: LogOptions | None = None) -> None:
@@ -218,7 +218,7 @@ class LogReader:
 
     @property
     def ending(self) -> Problem | None:
-        """What is wrong with the end of the stream."""
+        """What is wrong with the stream though its records are whole."""
         return self._tape.ending
 
     def feed(self, chunk: bytes) -> list[Item]:

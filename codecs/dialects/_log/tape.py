@@ -50,11 +50,11 @@ class LogOptions(Value):
 class Problem(Value):
     """Why a record is quarantined: its bytes cannot become text.
 
-    `code` is `not-utf-8`, `utf-16`, `too-long` or `cut`; `offset` counts bytes of the stream to the first that is
-    at fault.
+    `code` is `not-utf-8`, `utf-16`, `too-long` or `cut`; of a whole stream also `passed-over`. `offset` counts bytes of
+    the stream to the first that is at fault.
     """
 
-    code: Literal["not-utf-8", "utf-16", "too-long", "cut"]
+    code: Literal["not-utf-8", "utf-16", "too-long", "cut", "passed-over"]
     reason: str
     offset: int
 
@@ -270,6 +270,7 @@ class Tape:
             "long": self._long,
             # Of a long record some bytes were handed on, and some were searched that were not.
             "scanned": self.offset + self.scanned if self._long else None,
+            "ending": self.ending.to_dict() if self.ending else None,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -281,3 +282,6 @@ class Tape:
         self._gap = bytearray.fromhex(state["gap"])
         self._long = (state["long"][0], state["long"][1]) if state["long"] else None
         self.scanned = state["scanned"] - self.offset if self._long else 0
+        # A checkpoint of an earlier version has none.
+        ending = state.get("ending")
+        self.ending = Problem(**ending) if ending else None

@@ -12,14 +12,14 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from .._dialect import get_dialect
+from .._dialect import all_dialects, get_dialect
 from .._json import is_json
 from .._record import Envelope
 from .._time import assumption_of
 from .._value import Value
 from .blocks import Brackets
 from .envelopes import COLUMNS, DECODER, Repeating
-from .tape import LogRecord
+from .tape import LogRecord, Problem
 
 # A longer text is not looked into for what may be wrong with it.
 _MAX_CHARACTERS = 64 * 1024
@@ -65,6 +65,8 @@ WORDS: dict[str, tuple[str, str]] = {
         "send lines of text as text/plain; application/x-ndjson has one JSON object a line",
     ),
     "cut": ("the message is cut off before its end", "send each message whole, one JSON object a line"),
+    "passed-over": ("{name}: it is kept with the delivery, and not read", "send exports as OTLP writes them in JSON"),
+    "dialect": ("`dialect` names no dialect that there is: the text decides", "write the slug of one, or leave it out"),
     "time-not-read": (
         "`at` is not understood as a time",
         "write it as 2026-11-21T09:00:00Z, or as seconds since 1970",
@@ -129,6 +131,14 @@ def _find_meant(name: str) -> str | None:
     return _MEANT[close[0]] if close else None
 
 
+def warning_of_end(ending: Problem) -> LogWarning:
+    """What the sender should be told of a stream as a whole, as `LogReader.ending` gives it."""
+    if ending.code == "cut":
+        reason = f"{ending.reason}: what comes after its last whole record is missing"
+        return LogWarning(code="cut", reason=reason, hint="send the list whole, up to the bracket that closes it")
+    return _warn(ending.code, ending.reason)
+
+
 def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> tuple[LogWarning, ...]:
     """What a record's sender should be told of it; nothing for one that is quarantined, which says why itself.
 
@@ -141,7 +151,8 @@ def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> 
     if wire is None:
         return ()
     envelope = record.envelope
-    around = _of_envelope(envelope) if envelope is not None and (envelope.extra or envelope.at_raw) else ()
+    is_telling = envelope is not None and (envelope.extra or envelope.at_raw or envelope.dialect)
+    around = _of_envelope(envelope) if envelope is not None and is_telling else ()
     source = record.source or b""
     if form == "ndjson" and source[:1] not in b'{"':
         return (*around, _warn("not-an-object"))
@@ -153,6 +164,8 @@ def warnings_of(record: LogRecord, dialect: str, *, form: str | None = None) -> 
 
 def _of_envelope(envelope: Envelope) -> list[LogWarning]:
     found = _of_names(envelope.extra, envelope) if envelope.extra else []
+    if envelope.dialect and all(envelope.dialect != each.slug for each in all_dialects()):
+        found.append(_warn("dialect"))
     raw = envelope.at_raw
     # What ends with Z says its zone.
     if raw and (envelope.at is None or raw[-1] != "Z"):
@@ -216,6 +229,9 @@ def _of_json(wire: str) -> Iterator[LogWarning]:
     text = wire.strip(" \t\r\n\ufeff")
     if _SINGLE_QUOTES.match(text):
         yield _warn("single-quotes")
+        return
+    if text in ("{", "["):
+        yield _warn("cut")
         return
     if not is_json(text) and text[-1:] not in "}]":
         return

@@ -427,3 +427,10 @@ def test_an_answer_that_is_not_as_described_is_found(api: Any, headers: dict[str
     response.status_code = 418
     with pytest.raises(BaseExceptionGroup):
         case.validate_response(response, checks=CHECKS)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "image/png", "text/yaml"])
+def test_a_description_of_another_type_is_no_answer(kind: str) -> None:
+    answer = Client().get("/api/schema/", headers={"Accept": kind})
+    assert (answer.status_code, answer["Content-Type"]) == (406, "application/problem+json")
+    assert "application/json" in answer.json()["detail"]

@@ -301,3 +301,20 @@ def test_an_agent_tells_whom_it_talks_with_and_what_it_declares(story: Delivery,
 def test_another_workspaces_agents_are_not_there(story: Delivery, stranger_token: str) -> None:
     assert get("agents", stranger_token) == {"results": [], "next": None}
     get(f"agents/{Agent.objects.get(name='radar').pk}", stranger_token, 404)
+
+
+def test_a_cursor_is_of_one_list_and_one_query(cast: Cast, token: str) -> None:
+    for text in (ASK, ERROR, PROSE):
+        deliver(cast, text)
+    resolve_all()
+    of_deliveries = get("deliveries", token, limit=1)["next"]
+    assert get("deliveries", token, limit=1, cursor=of_deliveries)["results"]
+    assert get("messages", token, 400, cursor=of_deliveries)["parameter"] == "cursor"
+    of_query = get("messages", token, limit=1, q="dialect:clowl")["next"]
+    assert get("messages", token, limit=1, q="dialect:clowl", cursor=of_query)["results"]
+    assert get("messages", token, 400, q="dialect:prose", cursor=of_query)["parameter"] == "cursor"
+    assert get("messages", token, 400, cursor=of_query)["parameter"] == "cursor"
+    # In the order of ids, too.
+    of_all = get("conversations", token, limit=1)["next"]
+    assert get("conversations", token, limit=1, cursor=of_all)["results"]
+    assert get("conversations", token, 400, q="dialect:prose", cursor=of_all)["parameter"] == "cursor"

@@ -369,3 +369,71 @@ def test_an_export_that_is_sent_again_is_stored_once(token: str) -> None:
     answers = [post(each, token, **{"Idempotency-Key": "k"}) for each in (body, body, again)]
     assert [answer.status_code for answer in answers] == [200, 200, 409]
     assert Delivery.objects.count() == 1
+
+
+CUT = [
+    "",
+    '{"resource":{},"scopeSpans":[',
+    '{"resource":{},"scopeSpans":[{"scope":{},"spans":[',
+    "1,2]}",
+    "{}",
+    "{}]",
+    "[]]}",
+]
+
+
+@pytest.mark.parametrize("rest", CUT, ids=range(len(CUT)))
+def test_json_that_is_cut_or_wrong_before_any_span_is_refused_and_kept(token: str, rest: str) -> None:
+    body = '{"resourceSpans":[' + rest
+    answer = post(body.encode(), token, kind="application/json")
+    assert answer.status_code == 400, answer.content
+    assert "/api/v1/deliveries/" in answer.json()["message"]
+    delivery = Delivery.objects.get()
+    assert (delivery.received, sum(delivery.warnings["counts"].values())) == (0, 1)
+    assert b"".join(bytes(each.data) for each in delivery.scaffold.order_by("offset")).decode() == body
+
+
+SPAN = json.dumps({"traceId": TRACE, "spanId": f"{1:016x}", "name": "GET /"})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{SPAN}', "not closed"),
+        (f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{SPAN},', "not closed"),
+        (f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{SPAN}]}}]}}]', "not closed"),
+        (f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{SPAN}, null]}}]}}]}}', "no span"),
+        (f'{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{SPAN}]}}]}}]}}', "is no ExportTraceServiceRequest"),
+        ('{"hello":1}', "is no ExportTraceServiceRequest"),
+        ('"hello"', "is no ExportTraceServiceRequest"),
+    ],
+    ids=["open", "comma", "tail", "null", "logs", "object", "text"],
+)
+def test_json_that_is_cut_or_of_another_kind_is_stored_and_the_answer_says_so(
+    token: str, body: str, words: str
+) -> None:
+    answer = post(body.encode(), token, kind="application/json")
+    assert answer.status_code == 200
+    said = answer.json()["partialSuccess"]
+    assert words in said["errorMessage"]
+    assert "rejectedSpans" not in said
+    assert Delivery.objects.get().stored == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["{}", ' {"resourceSpans": [ ] } ', '{"resource_spans":[{"resource":{"attributes":[]},"scopeSpans":[]}]}']
+)
+def test_json_of_nothing_is_no_fault(token: str, body: str) -> None:
+    answer = post(body.encode(), token, kind="application/json")
+    assert (answer.status_code, answer.json()) == (200, {})
+
+
+def test_protobuf_of_no_bytes_is_an_export_of_nothing(token: str) -> None:
+    # Django's client declares no type of an empty body by itself.
+    declared = {"Content-Type": PROTOBUF}
+    for body, packing in ((b"", {}), (gzip.compress(b""), {"Content-Encoding": "gzip"})):
+        answer = post(body, token, **declared, **packing)
+        assert (answer.status_code, answer["Content-Type"], answer.content) == (200, PROTOBUF, b"")
+    assert post(b"", token, **{"Content-Type": "application/json"}).status_code == 400
+    assert post(b"", "wrong", **declared).status_code == 401
+    assert not Delivery.objects.exists()

@@ -49,6 +49,8 @@ WARNED: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "a name that stands twice": ('{"raw": "a", "raw": "b"}', [("repeated-name", "once")]),
     "single quotes": ("{'raw': 'hi', 'from': 'a'}", [("single-quotes", "json.dumps")]),
     "an object that is cut": ('{"raw": "hi", "from": ', [("cut", "whole")]),
+    "a brace and no more": ("{", [("cut", "whole")]),
+    "a dialect that is none": ('{"raw": "hi", "dialect": "nope"}', [("dialect", "slug")]),
     "a CLowl object that is cut": (CLOWL[:-3], [("cut", "whole")]),
     "a tag that is cut": (json.dumps({"raw": TAG[:-1]}), [("cut", "whole")]),
     "a block that is cut": (json.dumps({"raw": "!st{ta:kiln"}), [("cut", "whole")]),
@@ -215,7 +217,7 @@ MISTAKEN: dict[str, tuple[str, str, int, list[str], str]] = {
         json.dumps({"raw": "a", "to": ["b"]}, indent=1),
         LINES,
         6,
-        ["not-an-object"] * 5,
+        ["cut", *["not-an-object"] * 4],
         "one JSON object a line",
     ),
     "a wrapper under another name": ('{"mesages": [{"raw": "a"}]}', JSON, 1, ["wrapper"], "write `messages` instead"),
@@ -245,3 +247,28 @@ def test_a_receipt_says_what_to_change(token: str, case: tuple[str, str, int, li
     assert (said["received"], said["stored"]) == (count, count)
     assert [warning["code"] for warning in said["warnings"]] == codes
     assert words in said["warnings"][0]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("body", "received"),
+    [
+        ('[{"raw":"a"},', 1),
+        ('[{"raw":"a"}', 1),
+        ('[{"raw":"a"},{"raw":"b"} // so', 2),
+        ('{"messages":[', 0),
+        ('{"messages":[{"raw":"a"}]', 1),
+        ('{"messages":[{"raw":"a"}], "x": {', 1),
+        ('{"resourceSpans":[{"resource":{},"scopeSpans":[', 0),
+    ],
+)
+def test_a_list_that_is_not_closed_is_said_to_be_cut(token: str, body: str, received: int) -> None:
+    said = post(token, body, "application/json")
+    (warning,) = said["warnings"]
+    assert (said["received"], said["warnings_by_code"]) == (received, {"cut": 1})
+    assert (warning["index"], warning["line"]) == (received, 1)
+    assert "missing" in warning["reason"]
+
+
+def test_what_an_export_holds_that_is_no_span_is_told(token: str) -> None:
+    said = post(token, '{"resourceSpans":[1,2]}', "application/json")
+    assert (said["received"], said["warnings_by_code"]) == (0, {"passed-over": 1})

@@ -20,7 +20,7 @@ from inspector.accounts.models import Membership
 from inspector.accounts.services import create_api_key
 from inspector.intake import framing, services
 from inspector.intake.containers import RefusedArchiveError
-from inspector.intake.framing import take_stream
+from inspector.intake.framing import LAST_BYTES, take_stream
 from inspector.intake.models import Chunk, Delivery, Door, Job, Record, Scaffold, Sighting
 from inspector.intake.selectors import read_arrival, read_source, rebuild_stream
 from inspector.intake.services import open_delivery, take_file
@@ -289,6 +289,24 @@ def test_an_archive_that_unfolds_too_far_leaves_nothing(cast: Cast, settings: ob
     with pytest.raises(RefusedArchiveError, match="at most 100,000"):
         upload(cast, make_zip(("a.log", LOG)))
     assert not Delivery.objects.exists()
+
+
+def test_an_upload_is_read_up_to_a_number_of_records(cast: Cast, settings: object) -> None:
+    settings.LIMITS = {**settings.LIMITS, "delivery_records": 50}  # type: ignore[attr-defined]
+    (delivery,) = upload(cast, gzip.compress(b"a\n" * 9000))
+    resolve_all(is_examined=False)
+    received, stored, duplicate, quarantined = counts(delivery)
+    assert (50 < stored <= 50 + LAST_BYTES, duplicate, delivery.state) == (True, 0, "broken")
+    assert received == stored + quarantined
+    assert "50 records" in delivery.failure
+    # The rest is in the file, which is kept.
+    assert delivery.chunks.exists()
+
+
+def test_an_upload_of_a_list_that_is_not_closed_says_so(cast: Cast) -> None:
+    (delivery,) = upload(cast, b'[{"raw": "a"},')
+    resolve_all(is_examined=False)
+    assert (counts(delivery), delivery.warnings["counts"]) == ((1, 1, 0, 0), {"cut": 1})
 
 
 def test_a_browser_gets_400_for_a_refused_archive(cast: Cast, sign_in: Callable[[Membership], Client]) -> None:

@@ -125,6 +125,11 @@ def test_a_key_erases_in_the_name_of_an_owner(cast: Cast, filled: Delivery) -> N
     target = {"do": "preview", "kind": "delivery", "id": str(filled.pk)}
     unknown = {"do": "preview", "kind": "person", "name": "a\x00b"}
     assert call(owner, "post", "erasures", unknown)[0] in (409, 422)
+    for kind in ("record", "delivery"):
+        assert (
+            call(owner, "post", "erasures", target | {"kind": kind, "id": "019dd7a2-5d3a-7c11-9f7e-2f4f6a1b8e55"})[0]
+            == 404
+        )
     status, seen = call(owner, "post", "erasures", target)
     assert (status, seen["records"], seen["messages"], seen["id"]) == (200, 7, 7, None)
     said = target | {"do": "erase", "reason": "the wrong file"}
