@@ -329,6 +329,8 @@ def _read_time(written: str | None) -> datetime | None:
     return None if written is None else datetime.fromisoformat(written)
 
 
+# Its request was received here: what answers a missing message, or one of another conversation, is a task as well.
+IS_SENT: Final = ~Q(act="")
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
 INDEXED_CHARACTERS: Final = 100
@@ -451,7 +453,7 @@ def measure_agent(
 ) -> AgentMeasures:
     """What was asked of an agent and by it, under all the names given, as of each channel's latest record."""
     moments = list_channels_at(workspace=workspace)[1] if moment is None else moment
-    tasks = annotate_state(Task.objects.filter(workspace=workspace), moments)
+    tasks = annotate_state(Task.objects.filter(IS_SENT, workspace=workspace), moments)
     sides = [
         tasks.filter(_is_any(column, names)).values(side=Value(column, output_field=CharField())).annotate(**_SUMS)
         for column in ("performer", "requester")
