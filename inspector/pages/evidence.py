@@ -124,7 +124,7 @@ _KINDS: Final = {
 }
 # States of CLowl's published state machines, which are empty where a machine does not allow the step that was taken.
 _STATES: Final = frozenset({"clowl-task", "clowl-conversation"})
-_NO_STATE: Final = "none: a published state machine of CLowl does not allow this step"
+_NO_STATE: Final = "none, as a published state machine of CLowl does not allow this step"
 
 _CAUSES: Final = {
     "late": "an earlier message arrived late",

@@ -296,9 +296,9 @@ class Telling:
     """What findings say of a conversation as a page shows it.
 
     `findings` are the gravest that stands open, as lists have it, and every end that was taken back or is denied by its
-    data (`denied_end`: see `_find_denied_end`), whatever was made of it, the gravest first. `opened` counts what stands
-    open, None where nothing does. `about` has, for each message that was asked for and has some, the open findings
-    about it.
+    data (`denied_end`: see `_find_denied_end`; `its_task`: the task of the message), whatever was made of it, the
+    gravest first. `opened` counts what stands open, None where nothing does. `about` has, for each message that was
+    asked for and has some, the open findings about it.
     """
 
     findings: Sequence[Finding]
@@ -324,7 +324,12 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     is_about = Q(state=Finding.State.OPEN, record__in=records)
     about_ends = (TAKEN_BACK_RULE, DENIED_RULE)
     told = rows.filter(Q(pk__in=gravest) | Q(rule__in=about_ends) | is_about)
-    told = told.annotate(numbers=Subquery(counted), denied_end=_find_denied_end())
+    its = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part")).values("task")
+    told = told.annotate(
+        numbers=Subquery(counted),
+        denied_end=_find_denied_end(),
+        its_task=Case(When(rule__in=about_ends, then=Subquery(its[:1]))),
+    )
     found: list[Any] = list(told.order_by(GRADE.desc(), "-at", "-pk")[:MAX_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
     numbers = [(conversation.pk, int(level), count) for level, count in first.numbers.items()] if first else []

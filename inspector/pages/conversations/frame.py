@@ -92,7 +92,7 @@ def render_view(
     digest = digest or sum_up(conversation=conversation)
     answers = _make_answers(conversation, digest, membership, opened)
     answers["gravest"] = _name_gravest(telling.findings)
-    described["doubt"] = _say_other(conversation, digest) or _say_reversal(described["state"], telling.findings)
+    described["doubt"] = _say_doubts(conversation, digest, telling.findings)
     counts = {"conversation": conversation.message_count} | ({"conversation-findings": opened.count} if opened else {})
     frame = {
         "conversation": described,
@@ -202,11 +202,15 @@ def say_doubt(state: str, before: str, later: str = "") -> str:
     return f"{state}, but its data deny it" if before == DENIED else f"{state}, after {AFTER[before]}{later}"
 
 
-def _say_other(conversation: Conversation, digest: Digest) -> str:
-    """The outcome of the request that is shown, where the others have another one; empty where they have the same."""
+def _say_doubts(conversation: Conversation, digest: Digest, findings: Sequence[Finding]) -> str:
+    """What is doubtful of the outcome of the request that is shown: its own end, or that others came out otherwise;
+    empty where nothing is."""
     own = vars(digest.asked).get("stands") if digest.asked else None
     outcome = derive_state([own]) if own else conversation.state
-    return "" if outcome == conversation.state else f"{outcome}; {_OTHERS[get_state(conversation)]}"
+    if digest.asked is None or outcome == conversation.state:
+        return _say_reversal(get_state(conversation), findings)
+    its = [each for each in findings if vars(each).get("its_task") == digest.asked.task]
+    return f"{_say_reversal(outcome, its) or outcome}; {_OTHERS[get_state(conversation)]}"
 
 
 def _say_reversal(state: str, findings: Sequence[Finding]) -> str:

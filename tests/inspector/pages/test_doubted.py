@@ -102,6 +102,25 @@ def test_the_outcome_is_that_of_the_request_that_is_shown(auditor: Client, cast:
     shows(read_outcome(auditor), "cancelled; another request is done", "conversation lasted", never=['"done"'])
 
 
+def test_the_request_that_is_shown_may_be_in_doubt_beside_another_one(auditor: Client, cast: Cast) -> None:
+    take_in(
+        cast,
+        ASKED,
+        say("m2", 10, "DONE", "assessor>intake", "m1", failed=True),
+        say("m3", 20, "REQ", "intake>fraud"),
+    )
+    shows(read_outcome(auditor), f"{DENIED}; another request is open")
+    take_in(
+        cast,
+        *(each.replace(b'"claim"', b'"other"') for each in (ASKED, say("m2", 10, "DONE", "assessor>intake", "m1"))),
+        say("m3", 20, "REQ", "intake>fraud").replace(b'"claim"', b'"other"'),
+        say("m4", 30, "DONE", "fraud>intake", "m3", failed=True).replace(b'"claim"', b'"other"'),
+        say("m5", 40, "REQ", "intake>clerk").replace(b'"claim"', b'"other"'),
+    )
+    page = read(auditor, "conversation", Conversation.objects.get(native_id="other").pk)
+    shows(page.partition("<dt>Outcome</dt>")[2].partition("</div>")[0], "done; another request is open", never=["deny"])
+
+
 def test_all_pages_tell_the_same_of_a_transfer_that_was_taken_up_again(auditor: Client, cast: Cast) -> None:
     take_in(
         cast,
@@ -146,4 +165,4 @@ def test_the_state_that_a_sentence_leans_on_is_told(auditor: Client, cast: Cast)
     take_in(cast, say("m3", 20, "DONE", "fraud>assessor", "m2"))
     page = read(auditor, "message", Message.objects.get(native_id="m3").pk)
     leanings = page.partition("Context from the conversation")[2].partition("</ul>")[0]
-    shows(leanings, "</bdi>: none: a published state machine of CLowl does not allow this step,")
+    shows(leanings, "</bdi>: none, as a published state machine of CLowl does not allow this step,")
