@@ -37,7 +37,7 @@ from .timeline import load_places
 
 # Raised when a decoder reads or tells what is stored otherwise than before, and another one when a package brings a
 # dialect or another version of it: the sweep then has every record read anew.
-DECODER_VERSION = f"24.{SHAPE_VERSION}{digest_installed('dialects')}"
+DECODER_VERSION = f"25.{SHAPE_VERSION}{digest_installed('dialects')}"
 
 # What is asked beside entries: where the message stands, and whether anything is established.
 POSITION, SIZE = "position", "size"
