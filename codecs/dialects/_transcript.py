@@ -311,9 +311,8 @@ def _say_answer(answer: Answer, line: Line, lines: deque[Line]) -> tuple[str, ..
 def _name_open(line: Line) -> str:
     """A message that waits, with what may have answered it: `message 1 (kim's question; perhaps answered by message
     2)`."""
-    first, more = line.perhaps[:_MAX_OTHERS], len(line.perhaps) - _MAX_OTHERS
-    rest = [] if more < 1 else ["one more"] if more == 1 else [f"one of {more} more"]
-    numbers = join_words([*map(str, first), *rest], last="or")
+    numbers, more = join_words([*map(str, line.perhaps[:_MAX_OTHERS])], last="or"), len(line.perhaps) - _MAX_OTHERS
+    numbers += "" if more < 1 else ", or by a later one" if more == 1 else f", or by one of {more} later ones"
     return f"{line.name[:-1]}; {f'perhaps answered by message {numbers}' if numbers else 'no answer to it is known'})"
 
 

@@ -48,7 +48,7 @@ class AskedSerializer(serializers.Serializer[Any]):
     done = serializers.IntegerField()
     failed = serializers.IntegerField()
     reversed = serializers.IntegerField(
-        help_text="that stand as done, after an earlier end in the same conversation; not among `done`"
+        help_text="that stand as done, but after an earlier end or denied by their data; not among `done`"
     )
 
 

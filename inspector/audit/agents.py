@@ -23,9 +23,9 @@ from inspector.database import make_storable
 from inspector.threads.agents import CONVENTIONS
 from inspector.threads.models import MAX_FRIENDLY_NAME, Agent, AgentWord, Task, key_of_name
 from inspector.threads.states import STANDING
-from inspector.threads.tasks import is_one_of
+from inspector.threads.tasks import IS_SENT, is_one_of
 
-from .findings.selectors import took_back
+from .findings.selectors import is_doubted
 
 MAX_REASON = 2000
 
@@ -146,7 +146,8 @@ _MAX_OPEN: Final = 10_000
 
 class Outcome(NamedTuple):
     """How many things were asked, and how many of them are done, failed and open (cancelled ones are none of these).
-    `reversed` are done in a conversation where who did them took back an earlier end; they are not among `done`."""
+    `reversed` are done after an earlier end that who did them took back, or by a message whose data deny it; they are
+    not among `done`. A request that was not received is not counted."""
 
     asked: int = 0
     done: int = 0
@@ -167,9 +168,8 @@ class Waiting(NamedTuple):
 def count_asked_of(*, workspace: Workspace, sums: Sequence[AgentSum]) -> dict[uuid.UUID, Outcome]:
     """What was asked of each of these agents and how it ended, by the id it is known by; one statement."""
     who = {(each.channel_id, each.name): row.agent.pk for row in sums for each in row.every}
-    asked = Task.objects.filter(
-        is_one_of("performer", {name for _, name in who}), workspace=workspace, channel__in={each for each, _ in who}
-    )
+    names, channels = {name for _, name in who}, {each for each, _ in who}
+    asked = Task.objects.filter(IS_SENT, is_one_of("performer", names), workspace=workspace, channel__in=channels)
     rows = _count_tasks(asked, "channel", "performer") if who else ()
     return _sum_by((who.get((row["channel"], row["performer"])), row) for row in rows)
 
@@ -184,7 +184,7 @@ def count_asked_between(
     who = {(agent.channel_id, agent.name): agent.same_as_id or agent.pk for agent in known}
     names = {name for _, name in who}
     asked_of_all = Task.objects.filter(
-        is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
+        IS_SENT, is_one_of("requester", names), is_one_of("performer", names), workspace=workspace
     )
     rows = _count_tasks(asked_of_all, "channel", "requester", "performer") if names else ()
 
@@ -217,7 +217,7 @@ def list_waiting(*, workspace: Workspace, choice: Choice, limit: int) -> list[Wa
 
 
 def _count_tasks(tasks: QuerySet[Task], *by: str) -> QuerySet[Any]:
-    done, is_reversed = Q(state=Task.State.DONE), took_back()
+    done, is_reversed = Q(state=Task.State.DONE), is_doubted()
     counted: QuerySet[Any] = tasks.values(*by).annotate(
         asked=Count("pk"),
         done=Count("pk", filter=done & ~Q(is_reversed)),

@@ -122,6 +122,9 @@ _KINDS: Final = {
     "clowl-latest-task": "Latest task between the two",
     "clowl-conversation": "State of the conversation",
 }
+# States of CLowl's published state machines, which are empty where a machine does not allow the step that was taken.
+_STATES: Final = frozenset({"clowl-task", "clowl-conversation"})
+_NO_STATE: Final = "none, as a published state machine of CLowl does not allow this step"
 
 _CAUSES: Final = {
     "late": "an earlier message arrived late",
@@ -145,6 +148,7 @@ def explain_english(message: Message, body: Mapping[str, Any]) -> dict[str, Any]
             {
                 "kind": _KINDS.get(entry.kind, entry.kind),
                 "name": "" if entry.name == "active" else entry.name,
+                "without": _NO_STATE if entry.kind in _STATES and not entry.value else "",
                 "entry": entry,
             }
             for entry in leanings.entries

@@ -420,6 +420,15 @@ def judge_findings(request: HttpRequest, membership: Membership) -> HttpResponse
     return redirect(find_way_back(request, membership))
 
 
+# How one finding stands after a decision, and how several do.
+_STANDS: Final[Mapping[str, tuple[str, str]]] = {
+    Finding.State.OPEN: ("open again", "open again"),
+    Finding.State.ACCEPTED: ("accepted", "accepted"),
+    Finding.State.FIXED: ("marked as fixed", "marked as fixed"),
+    Finding.State.FALSE_ALARM: ("marked as a false alarm", "marked as false alarms"),
+}
+
+
 def _act(
     request: HttpRequest, membership: Membership, chosen: Sequence[uuid.UUID], people: Sequence[User]
 ) -> tuple[int, str]:
@@ -433,7 +442,7 @@ def _act(
     state, reason = request.POST.get("state", ""), request.POST.get("reason", "")
     if state not in SNOOZES:
         count = judge(membership=membership, findings=chosen, state=state, reason=reason)
-        return count, f"kept as {Finding.State(state).label.lower()}"
+        return count, _STANDS[state][count != 1]
     until = timezone.now() + timedelta(days=SNOOZES[state][0])
     count = snooze(membership=membership, findings=chosen, until=until, reason=reason)
     return count, f"snoozed until {until:%Y-%m-%d %H:%M} UTC"

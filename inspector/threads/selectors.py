@@ -429,7 +429,8 @@ def read_beginning(*, conversation: Conversation, limit: int = 50) -> list[TreeR
 
 
 class Digest(NamedTuple):
-    """A conversation summed up: its tally, the first message that asks for something, and the gravest ones."""
+    """A conversation summed up: its tally, the first message that asks for something (with the state of its task as
+    `stands`, None where that is part of another), and the gravest ones."""
 
     tally: Tally
     asked: Message | None
@@ -441,6 +442,8 @@ def sum_up(*, conversation: Conversation) -> Digest:
     tally = read_tally(conversation.tally) if conversation.tally else Tally(None, 0, 0, 0, {}, {}, [])
     places = {*tally.gravest, *([tally.asked] if tally.asked else [])}
     rows = Message.objects.shown().filter(conversation=conversation, place__in=map(bytes.fromhex, places))
+    task = Task.objects.filter(pk=OuterRef("task"), within_key=None)
+    rows = rows.annotate(stands=Subquery(task.values("state")[:1]))
     found = {bytes(message.place).hex(): message for message in rows if message.place} if places else {}
     return Digest(tally, found.get(tally.asked or ""), [found[place] for place in tally.gravest if place in found])
 

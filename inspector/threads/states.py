@@ -320,8 +320,10 @@ def derive_state(roots: Collection[str], others: Collection[str] = ()) -> str:
     return str(State.DONE if State.DONE in states else State.CANCELLED)
 
 
-# How a task stands by its acts: it goes on; it failed and may go on; it failed and ended; it ended.
+# How a task stands by its acts: it goes on; it does, though what was transferred has ended; it failed and may go on; it
+# failed and ended; it ended.
 GOES_ON: Final = ""
+HANDED_OVER: Final = "handed-over"
 FAILED_FOR_NOW: Final = "failed-for-now"
 FAILED: Final = "failed"
 FINISHED: Final = "ended"
@@ -401,6 +403,15 @@ class TaskState:
     def has_ended(self) -> bool:
         """Whether it has ended, and was not asked for again since."""
         return self.ending in (FAILED, FINISHED)
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether nothing has ended it but the end of what was transferred."""
+        return self.ending == HANDED_OVER
+
+    def is_still_done_by(self, sender: str | None) -> bool:
+        """Whether this sender handed it over, so that a later word of its own shows that it is still at work."""
+        return self.is_handed_over and bool(sender) and self.performer == sender
 
     @property
     def has_failed(self) -> bool:

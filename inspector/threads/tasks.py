@@ -34,6 +34,8 @@ from .nodes import StoredNode
 from .states import (
     ENDED,
     FAILURES,
+    GOES_ON,
+    HANDED_OVER,
     LINKED,
     STANDING,
     Step,
@@ -100,13 +102,18 @@ def _follow(task: TaskState, node: StoredNode, by: str) -> None:
     elif event == "asked-again" and len(node.receivers) == 1:
         # Who is asked again owes the end; asked of somebody else, it is no longer who was asked first.
         task.performer = only
-    if event is not None:
-        _apply(task, event, node)
+    if event is None:
+        return
+    is_shown = task.is_still_done_by(node.sender) or (task.is_handed_over and event == "cancelled")
+    if is_shown and follow(State.ACKNOWLEDGED, event) != State.ACKNOWLEDGED:
+        # Who is still at work, or withdraws it, shows that it had not ended by the end of what was transferred.
+        task.state = State.ACKNOWLEDGED.value
+    _apply(task, event, node)
 
 
 def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
     """What a new task is to the one in the course of which it was asked; nothing where that has ended."""
-    if whole.state in ENDED:
+    if whole.state in ENDED and not whole.is_still_done_by(node.sender):
         task.within = None
         return
     if node.sender and node.sender == whole.requester:
@@ -119,6 +126,7 @@ def _pass_on(task: TaskState, whole: TaskState, node: StoredNode) -> None:
 def _apply(task: TaskState, event: str, node: StoredNode) -> None:
     """Follow an event, and where it ends a task, what that is to the one in the course of which it was asked."""
     cause: str | None = event
+    is_transferred = False
     while cause is not None:
         state = follow(task.state, cause)
         has_changed, task.state, task.is_touched = state != task.state, state, True
@@ -129,10 +137,16 @@ def _apply(task: TaskState, event: str, node: StoredNode) -> None:
             task.is_inferred = task.is_inferred or bool(node.link)
         if has_changed:
             task.finished_at = node.at if state in ENDED and node.is_timed else None
+            if is_transferred or task.is_handed_over:
+                task.ending = HANDED_OVER if is_transferred and state in ENDED else GOES_ON
         cause = None
         if has_changed and state in ENDED and task.within is not None:
             cause = get_end_of_part(task.wish, task.mode, state)
-            task = task.within
+            # A task that was made of its request's answer has no act: its end is an end of the request itself.
+            is_transferred, task = task.mode == "transfer" and bool(task.act), task.within
+            if is_transferred and task.is_handed_over:
+                # Of several that were transferred the latest end counts.
+                task.state = State.DELEGATED.value
 
 
 def _find_deadline(node: StoredNode, time: datetime | None) -> datetime | None:
@@ -315,6 +329,8 @@ def _read_time(written: str | None) -> datetime | None:
     return None if written is None else datetime.fromisoformat(written)
 
 
+# Its request was received here: what answers a missing message, or one of another conversation, is a task as well.
+IS_SENT: Final = ~Q(act="")
 # A task of which nobody has said a word for so long, while its channel went on, stands still.
 STALLED_AFTER: Final = timedelta(hours=1)
 INDEXED_CHARACTERS: Final = 100
@@ -437,7 +453,7 @@ def measure_agent(
 ) -> AgentMeasures:
     """What was asked of an agent and by it, under all the names given, as of each channel's latest record."""
     moments = list_channels_at(workspace=workspace)[1] if moment is None else moment
-    tasks = annotate_state(Task.objects.filter(workspace=workspace), moments)
+    tasks = annotate_state(Task.objects.filter(IS_SENT, workspace=workspace), moments)
     sides = [
         tasks.filter(_is_any(column, names)).values(side=Value(column, output_field=CharField())).annotate(**_SUMS)
         for column in ("performer", "requester")

@@ -64,7 +64,7 @@ def test_the_palette_does_what_the_page_can_do(open_page: Open, cast: Cast) -> N
     expect(page.locator("#judge-reason")).to_be_focused()
     page.keyboard.type("they mended it")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").first).to_contain_text("now kept as fixed")
+    expect(page.get_by_role("status").first).to_contain_text("now marked as fixed")
     page.goto(at("conversations"))
     wait_for_rest(page)
     page.keyboard.press("Control+k")

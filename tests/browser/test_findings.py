@@ -38,7 +38,7 @@ def test_two_findings_are_judged_by_the_keys(open_page: Open, cast: Cast) -> Non
     page.locator("#judge-reason").fill("they agreed on it")
     page.get_by_role("button", name="Apply to selected").click()
     page.wait_for_load_state()
-    assert "2 findings are now kept as false alarm" in page.get_by_role("status").inner_text()
+    assert "2 findings are now marked as false alarms" in page.get_by_role("status").inner_text()
     assert page.locator(".findings > li").count() == count - 2
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -61,11 +61,11 @@ def test_one_is_judged_without_scripts(open_page: Open, cast: Cast) -> None:
     page.locator("#judge-reason").fill("so it is")
     page.get_by_role("button", name="Apply to selected").click()
     page.wait_for_load_state()
-    assert "1 finding is now kept as accepted" in page.get_by_role("status").inner_text()
+    assert "1 finding is now accepted" in page.get_by_role("status").inner_text()
     assert Finding.objects.filter(state="accepted").count() == 1
     page.get_by_role("button", name="Reopen").click()
     page.wait_for_load_state()
-    assert "1 finding is now kept as open" in page.get_by_role("status").inner_text()
+    assert "1 finding is now open again" in page.get_by_role("status").inner_text()
     assert not Finding.objects.exclude(state="open").exists()
     assert page.get_by_role("button", name="Reopen").count() == 0
 

@@ -86,7 +86,7 @@ def examine(statement: Statement, message: Message, ledger: Ledger) -> None:
 
 def _examine_success(statement: Statement, content: Mapping[str, Any], payload: Payload, ledger: Ledger) -> None:
     if denies := deny_success(statement, content):
-        text = f"it says success (^{statement.status}), and its data say {denies}; the data count"
+        text = f"it says success (^{statement.status}), but its data say {denies}"
         ledger.notes.append(kinds.SUCCESS_DISAGREES.note(text, _place(payload)))
 
 

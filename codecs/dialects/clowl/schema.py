@@ -71,7 +71,7 @@ def check_details(data: Mapping[str, Any], profile: Profile, base: Path) -> Iter
     act = act.upper()
     if found := find_contradiction(act, details):
         own = (*path, *found[0])
-        yield found[1].kind, own, f"it says {act}, and {say_field(own)} says {found[1].says}; the data count"
+        yield found[1].kind, own, f"it says {act}, but {say_field(own)} in its data says {found[1].says}"
     if check := ACT_CHECKS.get(act):
         yield from check(details, path, profile)
 

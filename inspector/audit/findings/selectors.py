@@ -30,10 +30,11 @@ from inspector.accounts.models import Workspace
 from inspector.database import make_storable
 from inspector.intake.models import HiddenRecord, Sighting
 from inspector.search.selectors import mean
-from inspector.threads.models import Conversation, Message
+from inspector.threads.models import Conversation, Message, Task
 
 from ..models.findings import Finding
 from ..rules import MIDDLE_RANK, RANKS, RULES, Rule, name_rule
+from ..rules.decoding import DENIED_RULE
 from ..rules.work import TAKEN_BACK, TAKEN_BACK_RULE
 from .storing import AWAKE, COUNTS, DUE, WAITING
 
@@ -224,27 +225,54 @@ def _gather(counted: Iterable[tuple[uuid.UUID, int, int]]) -> dict[uuid.UUID, Op
 def survey_conversations(
     *, conversation_ids: Collection[uuid.UUID]
 ) -> tuple[dict[uuid.UUID, OpenCount], dict[tuple[uuid.UUID, str], str]]:
-    """What `count_open_in` counts, and the ends that were reversed, whatever was made of the finding; one statement.
+    """What `count_open_in` counts, and the ends in doubt, whatever was made of the finding; one statement.
 
     Returns:
-        What stands open, by conversation; and the end that was reversed, by conversation and the end that stands.
+        What stands open, by conversation; and, by conversation and the end that stands, the end that was reversed, or
+        `DENIED`.
     """
     is_open = Q(state=Finding.State.OPEN)
     ends = {text: pair for pair, text in TAKEN_BACK.items()}
     is_reversal = Q(rule=TAKEN_BACK_RULE, text__in=ends)
-    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal).values("conversation", "severity")
-    counted = rows.order_by("-severity").annotate(
-        count=Count("pk", filter=is_open),
-        texts=ArrayAgg("text", filter=is_reversal, distinct=True, default=Value([])),
+    is_denial = Q(rule=DENIED_RULE)
+    rows = list_here(conversations=conversation_ids).filter(is_open | is_reversal | is_denial)
+    counted = (
+        rows.annotate(denied_end=_find_denied_end())
+        .values("conversation", "severity")
+        .order_by("-severity")
+        .annotate(
+            count=Count("pk", filter=is_open),
+            texts=ArrayAgg("text", filter=is_reversal, distinct=True, default=Value([])),
+            denied=ArrayAgg("denied_end", filter=is_denial, distinct=True, default=Value([])),
+        )
     )
-    reversals = {(row["conversation"], ends[text][1]): ends[text][0] for row in counted for text in row["texts"]}
-    return _gather((row["conversation"], row["severity"], row["count"]) for row in counted), reversals
+    doubts = {(row["conversation"], end): DENIED for row in counted for end in row["denied"] if end}
+    doubts |= {(row["conversation"], ends[text][1]): ends[text][0] for row in counted for text in row["texts"]}
+    return _gather((row["conversation"], row["severity"], row["count"]) for row in counted), doubts
 
 
-def took_back() -> Exists:
-    """Of a task: whether it was reported done after another end."""
+# In place of an end that was reversed: the end that stands is denied by the data of the message that reports it.
+DENIED: Final = "denied"
+_END_SAID: Final = Case(
+    When(performative="failure", then=Value("failed")),
+    When(performative="progress", then=Value("")),
+    default=Value("done"),
+)
+
+
+def _find_denied_end() -> Case:
+    """Of a finding: the end that its message gave a task that is part of no other, denied by its own data; null where
+    it gave none, or the task stands otherwise by now."""
+    its = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part")).annotate(end=_END_SAID)
+    whole = Task.objects.filter(pk=OuterRef("task"), state=OuterRef("end"), within_key=None)
+    return Case(When(rule=DENIED_RULE, then=Subquery(its.filter(Exists(whole)).values("end")[:1])))
+
+
+def is_doubted() -> Exists:
+    """Of a task: whether it was reported done after another end, or by a message whose data deny it."""
     done = [text for (_, after), text in TAKEN_BACK.items() if after == "done"]
-    rows = Finding.objects.filter(COUNTS, rule=TAKEN_BACK_RULE, text__in=done, workspace=OuterRef("workspace"))
+    is_about_end = Q(rule=TAKEN_BACK_RULE, text__in=done) | Q(rule=DENIED_RULE)
+    rows = Finding.objects.filter(COUNTS, is_about_end, workspace=OuterRef("workspace"))
     rows = rows.filter(conversation=OuterRef("conversation"), sender=OuterRef("performer"))
     its = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part"), task=OuterRef(OuterRef("pk")))
     return Exists(rows.filter(Exists(its)))
@@ -267,9 +295,10 @@ class Placed(Protocol):
 class Telling:
     """What findings say of a conversation as a page shows it.
 
-    `findings` are the gravest that stands open, as lists have it, and every end that was taken back, whatever was made
-    of it, the gravest first. `opened` counts what stands open, None where nothing does. `about` has, for each message
-    that was asked for and has some, the open findings about it.
+    `findings` are the gravest that stands open, as lists have it, and every end that was taken back or is denied by its
+    data (`denied_end`: see `_find_denied_end`; `its_task`: the task of the message), whatever was made of it, the
+    gravest first. `opened` counts what stands open, None where nothing does. `about` has, for each message that was
+    asked for and has some, the open findings about it.
     """
 
     findings: Sequence[Finding]
@@ -293,12 +322,19 @@ def tell_findings(*, conversation: Conversation, messages: Collection[Placed] = 
     counted = standing.values("conversation").annotate(numbers=JSONObject(**levels)).values("numbers")
     records = {message.record_id for message in messages}
     is_about = Q(state=Finding.State.OPEN, record__in=records)
-    told = rows.filter(Q(pk__in=gravest) | Q(rule=TAKEN_BACK_RULE) | is_about)
-    found: list[Any] = list(told.annotate(numbers=Subquery(counted)).order_by(GRADE.desc(), "-at", "-pk")[:MAX_TOLD])
+    about_ends = (TAKEN_BACK_RULE, DENIED_RULE)
+    told = rows.filter(Q(pk__in=gravest) | Q(rule__in=about_ends) | is_about)
+    its = Message.objects.filter(record=OuterRef("record"), part=OuterRef("part")).values("task")
+    told = told.annotate(
+        numbers=Subquery(counted),
+        denied_end=_find_denied_end(),
+        its_task=Case(When(rule__in=about_ends, then=Subquery(its[:1]))),
+    )
+    found: list[Any] = list(told.order_by(GRADE.desc(), "-at", "-pk")[:MAX_TOLD])
     first = next((each for each in found if each.state == Finding.State.OPEN), None)
     numbers = [(conversation.pk, int(level), count) for level, count in first.numbers.items()] if first else []
     return Telling(
-        findings=[each for each in found if each is first or each.rule == TAKEN_BACK_RULE],
+        findings=[each for each in found if each is first or each.rule in about_ends],
         opened=_gather(sorted(numbers, reverse=True)).get(conversation.pk),
         about=sort_by_message([each for each in found if each.state == Finding.State.OPEN], messages),
     )

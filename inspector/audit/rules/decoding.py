@@ -27,6 +27,7 @@ _REFUSING: Final = frozenset({"clowl.ack-refusing"})
 _OF_DELEGATION: Final = frozenset({"clowl.delegation-mode"})
 _OF_TIME: Final = frozenset({"clowl.time", "agent_lingua.time-implausible"})
 _OF_PARTIES: Final = frozenset({"clowl.parties-disagree"})
+DENIED_RULE: Final = "done-but-failed"
 # What has a rule of its own.
 _ELSEWHERE: Final = _TWICE | _OF_RETRIES | _FAILING | _REFUSING | _OF_DELEGATION | _OF_TIME | _OF_PARTIES | _OF_OFFERS
 
@@ -105,7 +106,7 @@ RULES: Final = (
         notes=_OF_PARTIES,
     ),
     Rule(
-        code="done-but-failed",
+        code=DENIED_RULE,
         title="Outcome denied by its data",
         why="A receiver that looks only at the act takes a failure for a success, or the reverse.",
         severity="warning",

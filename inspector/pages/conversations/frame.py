@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from inspector.accounts.models import Membership, Workspace
-from inspector.audit.findings.selectors import OpenCount, Telling, find_related, tell_findings
+from inspector.audit.findings.selectors import DENIED, OpenCount, Telling, find_related, tell_findings
 from inspector.audit.models import Finding, Review
 from inspector.audit.reviews.bindings import Change, Standing, find_places, find_standings, list_reviews
 from inspector.audit.reviews.bindings import Place as Cited
@@ -27,6 +27,7 @@ from inspector.ledger.proofs import find_places as find_entered
 from inspector.search.selectors import read_key, write_key
 from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import Digest, count_hidden_in, read_body, sum_up
+from inspector.threads.states import derive_state
 from inspector.threads.tasks import get_state
 from inspector.threads.timeline import Edge, Start, Window, name_timeline, read_edge
 
@@ -51,6 +52,14 @@ AFTER: Final[Mapping[str, str]] = {
     "refused": "refusing",
     "failed for good": "failing",
     "done": "it was reported done",
+}
+# How a conversation stands by a request that is not the first.
+_OTHERS: Final[Mapping[str, str]] = {
+    "open": "another request is open",
+    "stalled": "another request is stalled",
+    "failed": "another request failed",
+    "done": "another request is done",
+    "cancelled": "another request is cancelled",
 }
 
 
@@ -80,9 +89,10 @@ def render_view(
     described = _describe(conversation)
     telling = telling or tell_findings(conversation=conversation)
     opened = telling.opened
-    answers = _make_answers(conversation, digest or sum_up(conversation=conversation), membership, opened)
+    digest = digest or sum_up(conversation=conversation)
+    answers = _make_answers(conversation, digest, membership, opened)
     answers["gravest"] = _name_gravest(telling.findings)
-    described["reversal"] = _say_reversal(described["state"], telling.findings)
+    described["doubt"] = _say_doubts(conversation, digest, telling.findings)
     counts = {"conversation": conversation.message_count} | ({"conversation-findings": opened.count} if opened else {})
     frame = {
         "conversation": described,
@@ -129,7 +139,7 @@ def _describe(conversation: Conversation) -> dict[str, Any]:
         "row": conversation,
         "native_id": shorten_name(conversation.native_id),
         "state": get_state(conversation),
-        "reversal": "",
+        "doubt": "",
         "dialects": name_dialects(conversation.dialects),
     }
 
@@ -178,19 +188,38 @@ def _name_gravest(findings: Sequence[Finding]) -> str:
 
 
 def list_reversed(findings: Sequence[Finding]) -> list[tuple[Finding, str, str]]:
-    """Findings of a reversed end, each with that end and the one that stands instead."""
+    """Findings of an end in doubt, each with the end that was reversed (`DENIED`: its data deny it), and the one that
+    stands."""
     ends = {text: pair for pair, text in TAKEN_BACK.items()}
-    return [(each, *ends[each.text]) for each in findings if each.rule == TAKEN_BACK_RULE and each.text in ends]
+    denied = [(each, DENIED, str(end)) for each in findings if (end := vars(each).get("denied_end"))]
+    return [
+        (each, *ends[each.text]) for each in findings if each.rule == TAKEN_BACK_RULE and each.text in ends
+    ] + denied
+
+
+def say_doubt(state: str, before: str, later: str = "") -> str:
+    """An end that is in doubt: after which other end it came, or that its data deny it."""
+    return f"{state}, but its data deny it" if before == DENIED else f"{state}, after {AFTER[before]}{later}"
+
+
+def _say_doubts(conversation: Conversation, digest: Digest, findings: Sequence[Finding]) -> str:
+    """What is doubtful of the outcome of the request that is shown: its own end, or that others came out otherwise;
+    empty where nothing is."""
+    own = vars(digest.asked).get("stands") if digest.asked else None
+    outcome = derive_state([own]) if own else conversation.state
+    if digest.asked is None or outcome == conversation.state:
+        return _say_reversal(get_state(conversation), findings)
+    its = [each for each in findings if vars(each).get("its_task") == digest.asked.task]
+    return f"{_say_reversal(outcome, its) or outcome}; {_OTHERS[get_state(conversation)]}"
 
 
 def _say_reversal(state: str, findings: Sequence[Finding]) -> str:
-    """How the conversation's end took an earlier one back, and how much later; empty where it did not."""
+    """How the conversation's end took an earlier one back, and how much later, or that its data deny it; else empty."""
     for finding, before, after in list_reversed(findings):
         if after == state:
             earlier = [each.order_time for each in find_related(finding=finding)]
             gap = finding.at - min(earlier) if earlier else None
-            later = f" ({write_elapsed(gap)} later)" if gap else ""
-            return f"{state}, after {AFTER[before]}{later}"
+            return say_doubt(state, before, f" ({write_elapsed(gap)} later)" if gap else "")
     return ""
 
 

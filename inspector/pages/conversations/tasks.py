@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,13 +14,14 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from inspector.accounts.models import Membership
-from inspector.audit.findings.selectors import tell_findings
+from inspector.audit.findings.selectors import DENIED, tell_findings
+from inspector.audit.rules.decoding import DENIED_RULE
 from inspector.audit.rules.work import END_OF
 from inspector.browsing.transcripts import mark_sentences
 from inspector.database import or_404
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.selectors import find_conversation, find_messages_by_ids
-from inspector.threads.states import EVENTS, LINKS, STANDING, Step
+from inspector.threads.states import ENDED, EVENTS, LINKS, STANDING, Step
 from inspector.threads.tasks import (
     EVERY,
     STALLED_AFTER,
@@ -37,7 +38,7 @@ from ..lists import read_walk
 from ..shell import parse_id, within_workspace, write_query
 from ..shown.agents import AgentMark, Cast, cast_conversation
 from ..shown.told import shorten, write_elapsed
-from .frame import AFTER, list_reversed, render_view
+from .frame import AFTER, list_reversed, render_view, say_doubt
 
 PAGE_TASKS: Final = 25
 # A task without a topic is called by its request: of a longer sentence the beginning.
@@ -83,9 +84,12 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation: Conve
     page, last = walk.cut(found, PAGE_TASKS, Task.objects.filter(conversation=conversation))
     measures = measure_conversation(conversation=conversation, moment=moment)
     telling = tell_findings(conversation=conversation)
-    reversals = {end: before for _, before, end in list_reversed(telling.findings)}
+    denied = {(each.record_id, each.part) for each in telling.findings if each.rule == DENIED_RULE}
+    lines = _make_lines(page, moment, membership, conversation, denied)
+    reversals = {line["stands"]: DENIED for line in lines if line["is_denied"]}
+    reversals |= {end: before for _, before, end in reversed(list_reversed(telling.findings))}
     context = {
-        "tasks": _make_lines(page, moment, membership, conversation),
+        "tasks": lines,
         "measures": measures,
         "times": {"acknowledge": _say_time(measures.acknowledge), "finish": _say_time(measures.finish)},
         "states": [
@@ -94,7 +98,7 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation: Conve
                 "count": count,
                 "url": write_query(request, state=None if value == state else value, after=None),
                 "is_current": value == state,
-                "reversal": f"{value}, some after {AFTER[reversals[value]]}" if value in reversals else "",
+                "doubt": _say_some(value, reversals[value]) if value in reversals else "",
             }
             for value, count in measures.states.items()
         ],
@@ -112,6 +116,10 @@ def show_tasks(request: HttpRequest, membership: Membership, conversation: Conve
     return render_view(
         request, membership, conversation, template, context, current="conversation-tasks", telling=telling
     )
+
+
+def _say_some(state: str, before: str) -> str:
+    return f"{state}, some denied by their data" if before == DENIED else f"{state}, some after {AFTER[before]}"
 
 
 def _read_moment(request: HttpRequest) -> datetime | None:
@@ -152,7 +160,11 @@ def say_seconds(seconds: float | None) -> str:
 
 
 def _make_lines(
-    tasks: Sequence[Task], moment: datetime | None, membership: Membership, conversation: Conversation
+    tasks: Sequence[Task],
+    moment: datetime | None,
+    membership: Membership,
+    conversation: Conversation,
+    denied: Collection[tuple[uuid.UUID, int]],
 ) -> list[dict[str, Any]]:
     shown = {task.pk: _choose_steps(read_steps(task.steps)) for task in tasks}
     keys = [bytes(task.within_key) for task in tasks if task.within_key]
@@ -160,7 +172,7 @@ def _make_lines(
     ids = {step.message_id for first, last in shown.values() for step in (*first, *last)}
     ids |= {task.request for task in (*tasks, *wholes.values()) if task.request}
     messages = find_messages_by_ids(workspace=membership.workspace, message_ids=list(ids))
-    maker = _Maker(messages, wholes, moment, membership.workspace.slug, cast_conversation(conversation))
+    maker = _Maker(messages, wholes, moment, membership.workspace.slug, cast_conversation(conversation), denied)
     return [maker.make(task, *shown[task.pk]) for task in tasks]
 
 
@@ -175,6 +187,8 @@ class _Maker:
     _moment: datetime | None
     _slug: str
     _cast: Cast
+    # The places of the messages whose data deny the end that they report.
+    _denied: Collection[tuple[uuid.UUID, int]]
 
     def __post_init__(self) -> None:
         self._said = mark_sentences(self._messages.values())
@@ -184,13 +198,16 @@ class _Maker:
         whole = self._wholes.get(bytes(task.within_key)) if task.within_key else None
         stands = str(getattr(task, "stands", task.state))
         is_standing = task.state in STANDING
+        outcome = self._say_outcome(stands, (*first, *last))
+        is_denied = not outcome and self._is_denied(stands, (*first, *last))
         return {
             "anchor": make_task_anchor(task),
             "row": task,
             "title": self._name(task),
             "url": self._link(asked.pk) if asked else "",
             "stands": stands,
-            "outcome": self._say_outcome(stands, (*first, *last)),
+            "outcome": say_doubt(stands, DENIED) if is_denied else outcome,
+            "is_denied": is_denied,
             "requester": self._find_agent(task.requester),
             "performer": self._find_agent(task.performer),
             "delegate": self._find_agent(task.delegate),
@@ -229,6 +246,13 @@ class _Maker:
         earlier, later = self._messages.get(before.message_id), self._messages.get(step.message_id)
         gap = later.order_time - earlier.order_time if earlier and later else None
         return f"{stands}, after {after}{f' ({write_elapsed(gap)} later)' if gap else ''}"
+
+    def _is_denied(self, stands: str, steps: Sequence[Step]) -> bool:
+        """Whether the data of the message that ended it so deny that."""
+        if not steps or steps[-1].state != stands or stands not in ENDED:
+            return False
+        message = self._messages.get(steps[-1].message_id)
+        return message is not None and (message.record_id, message.part) in self._denied
 
     def _say_silence(self, task: Task) -> str:
         if self._moment is None or self._moment - task.last_at <= STALLED_AFTER:

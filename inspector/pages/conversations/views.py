@@ -55,7 +55,7 @@ from ..shown.fields import MAX_RECORD_BYTES, MAX_SHOWN_RECORD_BYTES, cut_wire, f
 from ..shown.markup import share_out, shorten_name
 from ..shown.told import make_line, name_conversations, name_delivery, name_dialect, name_dialects, shorten
 from ..traces import link_traces
-from .frame import AFTER, Pager, make_pager, name_standing, read_jump, read_start, render_view
+from .frame import Pager, make_pager, name_standing, read_jump, read_start, render_view, say_doubt
 from .transcript import make_anchor, make_rows, open_for
 
 
@@ -175,7 +175,7 @@ def _make_row(
         "more_agents": len(conversation.agents) - len(agents),
         "dialects": name_dialects(conversation.dialects),
         "state": state,
-        "reversal": f"{state}, after {AFTER[reversed_end]}" if reversed_end else "",
+        "doubt": say_doubt(state, reversed_end) if reversed_end else "",
         "findings": findings,
         "review": sign_off.verdict if sign_off else None,
         "standing": name_standing(sign_off.standing) if sign_off else "",

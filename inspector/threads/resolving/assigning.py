@@ -70,6 +70,7 @@ class Assigner:
             # What a task is part of counts from the message on that says so, in whatever block that stands.
             if state is not None:
                 take(state, node)
+            self._remember(node, state)
         if self._nodes and not self._view.is_only:
             # Nobody may have asked on the way for the one that earlier blocks left.
             is_left = self._view.get(("next-word",), Asking.read) is not None
@@ -145,7 +146,6 @@ class Assigner:
             state.is_touched = True
         node.of_task = state
         node.task_id = state.id if state is not None else None
-        self._remember(node, state)
         return state
 
     def _find_above(self, node: StoredNode) -> TaskState | None:

@@ -141,6 +141,74 @@ STORIES: dict[str, Story] = {
             ("ada", "bob", "done", "d asked open, e done done"),
         ],
     ),
+    "clowl: who goes on with what it transferred was not done with it": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "DONE", "cid", "bob", "b"),
+            clowl("d", "ACK", "bob", "ada", "a"),
+            clowl("e", "PROG", "bob", "ada", "a", pct=60),
+            clowl("f", "CNCL", "ada", "bob", "a"),
+            clowl("g", "DONE", "bob", "ada", "a"),
+        ],
+        [
+            (
+                *("ada", "bob", "cancelled"),
+                "a asked open, b delegated delegated, c delegate-done done, "
+                "e progressed in-progress, f cancelled cancelled",
+            ),
+            ("bob", "cid", "done", "b asked open, c done done"),
+        ],
+    ),
+    "clowl: who transferred it reports the end of all": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "DONE", "cid", "bob", "b"),
+            clowl("d", "DONE", "bob", "ada", "a"),
+            clowl("e", "PROG", "bob", "ada", "a", pct=60),
+        ],
+        [
+            ("ada", "bob", "done", "a asked open, b delegated delegated, c delegate-done done, d done done"),
+            ("bob", "cid", "done", "b asked open, c done done"),
+        ],
+    ),
+    "clowl: a cancellation counts after the end of what was transferred": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "DONE", "cid", "bob", "b"),
+            clowl("d", "CNCL", "ada", "bob", "a"),
+            clowl("e", "DONE", "bob", "ada", "a"),
+        ],
+        [
+            (
+                "ada",
+                "bob",
+                "cancelled",
+                "a asked open, b delegated delegated, c delegate-done done, d cancelled cancelled",
+            ),
+            ("bob", "cid", "done", "b asked open, c done done"),
+        ],
+    ),
+    "clowl: of two transfers the latest end counts": (
+        [
+            clowl("a", "REQ", "ada", "bob"),
+            clowl("b", "DLGT", "bob", "cid", "a", delegation_mode="transfer"),
+            clowl("c", "DONE", "cid", "bob", "b"),
+            clowl("d", "DLGT", "bob", "dan", "a", delegation_mode="transfer"),
+            clowl("e", "DONE", "dan", "bob", "d"),
+        ],
+        [
+            (
+                *("ada", "bob", "done"),
+                "a asked open, b delegated delegated, c delegate-done done, "
+                "d delegated delegated, e delegate-done done",
+            ),
+            ("bob", "cid", "done", "b asked open, c done done"),
+            ("bob", "dan", "done", "d asked open, e done done"),
+        ],
+    ),
     "clowl: asked again after it was done": (
         [
             coordinated("a", "REQ", "DISPATCHED", "t1"),

@@ -92,6 +92,13 @@ LOGS: Final[dict[str, Logs]] = {
             _ASKED
             + clowl("m2", "CNCL", "oscar", "radar", minute=1, pid="m1")
             + clowl("m3", "DONE", "radar", "oscar", minute=2, pid="m1"),
+            # Who handed it over is still at work when it is cancelled.
+            _ASKED
+            + clowl("m2", "DLGT", "radar", "eve", minute=1, pid="m1", delegation_mode="transfer")
+            + clowl("m3", "DONE", "eve", "radar", minute=2, pid="m2")
+            + clowl("m4", "PROG", "radar", "oscar", minute=3, pid="m1", pct=90)
+            + clowl("m5", "CNCL", "oscar", "radar", minute=4, pid="m1")
+            + clowl("m6", "DONE", "radar", "oscar", minute=5, pid="m1"),
         ),
         passes=(
             _ASKED + _ANSWERED,
