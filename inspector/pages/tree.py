@@ -380,7 +380,8 @@ class Painter:
         words = ""
         if not is_said(said.order_basis):
             why = TIME_WORDS[said.order_basis]
-            words += f'<span class="basis" data-basis="inferred" title="{why}">{ABOUT.strip()}{_write_aside(why)}</span>'
+            sign = f"{ABOUT.strip()}{_write_aside(why)}"
+            words += f'<span class="basis" data-basis="inferred" title="{why}">{sign}</span>'
         if said.parent_basis == "turn":
             why = escape_text(spell_hidden(said.parent_why))
             words += f'<span class="basis" data-basis="inferred" title="{why}">inferred{_write_aside(why)}</span>'
