@@ -63,7 +63,7 @@ def test_a_time_that_no_message_says_is_marked_everywhere(viewer: Client, cast: 
     sequence = read(viewer, page_of("sequence", conversation.pk))
     shows(sequence, "the clock shows the start that was declared", "≈ 10:00:00")
     mermaid = viewer.get(page_of("sequence-mermaid", conversation.pk)).content.decode()
-    assert "≈ 10:00:00" in mermaid
+    assert "#8776; 10#58;00#58;00 inform" in mermaid
 
 
 def test_what_is_received_in_one_file_is_marked_and_takes_no_time(viewer: Client, cast: Cast) -> None:
