@@ -214,9 +214,12 @@ class ArrowSerializer(serializers.Serializer[Any]):
     parent_basis = serializers.CharField(allow_blank=True)
     parent_why = serializers.CharField(allow_blank=True)
     is_parent_missing = serializers.BooleanField(help_text="whether it cites a message that was not received")
+    is_parent_withdrawn = serializers.BooleanField(
+        source="is_withdrawn", help_text="whether it cites a message that was received and is withdrawn"
+    )
     parent_bearers = serializers.IntegerField(source="bearers", help_text=BEARERS_HELP)
     missing_id = serializers.CharField(
-        source="missing_name", allow_blank=True, help_text="the id that it cites in both cases, where that is known"
+        source="missing_name", allow_blank=True, help_text="the id that it cites in these cases, where that is known"
     )
 
 
@@ -355,5 +358,5 @@ def show_arrow(arrow: Arrow) -> dict[str, Any]:
         last_at=arrow.last.at,
         seconds_since=None if arrow.since is None else arrow.since.total_seconds(),
         cautions=arrow.cautions,
-        is_parent_missing=bool(first.missing) and not first.bearers,
+        is_parent_missing=bool(first.missing) and not first.bearers and not first.is_withdrawn,
     )

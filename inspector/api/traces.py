@@ -58,7 +58,7 @@ class TraceSerializer(serializers.Serializer[Any]):
     dialects = serializers.ListField(child=serializers.CharField())
     message_count = serializers.IntegerField()
     conversation_count = serializers.IntegerField()
-    missing_count = serializers.IntegerField(help_text="messages that are cited and were not received")
+    missing_count = serializers.IntegerField(help_text="messages that are cited and were not received or are withdrawn")
     open_count = serializers.IntegerField(help_text="requests without an answer")
     severity = SeverityField()
     first_at = serializers.DateTimeField(allow_null=True)

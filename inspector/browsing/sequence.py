@@ -15,6 +15,7 @@ from django.db.models.functions import MD5, Left, Length
 
 from inspector.bounds import check_effort
 from inspector.browsing.transcripts import load_cautions
+from inspector.browsing.withdrawn import Cited, find_withdrawn
 from inspector.threads.keys import Places, name_cited
 from inspector.threads.models import Conversation, Message
 from inspector.threads.models.packed_text import unpack_text
@@ -38,7 +39,7 @@ class Step(NamedTuple):
     """A message of the sequence: who, to whom, which act, about what, and how it is linked. `topic` and `english` are
     their beginnings; `english_length` is the length of the whole. `missing` is the digest of a cited id that stands for
     no message here, `missing_name` that id, where the message says it in so many words. `cautions` are those that a
-    transcript has of it."""
+    transcript has of it. `is_withdrawn` says that what bears that id was received and is withdrawn."""
 
     id: uuid.UUID
     record_id: uuid.UUID
@@ -69,6 +70,7 @@ class Step(NamedTuple):
     missing: str = ""
     missing_name: str = ""
     cautions: str = ""
+    is_withdrawn: bool = False
 
     @property
     def is_failed(self) -> bool:
@@ -105,7 +107,7 @@ _COLUMNS: Final = {
     "missing": "parent_key",
     "missing_name": "citing_body",
 }
-_READ: Final = [_COLUMNS.get(name, name) for name in Step._fields if name != "cautions"]
+_READ: Final = [_COLUMNS.get(name, name) for name in Step._fields if name not in ("cautions", "is_withdrawn")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +150,26 @@ def read_sequence(
     is_all_opened: bool = False,
 ) -> tuple[list[Arrow], Window[Step]]:
     """A window of the sequence as arrows and as it is, in two statements and those of `load_cautions`. `opened` are
-    positions: the bucket that begins at one of them is drawn message by message, or every one."""
+    positions: the bucket that begins at one of them is drawn message by message, or every one. Where something is cited
+    that stands for no message here, one statement more looks for it among what is withdrawn."""
     places = load_places(conversation)
     window = read_window(
         conversation=conversation, start=start, size=size, read=lambda rows: _read_steps(rows, places), mark=_mark
     )
     cautions = load_cautions(conversation=conversation, first=window.first, last=window.last) if window.rows else {}
-    window = replace(window, rows=[step._replace(cautions=cautions.get(step.id, "")) for step in window.rows])
+    rows = [step._replace(cautions=cautions.get(step.id, "")) for step in window.rows]
+    window = replace(window, rows=_mark_withdrawn(conversation, rows))
     return list(_gather(window.rows, window.previous, opened, is_all_opened=is_all_opened)), window
+
+
+def _mark_withdrawn(conversation: Conversation, steps: Sequence[Step]) -> list[Step]:
+    cited = {
+        step.id: Cited(conversation.channel_id, bytes.fromhex(step.missing))
+        for step in steps
+        if step.missing and not step.bearers
+    }
+    found = find_withdrawn(workspace_id=conversation.workspace_id, cited=cited.values())
+    return [step._replace(is_withdrawn=cited.get(step.id) in found) for step in steps]
 
 
 def _mark(step: Step) -> Mark:

@@ -25,7 +25,7 @@ from inspector.accounts.models import Channel, Workspace
 
 from .containers import HEAD_BYTES, READ_BYTES, ZIP, Archive, Arrival, ContainerError, name_container, peek, unfold
 from .framing import BATCH_RECORDS, close_abandoned, options_of, take_stream
-from .identity import BY_TIME, Warned, add_warnings, count_equal, draft_record, list_warnings
+from .identity import BY_ID, BY_TIME, Warned, add_warnings, count_equal, draft_record, list_warnings
 from .liveness import alive
 from .models import Delivery, Door, Record
 from .services import keep_arrival, name_member, open_delivery, read_until_broken, tell_nested
@@ -218,8 +218,9 @@ def end_stopped(*, workspace: Workspace) -> list[Delivery]:
 class Forecaster:
     """Counts the records of one file as storing them would, against what the channel holds now.
 
-    Without workspace or channel nothing can be there yet. Records that are twice within the file count as new twice.
-    `failures` says why the file cannot be read to its end, if so.
+    Without workspace or channel nothing can be there yet. A record that is twice within the file is a duplicate the
+    second time: for that the identity of each record that bears an id is kept, 32 bytes. `failures` says why the file
+    cannot be read to its end, if so.
     """
 
     def __init__(self, *, workspace: Workspace | None, channel: Channel | None, received_at: datetime) -> None:
@@ -227,6 +228,8 @@ class Forecaster:
         self._channel = channel
         self._received_at = received_at
         self._equal: Counter[bytes] = Counter()
+        # Others are never equal within a file: timed ones are numbered, and the rest go by their place in it.
+        self._met: set[bytes] = set()
         self.new = self.duplicate = self.quarantined = 0
         self.failures: list[str] = []
         self._warnings: dict[str, Any] = {}
@@ -243,7 +246,8 @@ class Forecaster:
 
     def take(self, records: Iterable[LogRecord]) -> None:
         """Count the next records of the file."""
-        identities, drafts = [], []
+        identities: list[bytes] = []
+        drafts, again = [], set()
         for framed in records:
             if framed.problem is not None:
                 self.quarantined += 1
@@ -252,12 +256,17 @@ class Forecaster:
             if draft.rule == BY_TIME and draft.likeness:
                 draft.identity = count_equal(draft.likeness, self._equal[draft.likeness])
                 self._equal[draft.likeness] += 1
+            if draft.rule == BY_ID:
+                if draft.identity in self._met:
+                    again.add(len(identities))
+                self._met.add(draft.identity)
             identities.append(draft.identity)
             drafts.append(draft)
         self._warnings = add_warnings(self._warnings, drafts)
         held = self._find(identities)
-        self.duplicate += sum(identity in held for identity in identities)
-        self.new += sum(identity not in held for identity in identities)
+        duplicate = sum(at in again or identity in held for at, identity in enumerate(identities))
+        self.duplicate += duplicate
+        self.new += len(identities) - duplicate
 
     def _find(self, identities: list[bytes]) -> set[bytes]:
         if self._workspace is None or self._channel is None:

@@ -237,13 +237,23 @@ def has_hidden(*, workspace: Workspace) -> bool:
     return HiddenRecord.objects.filter(workspace=workspace).exists()
 
 
-def count_hidden_of(*, delivery: Delivery, limit: int = 10_001) -> int:
+def count_hidden_of(*, delivery: Delivery, limit: int) -> int:
     """How many of the delivery's records are hidden, counted up to a limit."""
     rows = Sighting.objects.filter(delivery=delivery, record__hidden__isnull=False)
     return rows.values("pk")[:limit].count()
 
 
 def is_weighing(*, delivery: Delivery) -> bool:
-    """Whether the delivery's records still wait to be hidden or shown."""
-    waiting = Job.objects.filter(kind=Job.Kind.WEIGH, subject=delivery.pk)
-    return waiting.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING]).exists()
+    """Whether the delivery's records still wait to be hidden or shown; so they do too where that was given up."""
+    return _list_weighings(delivery.workspace_id).filter(subject=delivery.pk).exists()
+
+
+def is_weighing_any(*, workspace_id: uuid.UUID) -> bool:
+    """The same of any delivery of the workspace: so long nobody knows by whom a record that is not hidden is held."""
+    return _list_weighings(workspace_id).exists()
+
+
+def _list_weighings(workspace_id: uuid.UUID) -> QuerySet[Job]:
+    # The states are named one by one, as the partial indexes have them.
+    undone = [Job.State.QUEUED, Job.State.RUNNING, Job.State.DEAD]
+    return Job.objects.filter(workspace_id=workspace_id, kind=Job.Kind.WEIGH, state__in=undone)

@@ -40,7 +40,7 @@ from inspector.audit.models.reviews import Comment, CommentTurn
 from inspector.database import or_404
 from inspector.intake.readings import mask_layers
 from inspector.search.selectors import Place
-from inspector.threads.models import Message
+from inspector.threads.models import Conversation, Message
 from inspector.threads.selectors import find_conversation, find_message, has_record, load_records, unfold
 
 from .lists import list_page
@@ -212,10 +212,14 @@ def show_comments(request: HttpRequest, membership: Membership) -> HttpResponse:
         "state": state,
         "states": STATES.items(),
         "conversation": conversation,
-        "conversation_title": title_conversation(conversation, {}) if conversation else "",
+        "conversation_title": _title_one(conversation) if conversation else "",
         **pages,
     }
     return render_page(request, membership, "comments/comments.html", context, section="comments")
+
+
+def _title_one(conversation: Conversation) -> str:
+    return title_conversation(conversation, find_openings_of([conversation]))
 
 
 def _make_rows(comments: Sequence[Comment], membership: Membership) -> list[dict[str, Any]]:
@@ -245,7 +249,7 @@ def _make_line(
         "words": shorten_name(shorten(comment.words, MAX_LINE_LENGTH), 2 * MAX_LINE_LENGTH) if may_see else "",
         "is_withheld": not may_see,
         "conversation_title": title_conversation(message.conversation, openings),
-        "conversation_id": message.conversation_id,
+        "conversation": message.conversation,
     }
 
 

@@ -41,6 +41,7 @@ from inspector.intake.withdrawals import (
     count_hidden_of,
     find_withdrawals,
     is_weighing,
+    is_weighing_any,
     list_withdrawals,
     take_back,
     withdraw_delivery,
@@ -163,6 +164,9 @@ MAX_ACTS = 20
 
 MAX_CONVERSATIONS = 20
 
+# So many hidden records are counted.
+MAX_COUNTED = 10_000
+
 
 @within_workspace("GET")
 def show_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
@@ -248,6 +252,7 @@ def answer_delivery(
         "has_more_conversations": len(reached) > MAX_CONVERSATIONS,
         # Only the newest can be in force.
         "withdrawal": _describe_withdrawal(delivery, acts[0]) if acts and acts[0].taken_back_at is None else None,
+        "returning": _describe_return(delivery) if acts and acts[0].taken_back_at else None,
         "erased": find_erased(delivery=delivery),
         "acts": acts,
         "may_withdraw": membership.is_auditor and delivery.is_framed,
@@ -257,13 +262,25 @@ def answer_delivery(
 
 
 def _describe_withdrawal(delivery: Delivery, withdrawal: Withdrawal) -> dict[str, Any]:
-    hidden = count_hidden_of(delivery=delivery)
+    is_under_way = is_weighing(delivery=delivery)
+    hidden = count_hidden_of(delivery=delivery, limit=MAX_COUNTED + 1)
+    # What is not hidden yet is held by nobody else for that; nor is what a job of another delivery is about to hide.
+    is_known = not is_under_way and not is_weighing_any(workspace_id=delivery.workspace_id)
     return {
         "row": withdrawal,
         "hidden": hidden,
-        "kept": max(0, delivery.received - hidden),
-        "is_counted": hidden <= 10_000,
+        "kept": max(0, delivery.received - hidden) if is_known else 0,
+        "is_counted": hidden <= MAX_COUNTED,
+        "is_under_way": is_under_way,
     }
+
+
+def _describe_return(delivery: Delivery) -> dict[str, Any] | None:
+    """How many records a withdrawal that was undone still hides; None where all are shown again."""
+    if not is_weighing(delivery=delivery):
+        return None
+    hidden = count_hidden_of(delivery=delivery, limit=MAX_COUNTED + 1)
+    return {"hidden": hidden, "is_counted": hidden <= MAX_COUNTED}
 
 
 def _describe(delivery: Delivery) -> dict[str, Any]:

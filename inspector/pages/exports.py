@@ -52,7 +52,7 @@ from inspector.threads.selectors import find_conversation
 from .findings import read_filters, read_state
 from .lists import ConversationFilter, list_page
 from .shell import PageForm, attempt, parse_id, render_page, render_part, within_workspace
-from .shown.told import name_conversation, shorten
+from .shown.told import name_conversations, shorten
 
 Forms = Sequence[tuple[str, str]]
 FORMS: Final[Forms] = (
@@ -106,7 +106,7 @@ def read_meant(said: Mapping[str, str], membership: Membership) -> Meant | None:
             return None
         return Meant(
             given={"conversation_id": conversation_id},
-            title=shorten(name_conversation(conversation)),
+            title=shorten(name_conversations([conversation])[conversation.pk]),
             kind="The conversation",
             hidden=(("conversation", str(conversation_id)),),
             forms=FORMS_AND_REPORT,

@@ -20,6 +20,7 @@ from dialects import Field, Reading
 from inspector.accounts.models import Membership
 from inspector.audit.findings.selectors import list_of_message
 from inspector.browsing.transcripts import find_conflicts, find_rekeyed, load_doubts, mark_sentences, say_cautions_of
+from inspector.browsing.withdrawn import Withdrawn, find_cited, find_withdrawn
 from inspector.database import or_404
 from inspector.intake.concealment import find_every
 from inspector.intake.readings import mask_layers
@@ -65,6 +66,7 @@ from .shown.fields import escape_character, find_on_wire, write_offsets
 from .shown.findings import describe_findings
 from .shown.markup import Span, name_spans
 from .shown.told import (
+    TIME_WORDS,
     link_rekeyed,
     link_search,
     list_notes,
@@ -258,13 +260,6 @@ MAX_HEADING_LENGTH: Final = 240
 
 MAX_FINDINGS = 50
 
-ORDERS = {
-    "wire": "",
-    "envelope": "the message does not say when it was sent: the time of its envelope",
-    "start": "the message does not say when it was sent: ordered by the declared start",
-    "receipt": "the message does not say when it was sent: ordered by receipt",
-}
-
 
 @within_workspace("GET")
 def show_message(request: HttpRequest, membership: Membership, message_id: uuid.UUID) -> HttpResponse:
@@ -408,7 +403,7 @@ def _describe(message: Message, body: Any, disclosed: Disclosed, *, is_doubtful:
         "is_sealed": message.is_sealed and opening is None,
         "is_withheld": message.pk in disclosed.withheld,
         "opened_with": disclosed.name_keys(message),
-        "order_words": ORDERS.get(message.order_basis, ""),
+        "order_words": TIME_WORDS.get(message.order_basis, ""),
         # A text that is not unfolded is not loaded to be counted.
         "characters": len(message.record.wire_text) if vars(message)["record_bytes"] <= MAX_UNFOLDED_BYTES else None,
         "bytes": vars(message)["wire_bytes"],
@@ -420,10 +415,12 @@ def _make_around(message: Message, body: Any, membership: Membership, *, is_uncl
     slug = membership.workspace.slug
     parent, answers = list_beside(message=message, limit=MAX_ANSWERS + 1)
     said = mark_sentences([*answers, *([parent] if parent else [])])
+    cited = find_cited(message)
+    withdrawn = find_withdrawn(workspace_id=membership.workspace_id, cited=[cited]).get(cited) if cited else None
     carrying = find_messages_by_ids(workspace=membership.workspace, message_ids=[*find_carrying([message]).values()])
     return {
         "within": describe_carrying(next(iter(carrying.values()), None), slug),
-        "parent": _describe_parent(message, parent, said, body, slug, is_unclear=is_unclear),
+        "parent": _describe_parent(message, parent, said, body, slug, is_unclear=is_unclear, withdrawn=withdrawn),
         # Why a message that names a parent stands without one: it names itself, a circle, or nobody for certain.
         "why_none": "" if message.parent_basis else message.parent_why,
         "children": [{"row": answer, "sentence": shorten(said[answer.pk])} for answer in answers[:MAX_ANSWERS]],
@@ -439,14 +436,16 @@ def _describe_parent(
     slug: str,
     *,
     is_unclear: bool,
+    withdrawn: Withdrawn | None,
 ) -> dict[str, Any] | None:
     if not message.parent_basis:
         return None
+    target = parent.pk if parent else withdrawn.message if withdrawn else None
     return describe_reply(
         find_verb(message, parent, is_unclear=is_unclear),
-        reverse("pages:message", args=[slug, parent.pk]) if parent else "",
+        reverse("pages:message", args=[slug, target]) if target else "",
         f"{name_message(parent)}: {shorten(said[parent.pk])}" if parent else name_cited(body["message"]) or "a message",
-        message.parent_why,
+        "; ".join(filter(None, (message.parent_why, "withdrawn" if withdrawn else ""))),
         is_inferred=message.parent_basis == "turn",
-        is_missing=parent is None and not count_bearers(message.parent_why),
+        is_missing=parent is None and withdrawn is None and not count_bearers(message.parent_why),
     )

@@ -49,7 +49,7 @@ from .shell import address_each, asking, render_page, render_part, within_worksp
 from .shown.agents import AgentMark, Casts, cast_conversation
 from .shown.fields import fit_wire, mask_wire, weigh_wire
 from .shown.markup import HIT_CHARACTERS, OPEN_CHARACTERS, Stretch, fit, join_ranges, mark_cut, share_out, weigh
-from .shown.told import Line, link_search, make_line, name_conversation, name_dialect, shorten
+from .shown.told import Line, link_search, make_line, name_conversations, name_dialect, shorten
 
 # Of so many who are only called by a name the facets say who they are.
 MAX_CALLED: Final = 3
@@ -300,8 +300,9 @@ def _make_hits(
     links = {name: address_each(f"pages:{name}", workspace.slug) for name in ("message", "conversation", "around")}
     sought = urlencode({"q": query})
     told = load_sentences(messages)
+    names = name_conversations(message.conversation for message in messages)
     hits = [
-        _make_hit(message, told[message.pk], pattern, casts, links, sought, alarms.get(message.pk, ()))
+        _make_hit(message, told[message.pk], pattern, casts, links, sought, alarms.get(message.pk, ()), names)
         for message in messages
     ]
     most = share_out(
@@ -324,6 +325,7 @@ def _make_hit(
     links: Mapping[str, Callable[[uuid.UUID], str]],
     sought: str,
     alarms: Sequence[OpenRule],
+    names: Mapping[uuid.UUID, str],
 ) -> dict[str, Any]:
     wire, masked = mask_wire(message)
     return {
@@ -331,7 +333,8 @@ def _make_hit(
         "line": make_line(message, casts.find(message.conversation)),
         "dialect": name_dialect(message.dialect),
         "conversation": {
-            "title": shorten(name_conversation(message.conversation), 40),
+            "row": message.conversation,
+            "title": shorten(names[message.conversation_id], 40),
             "url": links["conversation"](message.conversation_id),
         },
         "url": f"{links['message'](message.pk)}?{sought}",

@@ -20,6 +20,7 @@ from django.utils.http import urlencode
 from inspector.accounts.models import Membership, Workspace
 from inspector.audit.findings.selectors import list_open_about, tell_findings
 from inspector.browsing.transcripts import find_doubtful, find_doubts
+from inspector.browsing.withdrawn import find_cited, find_withdrawn
 from inspector.database import make_storable, on_replica
 from inspector.threads.agents import load_labels
 from inspector.threads.keys import count_microseconds, read_instant
@@ -29,6 +30,7 @@ from inspector.threads.selectors import find_conversation
 from inspector.threads.trees import (
     MAX_FOUND,
     MAX_TOGGLED,
+    Contents,
     Place,
     Tree,
     Window,
@@ -49,7 +51,7 @@ from .conversations.frame import render_view
 from .lists import TraceFilter, read_place, read_walk
 from .shell import parse_id, read_number, render_page, within_workspace
 from .shown.agents import AgentMark, Casts, cast_conversation, list_first
-from .shown.told import name_dialects, shorten, write_elapsed
+from .shown.told import name_conversations, name_dialects, shorten, write_elapsed
 from .tree import Axis, Painter, draw_map, find_axis, find_reach
 
 WINDOW_ROWS: Final = 200
@@ -189,6 +191,8 @@ def make_tree_context(request: HttpRequest, membership: Membership, owner: Conve
         names=cast_conversation(owner),
         axis=axis,
         contents=contents,
+        titles=name_conversations(contents.conversations.values()) if isinstance(owner, Trace) else {},
+        withdrawn=_find_withdrawn(membership, contents),
         findings=telling.name_rules() if telling else list_open_about(messages=said),
         doubtful=_find_doubtful(said, contents.conversations),
         hits=match_rows(rows=window.rows, text=wish.find) if wish.find else frozenset(),
@@ -243,6 +247,14 @@ def _find_doubtful(said: Sequence[Message], conversations: Mapping[uuid.UUID, Co
         if len(together) == conversation.message_count:
             found |= find_doubts(sorted(together, key=lambda each: bytes(each.place or b""))).keys()
     return frozenset(found)
+
+
+def _find_withdrawn(membership: Membership, contents: Contents) -> frozenset[uuid.UUID]:
+    """Which messages of the window cite, below a ghost, what was received and is withdrawn."""
+    citing = (contents.said.get(ghost.citing) for ghost in contents.ghosts.values())
+    cited = {message.pk: find_cited(message) for message in citing if message is not None}
+    found = find_withdrawn(workspace_id=membership.workspace_id, cited=cited.values())
+    return frozenset(pk for pk, each in cited.items() if each in found)
 
 
 def _list_agents(painter: Painter, owner: Conversation | Trace) -> list[AgentMark]:

@@ -29,11 +29,11 @@ from inspector.threads.models import Conversation, Message, Trace
 from inspector.threads.nodes import write_bearers
 from inspector.threads.selectors import mark_noted, split_mark
 from inspector.threads.states import ASKS
-from inspector.threads.trees import Band, Contents, WindowRow
+from inspector.threads.trees import Band, Contents, Ghost, WindowRow
 
 from .shown.agents import AgentMark, Cast
 from .shown.markup import escape_text, write_visible
-from .shown.told import name_conversation, say_fate, shorten, strip_names, write_elapsed
+from .shown.told import ABOUT, TIME_WORDS, is_said, say_fate, shorten, strip_names, write_elapsed
 from .templatetags.marks import SEVERITIES, TO, act, icon, severity, tile
 
 # Where a bar ends further right than this, its words stand to the left of it.
@@ -114,10 +114,11 @@ def draw_bar(line: Line, *, axis: Axis, agent: str, is_failing: bool, is_critica
     return f'<svg class="waterfall"{agent} role="img" aria-label="{label}">{drawn}{beneath}</svg>'
 
 
-def draw_ghost(line: Line, *, axis: Axis, bearers: int | None) -> str:
+def draw_ghost(line: Line, *, axis: Axis, bearers: int | None, is_withdrawn: bool = False) -> str:
     """In place of the bar of a message that is not here: why it is not."""
     short = {None: "not here", 0: "not received"}
     words = short[bearers] if bearers in short else f"{write_bearers(bearers or 0)} bear this id"
+    words = "withdrawn" if is_withdrawn else words
     return f'<svg class="waterfall" role="img" aria-label="{words}">{_write_words(axis.place(line.start), words)}</svg>'
 
 
@@ -207,7 +208,9 @@ _FAILING: Final = frozenset({"failure", "reject", "not-understood"})
 class Painter:
     """What every row of a page is drawn with.
 
-    `names` knows what people call agents in a channel. `doubtful` are messages that others make doubtful.
+    `titles` are what the conversations of a trace are called. `names` knows what people call agents in a channel.
+    `doubtful` are messages that others make doubtful. `withdrawn` are those that cite what was received and is
+    withdrawn.
     """
 
     slug: str
@@ -216,7 +219,9 @@ class Painter:
     axis: Axis
     contents: Contents
     findings: Mapping[uuid.UUID, Sequence[OpenRule]]
+    titles: Mapping[uuid.UUID, str] = field(default_factory=dict)
     doubtful: frozenset[uuid.UUID] = frozenset()
+    withdrawn: frozenset[uuid.UUID] = frozenset()
     hits: frozenset[uuid.UUID] = frozenset()
     current: uuid.UUID | None = None
     _tiles: dict[tuple[uuid.UUID, str, str], str] = field(default_factory=dict)
@@ -317,7 +322,7 @@ class Painter:
         if conversation is None:
             return "<strong>A conversation</strong>"
         url = self._link("conversation", conversation.pk)
-        name = write_visible(shorten(name_conversation(conversation)))
+        name = write_visible(shorten(self.titles[conversation.pk]))
         count = f"{conversation.message_count:,} message{'' if conversation.message_count == 1 else 's'}"
         return (
             f'<a class="subject" href="{url}" data-open><strong>{name}</strong></a>'
@@ -327,8 +332,11 @@ class Painter:
     def _write_ghost(self, row: WindowRow) -> str:
         ghost = self.contents.ghosts.get(row.place)
         shown = f"<bdi>{write_visible(shorten(ghost.name, 60))}</bdi>" if ghost and ghost.name else "A message"
-        fate = say_fate(ghost.bearers if ghost else None)
+        fate = say_fate(ghost.bearers if ghost else None, is_withdrawn=self._is_withdrawn(ghost))
         return f'<span class="missing">{draw_icon("ghost")}{shown} {fate}</span>{_write_hidden(row)}'
+
+    def _is_withdrawn(self, ghost: Ghost | None) -> bool:
+        return ghost is not None and ghost.citing in self.withdrawn
 
     def _write_message(self, row: WindowRow, said: Message | None, above: uuid.UUID | None) -> str:
         if said is None:
@@ -370,6 +378,10 @@ class Painter:
     def _write_link(self, row: WindowRow, said: Message, above: uuid.UUID | None) -> str:
         """How it hangs where it hangs: inferred, out of this tree, carried by, or from another conversation."""
         words = ""
+        if not is_said(said.order_basis):
+            why = TIME_WORDS[said.order_basis]
+            sign = f"{ABOUT.strip()}{_write_aside(why)}"
+            words += f'<span class="basis" data-basis="inferred" title="{why}">{sign}</span>'
         if said.parent_basis == "turn":
             why = escape_text(spell_hidden(said.parent_why))
             words += f'<span class="basis" data-basis="inferred" title="{why}">inferred{_write_aside(why)}</span>'
@@ -387,7 +399,7 @@ class Painter:
             conversation = self.contents.conversations.get(said.conversation_id)
             if conversation is not None:
                 url = self._link("conversation", conversation.pk)
-                name = write_visible(shorten(name_conversation(conversation), 40))
+                name = write_visible(shorten(self.titles[conversation.pk], 40))
                 words += f'<a class="basis" href="{url}">in {name}</a>'
         return words
 
@@ -422,7 +434,8 @@ class Painter:
     def _draw_bar(self, row: WindowRow, said: Message | None, agent: str) -> str:
         if row.line.kind is Kind.GHOST:
             ghost = self.contents.ghosts.get(row.place)
-            return draw_ghost(row.line, axis=self.axis, bearers=ghost.bearers if ghost else None)
+            bearers, is_withdrawn = ghost.bearers if ghost else None, self._is_withdrawn(ghost)
+            return draw_ghost(row.line, axis=self.axis, bearers=bearers, is_withdrawn=is_withdrawn)
         is_failing = said is not None and said.performative in _FAILING
         rules = self.findings.get(said.id, ()) if said else ()
         flag = max((rule.severity for rule in rules), default=0)

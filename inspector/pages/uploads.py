@@ -331,6 +331,7 @@ def _make_saying(message: Message, cast: Cast) -> dict[str, Any]:
     is_to_itself = bool(message.sender) and receivers == [message.sender]
     line = Line(
         at=None,
+        basis="",
         sender=cast.find(message.sender) if message.sender else None,
         receivers=[] if is_to_itself else cast.find_all(receivers),
         is_broadcast=message.broadcast,

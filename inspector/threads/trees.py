@@ -444,10 +444,12 @@ class Answered(NamedTuple):
 
 
 class Ghost(NamedTuple):
-    """What is cited and stands for no message here: its name, if known, and how many messages elsewhere bear its id."""
+    """What is cited and stands for no message here: its name, if known, how many messages elsewhere bear its id, and
+    which message of the window cites it."""
 
     name: str
     bearers: int
+    citing: uuid.UUID
 
 
 class Contents(NamedTuple):
@@ -508,7 +510,7 @@ def read_ghosts(rows: Sequence[WindowRow]) -> dict[uuid.UUID, Ghost]:
         return {}
     messages = Message.objects.filter(pk__in=list(citing))
     return {
-        citing[pk]: Ghost(name_cited(json.loads(body)["message"]) if body else "", count_bearers(why))
+        citing[pk]: Ghost(name_cited(json.loads(body)["message"]) if body else "", count_bearers(why), pk)
         for pk, body, why in messages.values_list("pk", "body", "parent_why")
     }
 

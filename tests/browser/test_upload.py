@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from inspector.intake.models import Delivery, Record
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.threads.models import Message
 from tests.browser.conftest import Open, at, wait_for_rest
 from tests.browser.test_accessibility import find_faults, keep_picture
@@ -43,6 +44,21 @@ def import_file(page: Page) -> None:
     page.get_by_role("form", name="night.log").get_by_role("button", name="Import file").click()
     expect(page.get_by_text("Splitting into records", exact=True)).to_be_visible()
     resolve_all()
+
+
+def test_a_receipt_follows_the_hiding_of_its_records(open_page: Open, cast: Cast) -> None:
+    delivery = take_in(cast, STORY, name="story.log")
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="the wrong file")
+    page = open_page(cast.auditor, at("delivery", delivery.pk))
+    alert = page.locator("#hidden")
+    expect(alert).to_contain_text("0 of 5 so far")
+    resolve_all()
+    expect(alert).to_contain_text("5 of its records are hidden")
+    take_back(membership=cast.auditor, delivery=delivery, reason="right after all")
+    page.reload()
+    expect(alert).to_contain_text("5 of 5 are still hidden")
+    resolve_all()
+    expect(alert).to_have_count(0)
 
 
 def test_from_the_drop_to_the_withdrawal_and_back(open_page: Open, cast: Cast) -> None:

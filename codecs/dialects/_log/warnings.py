@@ -64,7 +64,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "the line is no JSON object and no JSON string: it is kept as a text",
         "send lines of text as text/plain; application/x-ndjson has one JSON object a line",
     ),
-    "cut": ("the message is cut off before its end", "send each message whole, one JSON object a line"),
+    "cut": ("the message is cut off before its end", "send each message whole, {wanted}"),
     "passed-over": ("{name}: it is kept with the delivery, and not read", "send exports as OTLP writes them in JSON"),
     "dialect": ("`dialect` names no dialect that there is: the text decides", "write the slug of one, or leave it out"),
     "time-not-read": (
@@ -74,6 +74,13 @@ WORDS: dict[str, tuple[str, str]] = {
     "time-without-zone": ("the time has no zone: it is taken as UTC", "write Z or an offset such as +01:00 behind it"),
     "time-unit": ("the time is taken as {name} since 1970", "write seconds, or 2026-11-21T09:00:00Z, if it is not"),
 }
+
+# How a message ends in dialects that are no JSON; any other is one object a line.
+_ENDS = {
+    "nslip": "up to the # that closes it",
+    "lambda_lang": "with each brace and quotation mark closed",
+}
+_WHOLE_OBJECT = "one JSON object a line"
 
 # What is commonly written, without signs between words, by the envelope's name for it.
 _MORE: dict[str, tuple[str, ...]] = {
@@ -207,7 +214,8 @@ def _of_wire(wire: str, dialect: str) -> Iterable[LogWarning]:
         is_prose = dialect == "prose" and (first in "{[" or first.isspace())
         return list(_of_json(wire)) if is_prose and wire else ()
     is_cut = is_doubtful and len(wire) <= _MAX_CHARACTERS and _is_cut(wire, dialect)
-    return (_warn("cut"),) if is_cut else ()
+    whole = _WHOLE_OBJECT if is_json(wire) else _ENDS.get(dialect, _WHOLE_OBJECT)
+    return (_warn("cut", wanted=whole),) if is_cut else ()
 
 
 def _is_cut(wire: str, dialect: str) -> bool:
@@ -231,7 +239,7 @@ def _of_json(wire: str) -> Iterator[LogWarning]:
         yield _warn("single-quotes")
         return
     if text in ("{", "["):
-        yield _warn("cut")
+        yield _warn("cut", wanted=_WHOLE_OBJECT)
         return
     if not is_json(text) and text[-1:] not in "}]":
         return
@@ -244,7 +252,10 @@ def _of_json(wire: str) -> Iterator[LogWarning]:
         if is_json(text):
             end = _find_end(text)
             size = len(text.encode("utf-8", "surrogatepass"))
-            yield _warn("cut" if end is None else "several" if end < size else "not-json")
+            if end is None:
+                yield _warn("cut", wanted=_WHOLE_OBJECT)
+            else:
+                yield _warn("several" if end < size else "not-json")
         return
     if isinstance(found, dict):
         yield from _of_object(found)

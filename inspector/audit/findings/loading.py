@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -38,6 +39,7 @@ from django.db.models import (
 from dialects import all_dialects
 from inspector.accounts.models import ApiKey
 from inspector.browsing.directory import KEYED, find_changed_keys
+from inspector.browsing.withdrawn import Cited, find_withdrawn
 from inspector.characters import LOOKALIKES, UNSEEN
 from inspector.database import HasAnyBit, IsAny
 from inspector.intake.models import Sighting
@@ -46,7 +48,7 @@ from inspector.threads.keys import key_of_id
 from inspector.threads.models import Conversation, Message, Task
 from inspector.threads.models.packed_text import PackedTextField
 from inspector.threads.models.tasks import ALONE, HANDED_ON, REMARKABLE
-from inspector.threads.nodes import find_reuse
+from inspector.threads.nodes import count_bearers, find_reuse
 from inspector.threads.summaries import read_tally
 from inspector.threads.tasks import read_steps
 from inspector.threads.terms import CLOCK_SKEW, FLAGGED, ODD, OF_SESSIONS, RuleFlag, mark_workspace
@@ -141,6 +143,22 @@ def _see_number(row: Sequence[Any]) -> tuple[Seen, int, str, Any]:
         if turn is not None
         else (see(row), run, "object_id", read_body(body).message.object_id)
     )
+
+
+def _load_withdrawn(scenes: Mapping[uuid.UUID, Scene]) -> None:
+    """Which ids that are cited stand for nothing here since what bears them is withdrawn."""
+    cited = {
+        pk: {
+            Cited(scene.conversation.channel_id, message.cited)
+            for message in scene.odd
+            if message.cited is not None and message.parent is None and not count_bearers(message.why)
+        }
+        for pk, scene in scenes.items()
+    }
+    workspace_id = next(scene.conversation.workspace_id for scene in scenes.values())
+    found = find_withdrawn(workspace_id=workspace_id, cited=chain.from_iterable(cited.values()))
+    for pk, scene in scenes.items():
+        scene.withdrawn |= {each.key for each in cited[pk] if each in found}
 
 
 def _load_early(scenes: Mapping[uuid.UUID, Scene], suspects: QuerySet[Message]) -> None:
@@ -297,6 +315,7 @@ def load_scenes(conversations: Sequence[Conversation]) -> list[Scene]:
     if RuleFlag.REUSED in suspects:
         _load_reused(scenes, ordered, suspects[RuleFlag.REUSED][:MAX_REUSED])
     load_after_results(scenes, messages, partial(_read_said, messages))
+    _load_withdrawn(scenes)
     _load_sealed(scenes, messages)
     load_tasks(scenes)
     load_words_after_end(scenes, messages)

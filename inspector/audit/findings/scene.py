@@ -254,7 +254,8 @@ class Skewed:
 class Scene:
     """One conversation as the rules see it. Lists are in the order of the timeline.
 
-    `odd` are those that were placed oddly, or cite what was not received; `cited_ids` says which id, where it is known.
+    `odd` are those that were placed oddly, or cite what was not received; `cited_ids` says which id, where it is known,
+    and `withdrawn` has those, as their keys, that were received and are withdrawn.
     `leaning` carry what their record says of contexts, conditions and parts. `doubles` are records under one id; each
     of `reused` ends with a message whose number or turn is that of those before it. `failures` carry what their record
     says of the error. `tasks` are the remarkable ones, and those in the course of
@@ -273,6 +274,7 @@ class Scene:
     noted: list[Noted] = field(default_factory=list)
     odd: list[Seen] = field(default_factory=list)
     cited_ids: dict[uuid.UUID, str] = field(default_factory=dict)
+    withdrawn: set[bytes] = field(default_factory=set)
     leaning: list[tuple[Seen, Mapping[str, Any]]] = field(default_factory=list)
     doubles: list[list[Seen]] = field(default_factory=list)
     reused: list[list[Seen]] = field(default_factory=list)

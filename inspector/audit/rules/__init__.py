@@ -20,7 +20,7 @@ __all__ = ["BY_NOTE", "MIDDLE_RANK", "RANKS", "RULES", "VERSION", "Hit", "Rule",
 INSTALLED: Final = "inspector.rules"
 # Raised when a rule changes what it finds: conversations are then examined again, in the background, as they are when a
 # package brings rules, or another version of them.
-VERSION: Final = f"21{digest_installed(INSTALLED)}"
+VERSION: Final = f"22{digest_installed(INSTALLED)}"
 
 
 def _gather() -> Mapping[str, Rule]:

@@ -51,9 +51,10 @@ def _find_circles(scene: Scene) -> Iterator[Hit]:
 
 
 def _find_missing(scene: Scene) -> Iterator[Hit]:
-    """One for each id that is cited and was not received, at the first message that cites it."""
+    """One for each id that is cited and was not received, at the first message that cites it; what people withdrew was
+    received."""
     for message, more in _list_ghosts(scene):
-        if not count_bearers(message.why):
+        if not count_bearers(message.why) and message.cited not in scene.withdrawn:
             name = _name(scene.cited_ids.get(message.id, ""))
             yield _hit_ghost(message, f"It answers {name}, which was not received.{more}")
 

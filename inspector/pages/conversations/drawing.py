@@ -10,7 +10,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from statistics import median
 from textwrap import wrap
 from typing import Any, Final
@@ -24,7 +24,7 @@ from inspector.threads.selectors import mark_noted, split_mark
 
 from ..shown.agents import AgentMark, Cast
 from ..shown.markup import shorten_name
-from ..shown.told import say_fate, strip_names, write_elapsed
+from ..shown.told import ABOUT, is_said, say_fate, strip_names, write_elapsed
 from ..templatetags.marks import SEVERITIES
 from .transcript import make_ghost_anchor
 
@@ -148,7 +148,12 @@ MAX_SPELLED_LENGTH: Final = 500
 MIN_GAP, UNUSUAL = timedelta(seconds=10), 4
 
 # Whose clock it is, where that changes: without and with none but that of receipt.
-_CLOCKS = ("From here on the messages have times", "No time in the messages: the clock shows when they were received")
+# What the clock shows from here on, by how the times are known.
+_CLOCKS = {
+    "": "From here on the messages have times",
+    "start": "No time in the messages: the clock shows the start that was declared",
+    "receipt": "No time in the messages: the clock shows when they were received",
+}
 
 
 def draw(
@@ -192,7 +197,7 @@ class _Pen:
         self._zone = zone
         self._least_gap = max(MIN_GAP, usual_gap * UNUSUAL)
         self._day: str | None = None
-        self._at_basis = ""
+        self._clock = ""
         self._known_ghosts: set[str] = set()
 
     def draw(self, arrow: Arrow) -> Iterator[dict[str, Any]]:
@@ -212,9 +217,10 @@ class _Pen:
         if day != self._day:
             yield day
         self._day = day
-        if arrow.first.at_basis != self._at_basis == "receipt" or (arrow.first.at_basis == "receipt" != self._at_basis):
-            yield _CLOCKS[arrow.first.at_basis == "receipt"]
-        self._at_basis = arrow.first.at_basis
+        clock = "" if is_said(arrow.first.at_basis) else arrow.first.at_basis
+        if clock != self._clock:
+            yield _CLOCKS[clock]
+        self._clock = clock
         if arrow.is_new_run:
             yield f"Run {arrow.first.run}: the conversation id starts over here"
         if arrow.since is not None and arrow.since >= self._least_gap:
@@ -225,15 +231,16 @@ class _Pen:
     def _draw_ghost(self, step: Step) -> dict[str, Any]:
         """A message that is cited and stands for none here, over the message that cites it."""
         name = cut(spell_hidden(step.missing_name), MAX_LABEL_LENGTH - 8) if step.missing_name else "A cited message"
+        fate = "withdrawn" if step.is_withdrawn else "not received"
         source, targets = self._find_ends(step)
         return {
             "kind": "ghost",
             "y": self._go(GHOST_HEIGHT),
             "x": self._lanes.place((source + targets[0]) / 2 if targets else source),
             "anchor": make_ghost_anchor(step.missing),
-            "words": f"{name}: {write_bearers(step.bearers)} bear it" if step.bearers else f"{name} not received",
+            "words": f"{name}: {write_bearers(step.bearers)} bear it" if step.bearers else f"{name} {fate}",
             "title": f"{spell_hidden(cut(step.missing_name, 200)) or 'A message'}, cited by message "
-            f"{step.position + 1:,}, {say_fate(step.bearers)}",
+            f"{step.position + 1:,}, {say_fate(step.bearers, is_withdrawn=step.is_withdrawn)}",
         }
 
     def _draw_arrow(self, arrow: Arrow) -> dict[str, Any]:
@@ -263,7 +270,7 @@ class _Pen:
             "height": height,
             # Direct, loop (to itself) or stub (to nobody that is named).
             "form": form,
-            "clock": _write_clock(step.at, self._zone),
+            "clock": write_clock(step, self._zone),
             # Lines are (from, to) and heads (where, direction) across.
             "lines": [(self._lanes.place(source), self._lanes.place(end)) for end in _find_outer(source, targets)],
             "heads": [(self._lanes.place(end), "right" if end > source else "left") for end in targets],
@@ -308,8 +315,9 @@ def _find_outer(source: int, targets: Sequence[int]) -> list[int]:
     return [end for end in (min(left, default=None), max(right, default=None)) if end is not None]
 
 
-def _write_clock(at: datetime, zone: ZoneInfo) -> str:
-    return f"{at.astimezone(zone):%H:%M:%S}"
+def write_clock(step: Step, zone: ZoneInfo) -> str:
+    """The time of day of a message, with a sign before one that no message says."""
+    return f"{'' if is_said(step.at_basis) else ABOUT}{step.at.astimezone(zone):%H:%M:%S}"
 
 
 def cut(text: str, length: int) -> str:
@@ -337,9 +345,9 @@ def write_title(arrow: Arrow, zone: ZoneInfo, cast: Cast, alarm: str = "") -> st
     """All that an arrow says, for the pointer and for a screen reader."""
     step = arrow.first
     act = "not readable" if step.performative is None else step.performative
-    names = [f"{_write_clock(step.at, zone)}, {name_sender(step, cast)} {name_receivers(step, cast)}: {act}"]
+    names = [f"{write_clock(step, zone)}, {name_sender(step, cast)} {name_receivers(step, cast)}: {act}"]
     if arrow.is_bucket:
-        names.append(f"{arrow.count:,} messages alike, until {_write_clock(arrow.last.at, zone)}; open them one by one")
+        names.append(f"{arrow.count:,} messages alike, until {write_clock(arrow.last, zone)}; open them one by one")
     if step.topic:
         names.append(cut(step.topic, 200))
     if step.is_sealed:

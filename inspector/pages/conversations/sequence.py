@@ -41,6 +41,7 @@ from .drawing import (
     name_receivers,
     name_sender,
     write_about,
+    write_clock,
 )
 from .frame import make_pager, read_jump, read_start, render_view
 
@@ -95,7 +96,7 @@ def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterat
     source = ids[step.sender]
     if step.missing:
         name = escape(step.missing_name, MAX_LABEL_LENGTH) or "a cited message"
-        yield f"Note over {source}: {name} {say_fate(step.bearers)}"
+        yield f"Note over {source}: {name} {say_fate(step.bearers, is_withdrawn=step.is_withdrawn)}"
     text = " ".join(filter(None, _describe(arrow, zone)))
     targets = list(dict.fromkeys(ids[name] for name in step.receivers[:MAX_RECEIVERS]))
     if not targets and not step.is_broadcast:
@@ -109,7 +110,7 @@ def _write_arrow(arrow: Arrow, ids: Mapping[str, str], zone: ZoneInfo) -> Iterat
 
 def _describe(arrow: Arrow, zone: ZoneInfo) -> Iterator[str]:
     step = arrow.first
-    yield escape(f"{step.at.astimezone(zone):%H:%M:%S}")
+    yield escape(write_clock(step, zone))
     yield escape("not readable" if step.performative is None else step.performative)
     yield escape(write_about(arrow), MAX_LABEL_LENGTH)
     if arrow.is_bucket:
@@ -253,7 +254,7 @@ def _make_table_row(step: Step, alike_count: int, cast: Cast, findings: Sequence
         "left_out": max(0, step.english_length - len(english)) if english.endswith("…") else 0,
         "alike_count": alike_count,
         "missing_name": shorten_name(step.missing_name),
-        "fate": say_fate(step.bearers) if step.missing else "",
+        "fate": say_fate(step.bearers, is_withdrawn=step.is_withdrawn) if step.missing else "",
         "why": cut(spell_hidden(step.parent_why), MAX_ENGLISH_LENGTH),
         "findings": findings,
     }

@@ -20,6 +20,7 @@ from inspector.accounts.models import Membership, Workspace
 from inspector.audit.models import Finding
 from inspector.bounds import check_effort
 from inspector.browsing.transcripts import find_rekeyed, tell_lines
+from inspector.browsing.withdrawn import Withdrawn, find_cited, find_withdrawn
 from inspector.opening import Opening, disclose, find_opened_ids, find_openings_of
 from inspector.threads.keys import name_cited
 from inspector.threads.models import Conversation, Message
@@ -34,6 +35,7 @@ from ..shown.markup import SENTENCE_CHARACTERS, fit, join_texts, share_out, shor
 from ..shown.told import (
     NoteLine,
     Segments,
+    is_said,
     link_rekeyed,
     link_search,
     list_notes,
@@ -86,29 +88,41 @@ def find_ghost(message: Message) -> str:
     return bytes(message.parent_key).hex() if message.parent_key is not None and message.parent is None else ""
 
 
-def make_ghost_row(ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str) -> dict[str, Any]:
+# What nobody says to a message of their own: whoever says it most likely sends it to the sender of the one it cites.
+# Anything else may follow up on what its own sender said before.
+_TO_ANOTHER: Final = frozenset({"accept", "acknowledge", "not-understood", "reject"})
+
+
+def make_ghost_row(
+    ghost: str, citing: TreeRow | None, depth: int, *, cast: Cast, slug: str, withdrawn: Withdrawn | None = None
+) -> dict[str, Any]:
     """The row of what was cited and stands for no message here, above the one that cites it, if that is in the window.
 
-    `fate` says whether it was never received or could be any of several; `search_url` leads to what bears its id. Who
-    most likely wrote it is the one whom the message that answers it is sent to; `before` is when that was said.
+    `fate` says whether it was never received, is withdrawn or could be any of several; `search_url` leads to what bears
+    its id. `likely` wrote it most likely, where what the message that answers it says is told to another than its
+    sender; `before` is when that was said. Of one that is `withdrawn` nothing is guessed.
     """
     message = citing.message if citing else None
     name = name_cited(citing.body["message"]) if citing and message else ""
     bearers = count_bearers(message.parent_why) if message else None
-    term = write_term("id", name) if name else ""
-    is_missing = bearers == 0
+    term = write_term("id", name) if name and not withdrawn else ""
+    is_missing = bearers == 0 and withdrawn is None
     line = make_line(message, cast) if message and is_missing else None
+    is_one = line is not None and len(line.receivers) == 1 and not line.more_receivers
+    is_likely = is_one and line is not None and line.performative in _TO_ANOTHER
     return {
         "kind": "ghost",
         "anchor": make_ghost_anchor(ghost),
         "name": shorten_name(name or "A message"),
-        "fate": say_fate(bearers),
+        "fate": say_fate(bearers, is_withdrawn=withdrawn is not None),
+        "withdrawn": withdrawn,
         "cited_by": f"{(message and shorten_name(message.native_id)) or 'The message below'} cites it.",
         "search_url": link_search(slug, term) if term else "",
         "is_missing": is_missing,
         "depth": depth,
-        "likely": line.receivers[0] if line and len(line.receivers) == 1 and not line.more_receivers else None,
+        "likely": line.receivers[0] if line and is_likely else None,
         "before": line.at if line else None,
+        "before_basis": line.basis if line else "",
     }
 
 
@@ -182,7 +196,7 @@ def make_rows(
         missing = find_ghost(row.message)
         if not is_tree and missing and missing not in known_ghosts:
             known_ghosts.add(missing)
-            made.append(make_ghost_row(missing, row, 0, cast=cast, slug=workspace.slug))
+            made.append(builder.make_ghost_of(missing, row, 0))
         run = row.message.run
         made.append(builder.make_message(row, row.message))
     return _fit_rows(made)
@@ -233,6 +247,8 @@ class _Builder:
         opened = self._disclosed.openings
         bodies = {row.message.pk: row.body for row in self._rows if row.message and row.message.pk not in opened}
         self._rekeyed = find_rekeyed(ordered)
+        cited = map(find_cited, here)
+        self._withdrawn = find_withdrawn(workspace_id=self._workspace.pk, cited=cited)
         self._lines = tell_lines(
             workspace=self._workspace, messages=ordered, known=self._parents, bodies=bodies, rekeyed=self._rekeyed
         )
@@ -245,7 +261,17 @@ class _Builder:
         row = self._rows[index]
         citing = self._rows[index + 1] if index + 1 < len(self._rows) else None
         depth = min(row.depth, MAX_DEPTH)
-        return make_ghost_row(row.ghost, citing, depth, cast=self._cast, slug=self._workspace.slug)
+        return self.make_ghost_of(row.ghost, citing, depth)
+
+    def make_ghost_of(self, ghost: str, citing: TreeRow | None, depth: int) -> dict[str, Any]:
+        """The row of a ghost, by the digest of its id and the row of the message that cites it."""
+        withdrawn = self._find_withdrawn(citing.message) if citing and citing.message else None
+        slug = self._workspace.slug
+        return make_ghost_row(ghost, citing, depth, cast=self._cast, slug=slug, withdrawn=withdrawn)
+
+    def _find_withdrawn(self, message: Message) -> Withdrawn | None:
+        cited = find_cited(message)
+        return self._withdrawn.get(cited) if cited else None
 
     def make_message(self, row: TreeRow, message: Message) -> dict[str, Any]:
         """The row of a message, with its reply line, its notes and its wire cut at the fields."""
@@ -284,8 +310,8 @@ class _Builder:
             "deeper": max(0, row.depth - MAX_DEPTH),
             "line": make_line(message, self._cast),
             "since": _write_since(self._find_earlier(message, previous), message),
+            "since_words": "after the message that it refers to" if self._is_tree else "after the message before",
             "is_new_day": previous is None or previous.order_time.date() != message.order_time.date(),
-            "is_received_order": message.order_basis == "receipt",
             "dialect": name_dialect_of(message, row.body["record"]) if len(self._conversation.dialects) > 1 else "",
             "native_id": shorten_name(message.native_id),
             "is_sealed": message.is_sealed and message.pk not in self._disclosed.openings,
@@ -356,9 +382,10 @@ class _Builder:
         if missing := find_ghost(message):
             cited = name_cited(body["message"]) or "a message"
             bearers = count_bearers(message.parent_why)
-            why = f"{write_bearers(bearers)} {SEVERAL}" if bearers else ""
+            is_withdrawn = self._find_withdrawn(message) is not None
+            why = f"{write_bearers(bearers)} {SEVERAL}" if bearers else "withdrawn" if is_withdrawn else ""
             anchor, name = f"#{make_ghost_anchor(missing)}", shorten_name(cited)
-            return describe_reply("answers", anchor, name, why, is_missing=not bearers)
+            return describe_reply("answers", anchor, name, why, is_missing=not bearers and not is_withdrawn)
         parent = self._parents.get(message.parent) if message.parent else None
         if parent is None:
             return None
@@ -439,8 +466,17 @@ def _write_why(message: Message, parent: Message) -> str:
     return "it is in another conversation" if parent.conversation_id != message.conversation_id else ""
 
 
+def _are_comparable(previous: Message, message: Message) -> bool:
+    """Whether the time between two messages means anything: both say when they were sent, or they were received one
+    after the other."""
+    if is_said(previous.order_basis) and is_said(message.order_basis):
+        return True
+    is_received = previous.order_basis == message.order_basis == "receipt"
+    return is_received and previous.order_time != message.order_time
+
+
 def _write_since(previous: Message | None, message: Message) -> str:
-    if previous is None:
+    if previous is None or not _are_comparable(previous, message):
         return ""
     elapsed = message.order_time - previous.order_time
     return f"−{write_elapsed(-elapsed)}" if elapsed.total_seconds() < 0 else f"+{write_elapsed(elapsed)}"

@@ -20,7 +20,7 @@ from inspector.browsing.directory import ChangedKey
 from inspector.intake.models import Delivery
 from inspector.search import refining as parts
 from inspector.threads.models import Conversation, Message
-from inspector.threads.nodes import write_bearers
+from inspector.threads.nodes import SAID_TIMES, write_bearers
 from inspector.threads.selectors import find_openings, split_mark
 
 from .agents import AgentMark, Cast
@@ -30,6 +30,7 @@ from .markup import Segment, Span, shorten_name
 Segments = Sequence[Segment]
 
 MAX_TITLE_LENGTH = 90
+MAX_ID_LENGTH: Final = 24
 # No id at all is the shortest of them.
 _NUMBER: Final = re.compile(r"[\W\d_]*")
 # So many receivers of a message are named in a line; of the rest their number.
@@ -37,7 +38,17 @@ MAX_RECEIVERS = 5
 _JOIN: Final = re.compile(r"^(?:(?:to|that|about)\s+|[,:]\s*)+")
 # The receiver stands within so many characters behind the sender.
 _MAX_VERB_LENGTH: Final = 40
+# Of each way by which the time of a message is known, what is to be said beside it.
+TIME_WORDS: Final = {
+    "wire": "",
+    "envelope": "the message does not say when it was sent: the time of its envelope",
+    "start": "the message does not say when it was sent: ordered by the declared start",
+    "receipt": "the message does not say when it was sent: ordered by receipt",
+}
+# Before a time at which, as far as anybody knows, nothing was sent.
+ABOUT: Final = "≈ "
 NOT_RECEIVED = "was not received"
+WITHDRAWN = "was received and is withdrawn"
 
 
 def link_rekeyed(changed: Iterable[ChangedKey], slug: str) -> list[dict[str, Any]]:
@@ -66,9 +77,10 @@ class NoteLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """Who says what to whom, and when: what every list of messages shows."""
+    """Who says what to whom, and when: what every list of messages shows. `basis` is how the time is known."""
 
     at: datetime | None
+    basis: str
     sender: AgentMark | None
     receivers: Sequence[AgentMark]
     is_broadcast: bool
@@ -85,6 +97,7 @@ def make_line(message: Message, cast: Cast) -> Line:
     is_to_itself = bool(message.sender) and receivers == [message.sender]
     return Line(
         at=message.order_time,
+        basis=message.order_basis,
         sender=cast.find(message.sender, **where) if message.sender else None,
         receivers=[] if is_to_itself else cast.find_all(receivers[:MAX_RECEIVERS], **where),
         more_receivers=max(0, len(receivers) - MAX_RECEIVERS),
@@ -162,6 +175,16 @@ def name_conversation(conversation: Conversation) -> str:
     return conversation.title or conversation.subject or conversation.native_id or "Untitled conversation"
 
 
+def shorten_id(conversation: Conversation, title: str) -> str:
+    """The id of a conversation, for beside its title, by which those of one title are told apart: what its agents call
+    it, shortened in the middle; empty where it has none, and where the title is the id."""
+    whole = conversation.native_id
+    if whole == title or len(whole) <= MAX_ID_LENGTH:
+        return "" if whole == title else whole
+    kept = MAX_ID_LENGTH - 1
+    return f"{whole[: kept - kept // 2]}…{whole[-(kept // 2) :]}"
+
+
 def name_opened(conversation: Conversation) -> str:
     """The same of one that was read with what it opens with, as `opening`."""
     opening: str | None = vars(conversation)["opening"]
@@ -196,7 +219,7 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
     """The sentence without the names at its head and the verb between them, where tiles and arrows say them already.
 
     `oscar asks radar to search.` becomes `search.`, and `oscar ends the session.` `ends the session.` One that begins
-    otherwise is left as it is.
+    otherwise is left as it is. A receiver who stands behind what is quoted stays: that may not be left out.
 
     Args:
         senders, receivers: what the sentence may call the sender, and the first receiver.
@@ -208,13 +231,22 @@ def strip_names(sentence: str, *, senders: Iterable[str], receivers: Iterable[st
     rest = sentence[len(head) :]
     if rest.startswith(_PLAIN_TEXT):
         return rest.removeprefix(_PLAIN_TEXT).removesuffix(".")
+    # A name that is in quotation marks begins with the first of them.
+    quoted = _QUOTE.search(rest, 0, _MAX_VERB_LENGTH)
+    verb_end = quoted.start() if quoted else _MAX_VERB_LENGTH
     for name in _spell_names(receivers):
-        at = rest.find(name, 0, _MAX_VERB_LENGTH + len(name))
-        said = _JOIN.sub("", rest[at + len(name) :].strip()) if at >= 0 else ""
+        found = re.search(rf"{_BEFORE_NAME}{re.escape(name)}{_BEHIND_NAME}", rest)
+        said = _JOIN.sub("", rest[found.end() :].strip()) if found and found.start() <= verb_end else ""
         if said.strip("."):
             return said
     return rest.strip()
 
+
+# A name is a whole one: no part of a longer name or word.
+_BEFORE_NAME: Final = r"(?<![\w/:@+~#&.-])"
+_BEHIND_NAME: Final = r"(?!\w|[/:@+~#&.'’-]\w)"
+
+_QUOTE: Final = re.compile("[“«]")
 
 # Of text in no dialect the row says as much by its dialect.
 _PLAIN_TEXT: Final = " writes plain text: "
@@ -238,12 +270,20 @@ def write_elapsed(elapsed: timedelta) -> str:
     return f"{seconds} s"
 
 
-def say_fate(bearers: int | None) -> str:
+def is_said(basis: str) -> bool:
+    """Whether a time that is known this way is the message's or its log's own, and not that of its delivery."""
+    return basis in SAID_TIMES
+
+
+def say_fate(bearers: int | None, *, is_withdrawn: bool = False) -> str:
     """What goes on after the name of a cited message.
 
     Args:
         bearers: how many messages of other conversations bear the id; 0 for none, None where that is not known.
+        is_withdrawn: whether what bears it was received and is withdrawn.
     """
+    if is_withdrawn:
+        return WITHDRAWN
     if bearers is None:
         return "is not here"
     return f"is one of {write_bearers(bearers)} messages elsewhere that bear this id" if bearers else NOT_RECEIVED

@@ -29,12 +29,14 @@ from inspector.pages.shown.markup import (
     mark_ranges,
     name_spans,
     share,
+    shorten_name,
     write_english,
     write_lit,
     write_visible,
     write_wire,
 )
-from inspector.pages.shown.told import Line
+from inspector.pages.shown.told import ABOUT, TIME_WORDS, Line, is_said, shorten_id
+from inspector.threads.models import Conversation
 
 register = template.Library()
 
@@ -207,9 +209,20 @@ def say_mark(mark: AgentMark) -> str:
     return f"{spell_hidden(mark.label)}: {name} in the raw message, {mark.why}" if mark.label else name
 
 
+@register.simple_tag
+def conversation_id(conversation: Conversation, title: str) -> SafeString:
+    """The id of a conversation in short, for behind the title that is shown; nothing where `shorten_id` has none."""
+    short = shorten_name(shorten_id(conversation, title), MAX_NAME_BYTES)
+    if not short:
+        return NOTHING
+    whole = spell_hidden(conversation.native_id[:MAX_TITLE_LENGTH])
+    return fill(' <bdi class="hash quiet" title="{}">{}</bdi>', f"Conversation id {whole}", write_visible(short))
+
+
 @register.simple_tag(takes_context=True)
-def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
-    """A time in the reader's zone, ISO 8601 for the pointer.
+def moment(context: Any, value: datetime | None, form: str = "full", basis: str = "wire") -> SafeString:
+    """A time in the reader's zone, ISO 8601 for the pointer; one that no message says, by its `basis`, with a sign for
+    that and the reason.
 
     `form` is full (with date and zone), short (to the minute, with the date), brief (short, without the
     year where it is this one), day, clock (time of day only, where date and zone stand nearby) or hour (that without
@@ -230,6 +243,10 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
         "hour": f"{here:%H:%M}",
     }[form]
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if basis and not is_said(basis):
+        why = TIME_WORDS[basis]
+        marked = '<time datetime="{}" title="{}; {}">{}{}<span class="sr"> ({})</span></time>'
+        return fill(marked, iso, iso, why, ABOUT, shown, why)
     return fill('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)
 
 
@@ -279,6 +296,13 @@ def plural(value: int, words: str) -> str:
 def visible(text: str | None) -> SafeString:
     """Text from outside, hidden characters as badges; None is empty."""
     return write_visible(text or "")
+
+
+@register.filter
+def coded(text: str) -> SafeString:
+    """Words of ours in which what is written just so stands between backticks: that as code."""
+    pieces = map(write_visible, text.split("`"))
+    return join(fill("<code>{}</code>", piece) if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 @register.filter

@@ -32,7 +32,7 @@ from inspector.audit.findings.services import (
 from inspector.audit.models import Examination, Finding, RuleChange, Suppression
 from inspector.audit.overview import count_standing
 from inspector.intake.models import HiddenRecord, Job
-from inspector.intake.withdrawals import withdraw_delivery
+from inspector.intake.withdrawals import take_back, withdraw_delivery
 from inspector.pipeline import run_due
 from inspector.threads import dependencies
 from inspector.threads.models import Block, Conversation, Message, Wording
@@ -54,17 +54,17 @@ def codes(cast: Cast, **given: object) -> list[str]:
 
 
 def test_what_no_longer_holds_is_closed_and_is_the_same_one_should_it_return(cast: Cast) -> None:
-    deliver(cast, ANSWER)
+    delivery = deliver(cast, ANSWER)
     resolve_all()
     (finding,) = Finding.objects.filter(rule="missing-message")
     judge(membership=cast.auditor, findings=[finding.pk], state="accepted", reason="known gap")
-    delivery = deliver(cast, ASKED, name="late.log")
+    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
     resolve_all()
     finding.refresh_from_db()
     assert (finding.holds, finding.state) == (False, "accepted")
     assert finding.ended_at is not None
     assert codes(cast) == []
-    withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
+    take_back(membership=cast.auditor, delivery=delivery, reason="ours")
     resolve_all()
     (again,) = Finding.objects.filter(rule="missing-message", holds=True)
     assert (again.pk, again.state, again.ended_at) == (finding.pk, "accepted", None)
@@ -128,14 +128,14 @@ def test_a_snoozed_finding_stays_open_and_lists_leave_it_out(cast: Cast) -> None
 
 
 def test_news_of_a_finding_end_its_snooze(cast: Cast) -> None:
-    deliver(cast, ANSWER)
+    delivery = deliver(cast, ANSWER)
     resolve_all()
     (finding,) = Finding.objects.filter(rule="missing-message")
     week = timezone.now() + timedelta(days=7)
     snooze(membership=cast.auditor, findings=[finding.pk], until=week, reason="it may come")
-    delivery = deliver(cast, ASKED, name="late.log")
-    resolve_all()
     withdraw_delivery(membership=cast.auditor, delivery=delivery, reason="not ours")
+    resolve_all()
+    take_back(membership=cast.auditor, delivery=delivery, reason="ours")
     resolve_all()
     assert codes(cast, state="open") == ["missing-message"]
 

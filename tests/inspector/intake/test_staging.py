@@ -161,6 +161,25 @@ def test_the_numbers_say_what_was_here_before(cast: Cast) -> None:
     assert not Channel.objects.filter(name="another").exists()
 
 
+def test_what_is_twice_in_a_file_is_counted_as_importing_counts_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b'{"clowl":"0.2","mid":"m1","p":"INF","from":"a","to":"b","cid":"c"}\n'
+    timed = b'{"clowl":"0.2","ts":1795251600,"p":"INF","from":"a","to":"b","cid":"c"}\n'
+    log = line * 2 + b"all is well\n" * 2 + timed * 2 + b"\xff\n" * 2
+    (delivery,) = stage(cast, log)
+    # Whatever is looked at together: equal ones may be in two pieces.
+    for size in (staging.PIECE_BYTES, 16):
+        monkeypatch.setattr(staging, "PIECE_BYTES", size)
+        seen = staging.look_at(delivery=delivery).forecast
+        assert (seen.new, seen.duplicate, seen.quarantined) == (5, 1, 2)
+    staging.load(delivery=delivery)
+    resolve_all(is_examined=False)
+    delivery.refresh_from_db()
+    assert (delivery.stored, delivery.duplicate, delivery.quarantined) == (5, 1, 2)
+    # Of what is there by then, each is a duplicate, and once.
+    (again,) = stage(cast, line * 2)
+    assert staging.look_at(delivery=again).forecast.duplicate == 2
+
+
 def test_a_dialect_for_the_whole_file(cast: Cast) -> None:
     (delivery,) = stage(cast, b"!nd hb ok\nplain words stand here too\n")
     delivery = staging.choose(delivery=delivery, choices=Choices(dialect="nslip"))

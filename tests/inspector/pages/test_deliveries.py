@@ -15,7 +15,7 @@ from django.test import Client
 from inspector.accounts.services import ensure_channel
 from inspector.exports.forms import make_safe
 from inspector.intake.framing import take_stream
-from inspector.intake.models import Delivery, Door
+from inspector.intake.models import Delivery, Door, Job
 from inspector.intake.services import open_delivery
 from inspector.intake.withdrawals import withdraw_delivery
 from inspector.pages.conversations import views
@@ -147,8 +147,36 @@ def test_a_refused_act_says_why(auditor: Client, cast: Cast, story: Delivery) ->
 def test_until_its_records_are_hidden_the_receipt_says_so(auditor: Client, story: Delivery) -> None:
     withdraw(auditor, story)
     assert "its records are being hidden or shown" in text(auditor.get(page_of("progress", story.pk)))
+    receipt = text(auditor.get(page_of("delivery", story.pk)))
+    shows(receipt, "being hidden from conversations and search: 0 of 5 so far.", never=["for another delivery holds"])
     resolve_all()
     assert "being hidden" not in text(auditor.get(page_of("progress", story.pk)))
+    shows(text(auditor.get(page_of("delivery", story.pk))), "5 of its records are hidden", never=["so far"])
+    auditor.post(page_of("take-back", story.pk), {"reason": "right after all"})
+    receipt = text(auditor.get(page_of("delivery", story.pk)))
+    shows(receipt, "being shown again: 5 of 5 are still hidden.", never=["for another delivery holds"])
+    resolve_all()
+    assert "still hidden" not in text(auditor.get(page_of("delivery", story.pk)))
+
+
+def test_what_another_job_is_about_to_hide_is_held_by_no_other_delivery(
+    auditor: Client, cast: Cast, story: Delivery
+) -> None:
+    again = take_in(cast, STORY, name="again.log")
+    withdraw(auditor, story)
+    resolve_all()
+    withdraw(auditor, again)
+    receipt = text(auditor.get(page_of("delivery", story.pk)))
+    shows(receipt, "0 of its records are hidden", never=["for another delivery holds", "so far"])
+    resolve_all()
+    assert "5 of its records are hidden" in text(auditor.get(page_of("delivery", story.pk)))
+
+
+def test_records_whose_hiding_was_given_up_are_held_by_no_other_delivery(auditor: Client, story: Delivery) -> None:
+    withdraw(auditor, story)
+    Job.objects.filter(kind=Job.Kind.WEIGH).update(state=Job.State.DEAD, failure="out of space")
+    receipt = text(auditor.get(page_of("delivery", story.pk)))
+    shows(receipt, "0 of 5 so far. That was given up.", never=["for another delivery holds"])
 
 
 def test_what_a_delivery_reached_is_a_list_of_its_own(viewer: Client, cast: Cast, story: Delivery) -> None:
@@ -204,7 +232,8 @@ def test_the_warnings_stand_on_the_receipt_with_what_to_change(viewer: Client, c
     delivery = deliver(cast, b'{"raw": "a", "at": "soon"}\n' + b'{"text": "<b>hi</b>"}\n' * 120)
     page = text(viewer.get(page_of("delivery", delivery.pk)))
     shows(page, "121 warnings", "<code>no-raw</code> 120", "<code>time-not-read</code> 1")
-    assert page.count("Write `raw` instead of `text`") == 99
+    assert page.count("Write <code>raw</code> instead of <code>text</code>") == 99
+    assert "`" not in page.partition('id="warnings"')[2]
     assert "Write it as 2026-11-21T09:00:00Z" in page
     clean = deliver(cast, b'{"raw": "b"}\n', name="clean.log")
     assert 'id="warnings"' not in text(viewer.get(page_of("delivery", clean.pk)))

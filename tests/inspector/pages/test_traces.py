@@ -209,6 +209,15 @@ def test_a_row_says_what_its_tiles_do_not(viewer: Client, cast: Cast) -> None:
         ("oscar ends session s1 with radar.", "ends session s1 with radar."),
         ("oscar works as an agent, for 2 seconds", "works as an agent, for 2 seconds"),
         ("oscar asks the model mason-1, for 1 second.", "asks the model mason-1, for 1 second."),
+        # The name within another's, within a word and within what is quoted; the last is all that is said.
+        ("oscar asks radar-2 about radar.", "asks radar-2 about radar."),
+        ("oscar asks radars and x/radar to search.", "asks radars and x/radar to search."),
+        (
+            "oscar hands task “radar-check” over completely to radar (delegation mode transfer).",
+            "hands task “radar-check” over completely to radar (delegation mode transfer).",
+        ),
+        ("oscar hands task “s radar t” to radar, now.", "hands task “s radar t” to radar, now."),
+        ("oscar accepts radar's offer.", "accepts radar's offer."),
         # Another agent, and a sentence that begins otherwise.
         ("oscarine asks radar to search.", "oscarine asks radar to search."),
         ("Do you know radar?", "Do you know radar?"),

@@ -233,5 +233,5 @@ def test_the_preview_warns_before_anything_is_loaded(auditor: Client, cast: Cast
     address = stage(auditor, b'{"raw": "a", "sender": "x"}\n' * 3 + b"{'raw': 'b'}\n", "a.jsonl")
     page = text(auditor.get(address))
     assert "4 warnings: likely not as it was meant" in page
-    assert page.count("Write `from` instead of `sender`") == 1
+    assert page.count("Write <code>from</code> instead of <code>sender</code>") == 1
     assert "Line 4: The object has single quotes" in page
