@@ -207,19 +207,15 @@ def say_mark(mark: AgentMark) -> str:
     return f"{spell_hidden(mark.label)}: {name} in the raw message, {mark.why}" if mark.label else name
 
 
-@register.simple_tag(takes_context=True)
-def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
-    """A time in the reader's zone, ISO 8601 for the pointer.
+def write_moment(value: datetime, zone: str, form: str = "full") -> str:
+    """A time in words, in a zone by its name.
 
     `form` is full (with date and zone), short (to the minute, with the date), brief (short, without the
     year where it is this one), day, clock (time of day only, where date and zone stand nearby) or hour (that without
     seconds).
     """
-    if value is None:
-        return SafeString('<span class="quiet">no time</span>')
-    zone = ZoneInfo(str(context.get("time_zone") or "UTC"))
-    here = value.astimezone(zone)
-    shown = {
+    here = value.astimezone(ZoneInfo(zone))
+    return {
         "full": f"{here.day} {here:%b %Y, %H:%M:%S} {here.tzname()}",
         "short": f"{here.day} {here:%b %Y, %H:%M}",
         "brief": f"{here.day} {here:%b}, {here:%H:%M}"
@@ -229,6 +225,14 @@ def moment(context: Any, value: datetime | None, form: str = "full") -> SafeStri
         "clock": f"{here:%H:%M:%S}",
         "hour": f"{here:%H:%M}",
     }[form]
+
+
+@register.simple_tag(takes_context=True)
+def moment(context: Any, value: datetime | None, form: str = "full") -> SafeString:
+    """A time in the reader's zone as `write_moment` has it, ISO 8601 for the pointer."""
+    if value is None:
+        return SafeString('<span class="quiet">no time</span>')
+    shown = write_moment(value, str(context.get("time_zone") or "UTC"), form)
     iso = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return fill('<time datetime="{}" title="{}">{}</time>', iso, iso, shown)
 
